@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use millpond::internals::io::{Device, MemoryDevice, PowerSupply};
-use millpond::internals::pool::stats::counters::Counter;
+use millpond::internals::stats::counters::Counter;
 use millpond::internals::store::combinations::SwizzledAny;
 use millpond::{Durability, Options};
 use millpond_base::{Seed, Size};

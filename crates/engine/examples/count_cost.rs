@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Instant;
 
-use millpond::internals::pool::stats::counters::{Counter, Counters, Timing};
-use millpond::internals::pool::stats::histogram::Latencies;
+use millpond::internals::stats::counters::{Counter, Counters, Timing};
+use millpond::internals::stats::histogram::Latencies;
 
 const CALLS: u32 = 1_000_000;
 const ROUNDS: usize = 31;

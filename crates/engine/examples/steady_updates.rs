@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use millpond::internals::btree::{BulkOptions, WriteCondition};
-use millpond::internals::pool::stats::counters::Counter;
+use millpond::internals::stats::counters::Counter;
 use millpond::internals::store::combinations::SwizzledAny;
 use millpond::internals::store::{Builder, Store, StoreTree, StoreTxn};
 use millpond::{Durability, Options, TxnOptions};

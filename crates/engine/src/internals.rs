@@ -51,6 +51,10 @@ pub mod recovery {
     pub use crate::recovery::*;
 }
 #[allow(missing_docs, unused_imports, reason = "a view of a private room")]
+pub mod stats {
+    pub use crate::stats::*;
+}
+#[allow(missing_docs, unused_imports, reason = "a view of a private room")]
 pub mod store {
     pub use crate::store::*;
 }

@@ -84,6 +84,7 @@ mod log;
 mod page;
 mod pool;
 mod recovery;
+mod stats;
 mod store;
 mod txn;
 mod words;

@@ -8,10 +8,10 @@ use std::sync::Arc;
 use crate::pool::forest::{FAN_OUT, Forest};
 use crate::pool::storage::{MemoryStorage, tiny};
 use millpond::internals::page::PageType;
-use millpond::internals::pool::stats::counters::Counter;
 use millpond::internals::pool::{
     EvictionMode, HostedPolicy, Kind, Optimistic, Pool, PoolOptions, PoolStrategy, State, Workers,
 };
+use millpond::internals::stats::counters::Counter;
 use millpond::internals::store::combinations::Compiled;
 use millpond_base::Reason;
 use millpond_policies::config::Spec;

@@ -4,7 +4,7 @@ use std::fs;
 
 use millpond::Stats;
 use millpond::internals::log::LogCounts;
-use millpond::internals::pool::stats::counters::{Counter, Counters};
+use millpond::internals::stats::counters::{Counter, Counters};
 use rustix::time::{ClockId, clock_gettime};
 
 /// Events of a store, since it was opened or in between two moments.

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use millpond::internals::btree::BTree;
 use millpond::internals::io::{Device, FileDevice, FileOptions, PageStore};
-use millpond::internals::pool::stats::counters::Counter;
 use millpond::internals::pool::{EvictionMode, Pool, Workers};
+use millpond::internals::stats::counters::Counter;
 use millpond_base::Reason;
 
 use super::setup::{Measured, Settings, VALUE, fill, key, load, page_size, pool};

@@ -1,7 +1,8 @@
 //! Statistics of the lock manager: only events that are slow anyway, so that counting costs
 //! nothing.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use crate::stats::Statistics;
+use crate::stats::counters::{Counter, Timing};
 
 /// How often things happened since the manager was made.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -23,34 +24,17 @@ pub struct LockCounts {
     pub out_of_memory: u64,
 }
 
-/// The counters. Std's atomics under a model checker, too: nothing depends on them.
-#[derive(Default)]
-pub(super) struct Counters {
-    pub waits: AtomicU64,
-    pub waited_us: AtomicU64,
-    pub deadlocks: AtomicU64,
-    pub timeouts: AtomicU64,
-    pub escalations: AtomicU64,
-    pub escalations_refused: AtomicU64,
-    pub out_of_memory: AtomicU64,
-}
-
-impl Counters {
-    pub fn read(&self) -> LockCounts {
-        let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+impl LockCounts {
+    pub(super) fn of(statistics: &Statistics) -> LockCounts {
+        let get = |counter| statistics.counters.get(counter);
         LockCounts {
-            waits: of(&self.waits),
-            waited_us: of(&self.waited_us),
-            deadlocks: of(&self.deadlocks),
-            timeouts: of(&self.timeouts),
-            escalations: of(&self.escalations),
-            escalations_refused: of(&self.escalations_refused),
-            out_of_memory: of(&self.out_of_memory),
+            waits: get(Counter::LockWaits),
+            waited_us: statistics.latencies.merged(Timing::LockTime).sum_ns / 1000,
+            deadlocks: get(Counter::Deadlocks),
+            timeouts: get(Counter::LockTimeouts),
+            escalations: get(Counter::LockEscalations),
+            escalations_refused: get(Counter::LockEscalationsRefused),
+            out_of_memory: get(Counter::LockMemoryRefusals),
         }
     }
-}
-
-/// Adds one.
-pub(super) fn count(counter: &AtomicU64) {
-    counter.fetch_add(1, Ordering::Relaxed);
 }

@@ -8,9 +8,7 @@ use millpond_base::sync::Mutex;
 use millpond_base::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use super::bytes::Budget;
-use super::counts::Counters;
 use super::counts::LockCounts;
-use super::counts::count;
 use super::error::LockError;
 use super::error::TreeName;
 use super::graph::Graph;
@@ -23,6 +21,8 @@ use super::own::this_thread;
 use super::table::Table;
 use super::tree::Tree;
 use super::waiter::Waiter;
+use crate::stats::counters::Counter;
+use crate::stats::{Statistics, Wait};
 
 /// Least that [`LockOptions::memory_bytes`] may be.
 const MEMORY_MIN: usize = 1 << 20;
@@ -38,7 +38,7 @@ pub struct LockManager {
     pub(super) table: Table,
     pub(super) graph: Graph,
     pub(super) budget: Budget,
-    pub(super) counters: Counters,
+    pub(super) statistics: Statistics,
     trees: Mutex<HashMap<u32, Arc<Tree>>>,
     /// Owners that hold an `X` lock, and above them how many ever took a first one.
     writers: AtomicU64,
@@ -75,7 +75,7 @@ impl LockManager {
             table: Table::new(shards),
             graph: Graph::new(),
             budget: Budget::new(memory_bytes),
-            counters: Counters::default(),
+            statistics: Statistics::default(),
             trees: Mutex::new(HashMap::new()),
             writers: AtomicU64::new(0),
             owners: AtomicUsize::new(0),
@@ -105,7 +105,12 @@ impl LockManager {
 
     /// What was counted so far.
     pub fn counts(&self) -> LockCounts {
-        self.counters.read()
+        LockCounts::of(&self.statistics)
+    }
+
+    /// Where the manager counts.
+    pub fn statistics(&self) -> &Statistics {
+        &self.statistics
     }
 
     /// Bytes that owners have reserved for their locks; never more than allowed.
@@ -211,12 +216,9 @@ impl LockManager {
         waits: &Waits<'_>,
         mut attempt: impl FnMut() -> bool,
     ) -> Result<(), LockError> {
-        let begun = Instant::now();
-        count(&self.counters.waits);
-        let result = self.wait_until(waits, begun, &mut attempt);
-        let waited = begun.elapsed();
-        let waited_us = waited.as_micros() as u64;
-        self.counters.waited_us.fetch_add(waited_us, std::sync::atomic::Ordering::Relaxed);
+        let waiting = self.statistics.wait(Wait::Lock);
+        let result = self.wait_until(waits, waiting.begun(), &mut attempt);
+        drop(waiting);
         if result.is_err() {
             match &waits.place {
                 Place::Key(name) => self.table.leave_queue(*name, waits.id),
@@ -244,7 +246,7 @@ impl LockManager {
                 return Err(LockError::OwnTransaction { holder, tree: tree() });
             }
             Err(WaitCycle::Youngest(cycle)) => {
-                count(&self.counters.deadlocks);
+                self.statistics.count(Counter::Deadlocks);
                 return Err(LockError::Deadlock { victim, tree: tree(), cycle });
             }
         }
@@ -258,11 +260,11 @@ impl LockManager {
                 break Ok(());
             }
             if let Some(cycle) = self.graph.victim_of(waits.id) {
-                count(&self.counters.deadlocks);
+                self.statistics.count(Counter::Deadlocks);
                 break Err(LockError::Deadlock { victim, tree: tree(), cycle });
             }
             if !woken {
-                count(&self.counters.timeouts);
+                self.statistics.count(Counter::LockTimeouts);
                 let mut holders = self.blockers(&waits.place, waits.id);
                 holders.sort_unstable();
                 holders.dedup();

@@ -1,12 +1,12 @@
 //! The memory of a lock owner, escalation to tree locks, and the release of locks.
 
 use super::bytes::{KEY_BYTES, PIECE};
-use super::counts::count;
 use super::error::LockError;
 use super::mode::LockMode;
 use super::name::Name;
 use super::owner::LockOwner;
 use super::tree::Want;
+use crate::stats::counters::Counter;
 
 /// Trees that an idle owner remembers, so that it need not look them up again.
 const REMEMBERED: usize = 64;
@@ -39,7 +39,7 @@ impl LockOwner {
         {
             return Ok(());
         }
-        count(&self.manager.counters.out_of_memory);
+        self.manager.statistics.count(Counter::LockMemoryRefusals);
         let budget = &self.manager.budget;
         let hold = &self.trees[at];
         let (tree, keys) = (self.manager.tree_name(hold.tree.id), hold.keys);
@@ -63,11 +63,11 @@ impl LockOwner {
         let every = self.manager.options.escalate_after;
         let hold = &mut self.trees[at];
         let Some(mode) = granted else {
-            count(&self.manager.counters.escalations_refused);
+            self.manager.statistics.count(Counter::LockEscalationsRefused);
             hold.escalate_at = hold.keys.saturating_add(every / 8 + 1);
             return false;
         };
-        count(&self.manager.counters.escalations);
+        self.manager.statistics.count(Counter::LockEscalations);
         hold.whole = Some(mode);
         self.release_ranges(at);
         self.release_keys(at, mode);

@@ -2,13 +2,13 @@
 
 use millpond_base::Lsn;
 
-use super::counts::Counters;
 use super::error::LogError;
 use super::group_commit::GroupCommitWait;
 use super::record::Appended;
 use super::record::Record;
 use super::ring::Reservation;
 use super::shared::Shared;
+use crate::stats::Wait;
 
 impl Shared {
     /// Reserves, copies, publishes; no lock and no allocation unless the buffer is full.
@@ -40,10 +40,10 @@ impl Shared {
     #[cold]
     #[inline(never)]
     fn fill_later(&self, mut reservation: Reservation<'_>, record: &Record<'_>, body: usize) {
-        Counters::add(&self.counters.stalls, 1);
         loop {
             // A log that takes nothing more has a hole here, and stays durable up to it at most.
-            if self.wait(reservation.needs(), GroupCommitWait::None).is_err() {
+            if self.wait(Some(Wait::LogSpace), reservation.needs(), GroupCommitWait::None).is_err()
+            {
                 return;
             }
             match reservation.fill(record, body) {

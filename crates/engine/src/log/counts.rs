@@ -1,6 +1,7 @@
 //! Statistics of a log.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use crate::stats::Statistics;
+use crate::stats::counters::Counter;
 
 /// What a log has done since it was opened. Counted without locks: numbers that belong together
 /// may be apart by what is under way.
@@ -20,7 +21,7 @@ pub struct LogCounts {
     pub waits: u64,
     /// Of these, how many were served by somebody else's flush.
     pub waits_shared: u64,
-    /// Appends that found the buffer full.
+    /// Times that a writer waited for room: in the buffer, or until checkpoints had caught up.
     pub appends_stalled: u64,
     /// Segments added to the file.
     pub segments_grown: u64,
@@ -30,40 +31,22 @@ pub struct LogCounts {
     pub growth_failures: u64,
 }
 
-/// The counters themselves. Written by the thread that flushes, which is rare.
-#[derive(Debug, Default)]
-pub(super) struct Counters {
-    pub(super) records: AtomicU64,
-    pub(super) bytes_written: AtomicU64,
-    pub(super) flushes: AtomicU64,
-    pub(super) syncs: AtomicU64,
-    pub(super) waits: AtomicU64,
-    pub(super) waits_shared: AtomicU64,
-    pub(super) stalls: AtomicU64,
-    pub(super) grown: AtomicU64,
-    pub(super) recycled: AtomicU64,
-    pub(super) growth_failures: AtomicU64,
-}
-
-impl Counters {
-    pub(super) fn add(counter: &AtomicU64, n: u64) {
-        counter.fetch_add(n, Ordering::Relaxed);
-    }
-
-    pub(super) fn snapshot(&self, bytes_appended: u64) -> LogCounts {
-        let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+impl LogCounts {
+    /// What `statistics` have counted, besides the bytes that were appended.
+    pub(super) fn of(statistics: &Statistics, bytes_appended: u64) -> LogCounts {
+        let get = |counter| statistics.counters.get(counter);
         LogCounts {
             bytes_appended,
-            records_durable: get(&self.records),
-            bytes_written: get(&self.bytes_written),
-            flushes: get(&self.flushes),
-            syncs: get(&self.syncs),
-            waits: get(&self.waits),
-            waits_shared: get(&self.waits_shared),
-            appends_stalled: get(&self.stalls),
-            segments_grown: get(&self.grown),
-            segments_recycled: get(&self.recycled),
-            growth_failures: get(&self.growth_failures),
+            records_durable: get(Counter::LogRecords),
+            bytes_written: get(Counter::LogBytesWritten),
+            flushes: get(Counter::LogFlushes),
+            syncs: get(Counter::LogSyncs),
+            waits: get(Counter::LogWaits),
+            waits_shared: get(Counter::LogWaitsShared),
+            appends_stalled: get(Counter::LogSpaceWaits),
+            segments_grown: get(Counter::LogSegmentsGrown),
+            segments_recycled: get(Counter::LogSegmentsRecycled),
+            growth_failures: get(Counter::LogGrowthFailures),
         }
     }
 }

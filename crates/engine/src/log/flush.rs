@@ -15,7 +15,6 @@ use millpond_base::Lsn;
 use millpond_base::sync::atomic::Ordering;
 use millpond_base::sync::{Condvar, MutexGuard, thread};
 
-use super::counts::Counters;
 use super::error::LogError;
 use super::group_commit::{GroupCommitWait, Leader, State};
 use super::locked::locked;
@@ -25,6 +24,8 @@ use super::segments::Segments;
 use super::shared::Shared;
 use crate::io::simulated::planted::{planted, unless_planted};
 use crate::io::{AlignedBuffer, DeviceError, WriteRequest};
+use crate::stats::Wait;
+use crate::stats::counters::{Counter, Timing};
 
 /// How often a leader looks again for records before its own that are being copied, and how many of
 /// these looks come without giving way to other threads. Under a model checker nothing happens
@@ -33,9 +34,19 @@ const LOOKS: u32 = if cfg!(feature = "model") { 2 } else { 200 };
 const LOOKS_SPINNING: u32 = if cfg!(feature = "model") { 0 } else { 180 };
 
 impl Shared {
-    /// Returns once everything before `end` is durable, as the leader if there is none. A leader
-    /// waits for its batch to grow as `group` demands.
-    pub(super) fn wait(&self, end: u64, group: GroupCommitWait) -> Result<(), LogError> {
+    fn count(&self, counter: Counter, amount: u64) {
+        self.statistics.counters.add(counter, amount);
+    }
+
+    /// Returns once everything before `end` is durable, as the leader if there is none, which is
+    /// counted as a wait for `what`, if anything. A leader waits for its batch to grow as `group`
+    /// demands.
+    pub(super) fn wait(
+        &self,
+        what: Option<Wait>,
+        end: u64,
+        group: GroupCommitWait,
+    ) -> Result<(), LogError> {
         if self.ring.durable() >= end {
             return Ok(());
         }
@@ -44,12 +55,13 @@ impl Shared {
             let (path, at, tail) = (self.path().to_path_buf(), Lsn(end), Lsn(tail));
             return Err(LogError::BeyondTail { path, at, tail });
         }
-        Counters::add(&self.counters.waits, 1);
+        let _waiting = what.map(|what| self.statistics.wait(what));
         let mut has_led = false;
         let mut state = locked(&self.flush.state);
         loop {
             if self.ring.durable() >= end {
-                Counters::add(&self.counters.waits_shared, u64::from(!has_led));
+                let shared = u64::from(what == Some(Wait::Log) && !has_led);
+                self.count(Counter::LogWaitsShared, shared);
                 return Ok(());
             }
             if let Some(error) = &state.poison {
@@ -175,8 +187,8 @@ impl Shared {
         let begun = Instant::now();
         self.write_out(&mut leader).map_err(LogError::fatal)?;
         leader.consumer.advance(walked);
-        Counters::add(&self.counters.records, leader.consumer.take_records());
-        Counters::add(&self.counters.flushes, 1);
+        self.count(Counter::LogRecords, leader.consumer.take_records());
+        self.count(Counter::LogFlushes, 1);
         Ok(Some(begun.elapsed()))
     }
 
@@ -228,7 +240,7 @@ impl Shared {
         let until = blocks.end - sequence * self.segments.size();
         let place = self.segments.place(sequence, until)?;
         if place.is_recycled {
-            Counters::add(&self.counters.recycled, 1);
+            self.count(Counter::LogSegmentsRecycled, 1);
         }
         let [first, rest] = consumer.bytes(blocks.start.min(full), blocks.end.min(full));
         let parts = [first, rest, scratch.unwrap_or_default()];
@@ -271,12 +283,14 @@ impl Shared {
             ranges.push(range.clone());
         }
         let device = self.segments.device();
+        let begun = self.statistics.latencies.start(Timing::LogSyncTime);
         device.write_batch(&mut requests);
         requests.into_iter().try_for_each(|request| request.result)?;
         unless_planted!(LogNotSynced, device.sync_ranges(&ranges)?);
         let bytes = ranges.iter().map(|range| range.end - range.start).sum();
-        Counters::add(&self.counters.bytes_written, bytes);
-        Counters::add(&self.counters.syncs, 1);
+        self.statistics.latencies.stop(Timing::LogSyncTime, begun);
+        self.count(Counter::LogBytesWritten, bytes);
+        self.count(Counter::LogSyncs, 1);
         Ok(())
     }
 
@@ -303,7 +317,7 @@ impl Shared {
     pub(super) fn grow_ahead(&self, segments: &Segments) {
         let Ok(length) = segments.grow_ahead() else {
             // Perhaps there is room by the time it is needed.
-            Counters::add(&self.counters.growth_failures, 1);
+            self.count(Counter::LogGrowthFailures, 1);
             return;
         };
         let leader = locked(&self.flush.leader);
@@ -313,8 +327,8 @@ impl Shared {
             Err(error) => self.poison(LogError::fatal(error)),
         }
         drop(leader);
-        Counters::add(&self.counters.syncs, 1);
-        Counters::add(&self.counters.grown, 1);
+        self.count(Counter::LogSyncs, 1);
+        self.count(Counter::LogSegmentsGrown, 1);
     }
 }
 

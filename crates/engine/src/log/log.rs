@@ -20,6 +20,7 @@ use super::shared::Shared;
 use super::window::AHEAD;
 use super::window::Window;
 use super::writer::Handle;
+use crate::stats::{Statistics, Wait};
 
 /// Bytes that are read for one record, unless it is longer.
 const PEEK: usize = 2 * BLOCK as usize;
@@ -90,7 +91,7 @@ impl Log {
     /// what is not durable will be found when the log is opened again.
     #[inline]
     pub fn wait_durable(&self, end: Lsn) -> Result<(), LogError> {
-        self.shared.wait(end.0, GroupCommitWait::None)
+        self.shared.wait(Some(Wait::Log), end.0, GroupCommitWait::None)
     }
 
     /// As [`Log::wait_durable`], but for up to `delay` (at most 100 ms) waits for as many others as
@@ -99,7 +100,7 @@ impl Log {
     /// # Errors
     /// As [`Log::wait_durable`].
     pub fn wait_group(&self, end: Lsn, delay: Duration) -> Result<(), LogError> {
-        self.shared.wait(end.0, GroupCommitWait::UpTo(delay))
+        self.shared.wait(Some(Wait::Log), end.0, GroupCommitWait::UpTo(delay))
     }
 
     /// As [`Log::wait_group`], but the wait for others is no longer than a flush takes, and than
@@ -108,7 +109,7 @@ impl Log {
     /// # Errors
     /// As [`Log::wait_durable`].
     pub fn wait_commit(&self, end: Lsn, most: Duration) -> Result<(), LogError> {
-        self.shared.wait(end.0, GroupCommitWait::AsAFlush(most))
+        self.shared.wait(Some(Wait::Log), end.0, GroupCommitWait::AsAFlush(most))
     }
 
     /// Why the log takes nothing more, if so. A write or a sync that failed is never tried again:
@@ -157,7 +158,7 @@ impl Log {
     /// # Errors
     /// If the log is not durable up to its end, or the device fails; it can be opened as before.
     pub fn cut_back(&self) -> Result<u64, LogError> {
-        self.shared.wait(self.shared.ring.tail(), GroupCommitWait::None)?;
+        self.shared.wait(Some(Wait::Log), self.shared.ring.tail(), GroupCommitWait::None)?;
         self.shared.segments.cut_back(self.shared.ring.durable())
     }
 
@@ -165,7 +166,7 @@ impl Log {
     /// becomes so first; if that fails, the reader's first answer says why.
     pub fn reader(&self, from: Lsn) -> Reader {
         let shared = &self.shared;
-        let refused = shared.wait(shared.ring.tail(), GroupCommitWait::None).err();
+        let refused = shared.wait(Some(Wait::Log), shared.ring.tail(), GroupCommitWait::None).err();
         let window =
             Window::new(shared.segments.clone(), AHEAD, shared.ring.durable(), shared.salt);
         Reader::new(window, from.0, shared.path().to_path_buf(), refused)
@@ -182,7 +183,7 @@ impl Log {
         out.clear();
         // Durable positions are ends of records: one behind the header is behind the record.
         let behind = lsn.0.saturating_add(HEADER as u64);
-        shared.wait(behind, GroupCommitWait::None)?;
+        shared.wait(Some(Wait::Log), behind, GroupCommitWait::None)?;
         let limit = shared.ring.durable();
         let mut window = Window::new(shared.segments.clone(), PEEK, limit, shared.salt);
         match window.record(lsn.0)? {
@@ -197,7 +198,12 @@ impl Log {
     /// What the log has done since it was opened.
     pub fn counts(&self) -> LogCounts {
         let bytes = self.shared.ring.tail() - self.shared.opened_at;
-        self.shared.counters.snapshot(bytes)
+        LogCounts::of(&self.shared.statistics, bytes)
+    }
+
+    /// Where the log counts; bytes that were appended are in [`Log::counts`] only.
+    pub fn statistics(&self) -> &Statistics {
+        &self.shared.statistics
     }
 
     /// Makes everything durable and ends the background thread. Nothing should be appended
@@ -206,7 +212,8 @@ impl Log {
     /// # Errors
     /// If the log takes nothing more.
     pub fn close(&self) -> Result<(), LogError> {
-        let flushed = self.shared.wait(self.shared.ring.tail(), GroupCommitWait::None);
+        let flushed =
+            self.shared.wait(Some(Wait::Log), self.shared.ring.tail(), GroupCommitWait::None);
         self.stop();
         flushed
     }

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use millpond_base::Lsn;
 use millpond_base::sync::Mutex;
 
-use super::counts::Counters;
 use super::error::LogError;
 use super::group_commit::Flush;
 use super::log::Log;
@@ -23,6 +22,7 @@ use super::tail::Begin;
 use super::tail::Tail;
 use super::writer;
 use crate::io::{AlignedBuffer, Device};
+use crate::stats::Statistics;
 
 impl Log {
     /// Creates an empty log on `device`, durably. Its first record will begin at `Lsn(4096)`.
@@ -119,7 +119,7 @@ impl Log {
             segments: Arc::new(segments),
             flush: Flush::new(consumer),
             alarm: Alarm::new(),
-            counters: Counters::default(),
+            statistics: Statistics::default(),
             salt,
             record_max: options.buffer_bytes / 4 - HEADER,
             opened_at: end,

@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 use millpond_base::sync::atomic::{AtomicBool, Ordering};
 use millpond_base::sync::{Condvar, Mutex};
 
-use super::counts::Counters;
 use super::group_commit::Flush;
 use super::locked::locked;
 use super::ring::Ring;
 use super::segments::Segments;
+use crate::stats::Statistics;
 
 /// LSN of the first record of a new log: a block, so that 0 is none.
 pub(super) const FIRST: u64 = super::options::BLOCK;
@@ -22,7 +22,7 @@ pub(super) struct Shared {
     pub(super) segments: Arc<Segments>,
     pub(super) flush: Flush,
     pub(super) alarm: Alarm,
-    pub(super) counters: Counters,
+    pub(super) statistics: Statistics,
     pub(super) salt: u64,
     pub(super) path: PathBuf,
     /// Most bytes of a body.

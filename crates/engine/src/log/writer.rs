@@ -26,7 +26,7 @@ pub(super) fn start(shared: &Arc<Shared>, interval: Duration) -> Result<Handle, 
                 own.grow_ahead(&own.segments);
             }
             let Some(target) = own.alarm.next(&own.ring, interval) else { return };
-            if own.wait(target, GroupCommitWait::None).is_err() {
+            if own.wait(None, target, GroupCommitWait::None).is_err() {
                 return;
             }
         }

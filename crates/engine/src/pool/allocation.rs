@@ -18,8 +18,8 @@ use crate::pool::guard::Write;
 use crate::pool::jump::{Jump, Try};
 use crate::pool::options::PoolStrategy;
 use crate::pool::pages::{MiniTransaction, NewPage};
-use crate::pool::stats::counters::Counter;
-use crate::pool::thread_slot::thread_slot;
+use crate::stats::counters::Counter;
+use crate::stats::thread_slot::thread_slot;
 
 /// What is missing to create a page at a low place.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -92,7 +92,7 @@ impl<M: PoolStrategy> Pool<M> {
         let (kind, level, owner) = (new.kind, new.level, new.owner);
         let lsn = Lsn(0);
         PageHeader { checksum: 0, lsn, page: id, owner, kind, level }.write(page);
-        self.counters.count(Counter::PagesAllocated);
+        self.statistics.counters.count(Counter::PagesAllocated);
         self.admit_new(frame, id, kind);
     }
 
@@ -127,7 +127,7 @@ impl<M: PoolStrategy> Pool<M> {
         self.policy_host.forget(self.metas(), header.id(), publish);
         header.clear_dirty();
         header.set_parent(None);
-        self.counters.count(Counter::PagesFreed);
+        self.statistics.counters.count(Counter::PagesFreed);
         if header.is_writing() {
             // The page id must not be reused before the write is complete.
             header.latch.release_exclusive();

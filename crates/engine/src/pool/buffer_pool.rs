@@ -40,15 +40,16 @@ use crate::pool::replacement::evictor_threads::EvictorThreads;
 use crate::pool::replacement::policy_host::{HostedPolicy, PolicyHost};
 use crate::pool::replacement::scanned::Scanned;
 use crate::pool::starvation::StarvationGuard;
-use crate::pool::stats::counters::{Counter, Counters};
-use crate::pool::stats::histogram::Latencies;
 use crate::pool::storage::Storage;
 use crate::pool::swip::Swip;
 use crate::pool::sync::event::Event;
-use crate::pool::thread_slot::thread_slot;
 use crate::pool::translation::in_flight::InFlight;
 use crate::pool::translation::page_table::PageTable;
 use crate::pool::writeback::write::Writes;
+use crate::stats::Statistics;
+use crate::stats::counters::{Counter, Counters};
+use crate::stats::histogram::Latencies;
+use crate::stats::thread_slot::thread_slot;
 
 /// The buffer pool.
 pub struct Pool<M: PoolStrategy> {
@@ -65,7 +66,7 @@ pub struct Pool<M: PoolStrategy> {
     pub(crate) hit_on: HitOn,
     /// The time that the policy sees.
     pub(crate) clock: PolicyClock,
-    pub(crate) counters: Counters,
+    pub(crate) statistics: Statistics,
     /// Page id to frame, for all pages in state hot or cooling; empty with swips.
     pub(crate) table: PageTable<M::Latching>,
     /// Whether changes are logged, where, and what is known of page ids at the end of the log.
@@ -96,7 +97,6 @@ pub struct Pool<M: PoolStrategy> {
 
     // The options of a run and what it reports.
     pub(crate) options: PoolOptions,
-    pub(crate) latencies: Latencies,
     pub(crate) recorder: Recorder,
     pub(crate) storage_recorder: StorageRecorder,
     _strategy: PhantomData<M>,
@@ -153,7 +153,7 @@ impl<M: PoolStrategy> Pool<M> {
             params: hosted.params,
             hit_on: hosted.policy_host.hit_on(),
             clock: PolicyClock::new(options.references_per_tick, evictions_per_tick),
-            counters: Counters::new(),
+            statistics: Statistics::new(options.sample_period),
             table: PageTable::new(if M::SWIZZLES { 2 } else { options.frames }),
             redo: RedoLog::default(),
             kinds: Kinds::new(),
@@ -168,7 +168,6 @@ impl<M: PoolStrategy> Pool<M> {
             storage,
             anchors: Anchors::new(page_size)?,
             sleep: Sleep::default(),
-            latencies: Latencies::new(options.sample_period),
             recorder: Recorder::default(),
             storage_recorder: StorageRecorder::default(),
             memory,
@@ -223,14 +222,19 @@ impl<M: PoolStrategy> Pool<M> {
         self.policy
     }
 
+    /// Returns where the pool, and what works on it, counts.
+    pub fn statistics(&self) -> &Statistics {
+        &self.statistics
+    }
+
     /// Returns the pool's counters.
     pub fn counters(&self) -> &Counters {
-        &self.counters
+        &self.statistics.counters
     }
 
     /// Returns the pool's latency histograms.
     pub fn latencies(&self) -> &Latencies {
-        &self.latencies
+        &self.statistics.latencies
     }
 
     /// Returns the recorder of page references, where the pool was compiled for it.
@@ -306,7 +310,7 @@ impl<M: PoolStrategy> Pool<M> {
 
     /// Counts `count` evictions, by which the policy's clock may advance.
     pub(crate) fn count_evictions(&self, count: u32) {
-        self.counters.add(Counter::Evictions, u64::from(count));
+        self.statistics.counters.add(Counter::Evictions, u64::from(count));
         let counts = M::Hook::tick_source(&self.params) == TickSource::PerEviction;
         self.clock.count_evictions(count, counts);
     }

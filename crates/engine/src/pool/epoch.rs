@@ -15,7 +15,7 @@ use millpond_base::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 use millpond_policies::choice;
 use millpond_policies::config::Param;
 
-use crate::pool::thread_slot::OWNED;
+use crate::stats::thread_slot::OWNED;
 use crate::words::by_word;
 
 choice! {
@@ -138,7 +138,7 @@ impl Epochs {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pool::thread_slot::SLOTS;
+    use crate::stats::thread_slot::SLOTS;
 
     #[test]
     fn a_frame_waits_for_the_thread_that_was_there_before() {

@@ -25,15 +25,30 @@ use crate::pool::borrowed::BorrowedPage;
 use crate::pool::frame::{FRAME_HEADER_BYTES, FrameHeader};
 use crate::pool::jump::{Jump, Try};
 use crate::pool::kind::ANCHOR_SWIP;
-use crate::pool::latch::{Latch, Latching};
+use crate::pool::latch::{Latch, Latching, ROUNDS_MAX, SPINS_MAX};
 use crate::pool::memory::frame_page;
 use crate::pool::mini_transaction::ChangeLog;
 use crate::pool::pages::{Anchor, MiniTransaction, Pages};
 use crate::pool::swip::Swip;
+use crate::stats::Wait;
+use crate::stats::counters::Counter;
 
 /// Bytes of a page that are prefetched before it is latched exclusively: a node's header and the
 /// slots of a typical leaf.
 const PREFETCHED: usize = 384;
+
+/// Waits a little for a latch that is held, by `attempt`, which tries a number of rounds.
+#[cold]
+#[inline(never)]
+fn await_latch<P: Pages, T>(pages: &P, attempt: impl Fn(u32) -> Option<T>) -> Option<T> {
+    let Some(statistics) = pages.statistics() else { return attempt(ROUNDS_MAX) };
+    statistics.count(Counter::LatchConflicts);
+    if let Some(held) = attempt(SPINS_MAX) {
+        return Some(held);
+    }
+    let _waiting = statistics.wait(Wait::Latch);
+    attempt(ROUNDS_MAX - SPINS_MAX)
+}
 
 type Token<P> = <<P as Pages>::Latching as Latching>::Token;
 
@@ -57,7 +72,11 @@ impl<'o, P: Pages> Read<'o, P> {
     ) -> Try<Read<'o, P>> {
         // SAFETY: a frame of the pool is mapped while the pool lives, and `mtr` borrows the pool.
         let latch: &'o Latch = unsafe { &(*frame.as_ptr()).latch };
-        match P::Latching::read(latch) {
+        let token = match P::Latching::read(latch) {
+            Some(token) => Some(token),
+            None => await_latch(mtr.pages, |rounds| P::Latching::read_within(latch, rounds)),
+        };
+        match token {
             Some(token) => Ok(Read { mtr, frame, token }),
             None => Err(Jump::Restart),
         }
@@ -284,7 +303,8 @@ impl<'o, P: Pages> Write<'o, P> {
         // SAFETY: each frame is followed by a page of that size, and stays mapped.
         let page: View<'o> = unsafe { frame_page::view(frame, mtr.pages.page_size()) };
         page.prefetch(0, PREFETCHED);
-        if P::Latching::write(latch) {
+        let patiently = |rounds| P::Latching::write_within(latch, rounds).then_some(());
+        if P::Latching::write(latch) || await_latch(mtr.pages, patiently).is_some() {
             Ok(Write { mtr, frame, changed: false, logged: false })
         } else {
             Err(Jump::Restart)

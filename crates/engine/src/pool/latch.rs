@@ -30,7 +30,9 @@ const VERSION_MASK: u64 = !0xffff;
 
 /// How often a waiter looks again before it yields to other threads. Holds last less than a
 /// microsecond, unless the holder lost its processor.
-const SPINS_MAX: u32 = 64;
+pub(in crate::pool) const SPINS_MAX: u32 = if cfg!(feature = "model") { 1 } else { 64 };
+/// How often another sharer may come or go while one more wants to.
+const SHARERS_MAX: u32 = 64;
 /// How often it yields before it gives up, and its operation restarts.
 const YIELDS_MAX: u32 = 16;
 
@@ -47,14 +49,16 @@ impl Default for Latch {
 
 fn pause(round: u32) {
     // A model checker must know that nothing happens until another thread runs.
-    if cfg!(feature = "model") || round % SPINS_MAX == SPINS_MAX - 1 {
+    if cfg!(feature = "model") || round % 64 == 63 {
         millpond_base::sync::thread::yield_now();
     } else {
         std::hint::spin_loop();
     }
 }
 
-const ROUNDS_MAX: u32 = if cfg!(feature = "model") { 2 } else { SPINS_MAX * YIELDS_MAX };
+/// How often a waiter looks again before it gives up.
+pub(in crate::pool) const ROUNDS_MAX: u32 =
+    if cfg!(feature = "model") { 2 } else { SPINS_MAX * YIELDS_MAX };
 
 impl Latch {
     /// Returns the version that a reader may start from, or `None` while the word is held
@@ -105,7 +109,12 @@ impl Latch {
     /// Takes the word exclusively, waiting a little; `false` if it was not available.
     #[inline]
     pub fn exclusive(&self) -> bool {
-        for round in 0..ROUNDS_MAX {
+        self.exclusive_within(ROUNDS_MAX)
+    }
+
+    /// The same, with `rounds` tries.
+    pub fn exclusive_within(&self, rounds: u32) -> bool {
+        for round in 0..rounds {
             if self.try_exclusive() {
                 return true;
             }
@@ -147,7 +156,12 @@ impl Latch {
     /// Becomes one more shared holder, waiting a little; `false` if that was not possible.
     #[inline]
     pub fn shared(&self) -> bool {
-        for round in 0..ROUNDS_MAX {
+        self.shared_within(ROUNDS_MAX)
+    }
+
+    /// The same, with `rounds` tries.
+    pub fn shared_within(&self, rounds: u32) -> bool {
+        for round in 0..rounds {
             if self.try_shared() {
                 return true;
             }
@@ -163,7 +177,7 @@ impl Latch {
         debug_assert_eq!(version & !VERSION_MASK, 0, "a version has no mode bits");
         let mut word = version;
         // Mostly no other thread shares it; if one does, holders come and go.
-        for _ in 0..SPINS_MAX {
+        for _ in 0..SHARERS_MAX {
             let next = word + SHARED_ONE;
             match self.0.compare_exchange(word, next, Ordering::Acquire, Ordering::Relaxed) {
                 Ok(_) => return true,
@@ -237,16 +251,33 @@ pub trait Latching: Send + Sync + 'static {
     /// Whether more than one thread may use the store.
     const THREADS: bool = true;
 
-    /// Begins a read; `None` if a writer held the latch for a while.
+    /// Begins a read; `None` if a writer holds the latch.
     fn read(latch: &Latch) -> Option<Self::Token>;
+    /// Begins a read within `rounds` tries.
+    fn read_within(latch: &Latch, rounds: u32) -> Option<Self::Token>;
+    /// Begins a read, waiting a little; `None` if a writer held the latch for a while.
+    #[inline(always)]
+    fn read_patiently(latch: &Latch) -> Option<Self::Token> {
+        match Self::read(latch) {
+            Some(token) => Some(token),
+            None => Self::read_within(latch, ROUNDS_MAX),
+        }
+    }
     /// Returns whether everything that was read under `token` is valid.
     fn validate(latch: &Latch, token: Self::Token) -> bool;
     /// Ends a read.
     fn end(latch: &Latch, token: Self::Token);
     /// Turns the read into a write; on `false` the read continues.
     fn upgrade(latch: &Latch, token: Self::Token) -> bool;
-    /// Begins a write; `false` if the latch was held for a while.
+    /// Begins a write; `false` if the latch is held.
     fn write(latch: &Latch) -> bool;
+    /// Begins a write within `rounds` tries.
+    fn write_within(latch: &Latch, rounds: u32) -> bool;
+    /// Begins a write, waiting a little; `false` if the latch was held for a while.
+    #[inline(always)]
+    fn write_patiently(latch: &Latch) -> bool {
+        Self::write(latch) || Self::write_within(latch, ROUNDS_MAX)
+    }
     /// Turns the read into a write for a moment, to change nothing but where a swip points in
     /// memory; on `false` the read continues.
     fn promote(latch: &Latch, token: Self::Token) -> bool {
@@ -271,10 +302,17 @@ impl Latching for Optimistic {
 
     #[inline(always)]
     fn read(latch: &Latch) -> Option<u64> {
-        match latch.version() {
-            Some(version) => Some(version),
-            None => wait_for_version(latch),
+        latch.version()
+    }
+
+    fn read_within(latch: &Latch, rounds: u32) -> Option<u64> {
+        for round in 0..rounds {
+            if let Some(version) = latch.version() {
+                return Some(version);
+            }
+            pause(round);
         }
+        None
     }
 
     #[inline(always)]
@@ -292,7 +330,11 @@ impl Latching for Optimistic {
 
     #[inline(always)]
     fn write(latch: &Latch) -> bool {
-        latch.try_exclusive() || latch.exclusive()
+        latch.try_exclusive()
+    }
+
+    fn write_within(latch: &Latch, rounds: u32) -> bool {
+        latch.exclusive_within(rounds)
     }
 
     #[inline(always)]
@@ -311,17 +353,6 @@ impl Latching for Optimistic {
     }
 }
 
-#[cold]
-fn wait_for_version(latch: &Latch) -> Option<u64> {
-    for round in 0..ROUNDS_MAX {
-        if let Some(version) = latch.version() {
-            return Some(version);
-        }
-        pause(round);
-    }
-    None
-}
-
 /// Readers hold the latch in shared mode: the traditional way, for comparison.
 pub struct Latched;
 
@@ -332,7 +363,11 @@ impl Latching for Latched {
 
     #[inline(always)]
     fn read(latch: &Latch) -> Option<()> {
-        if latch.try_shared() || latch.shared() { Some(()) } else { None }
+        if latch.try_shared() { Some(()) } else { None }
+    }
+
+    fn read_within(latch: &Latch, rounds: u32) -> Option<()> {
+        if latch.shared_within(rounds) { Some(()) } else { None }
     }
 
     #[inline(always)]
@@ -352,7 +387,11 @@ impl Latching for Latched {
 
     #[inline(always)]
     fn write(latch: &Latch) -> bool {
-        latch.try_exclusive() || latch.exclusive()
+        latch.try_exclusive()
+    }
+
+    fn write_within(latch: &Latch, rounds: u32) -> bool {
+        latch.exclusive_within(rounds)
     }
 
     #[inline(always)]
@@ -389,6 +428,10 @@ impl Latching for Unlatched {
         Some(())
     }
 
+    fn read_within(_: &Latch, _: u32) -> Option<()> {
+        Some(())
+    }
+
     #[inline(always)]
     fn validate(_: &Latch, (): ()) -> bool {
         true
@@ -410,6 +453,11 @@ impl Latching for Unlatched {
         }
         latch.0.store(word | EXCLUSIVE, Ordering::Relaxed);
         true
+    }
+
+    fn write_within(latch: &Latch, _: u32) -> bool {
+        // Its holder is this thread.
+        Unlatched::write(latch)
     }
 
     #[inline(always)]

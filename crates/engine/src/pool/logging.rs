@@ -13,7 +13,7 @@ use crate::pool::buffer_pool::Pool;
 use crate::pool::frame::FrameHeader;
 use crate::pool::mini_transaction::{ChangeLog, ChangeSet, PageCopies, RedoLog};
 use crate::pool::options::PoolStrategy;
-use crate::pool::stats::counters::Counter;
+use crate::stats::counters::Counter;
 
 impl<M: PoolStrategy> ChangeLog<Pool<M>> for RedoLog {
     #[inline(always)]

@@ -33,6 +33,7 @@ use crate::pool::latch::Latching;
 use crate::pool::mini_transaction::{Actor, ChangeLog, ChangeSet, PendingChanges};
 use crate::pool::starvation::PATIENCE;
 use crate::pool::swip::Swip;
+use crate::stats::Statistics;
 
 /// What a new page is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -70,6 +71,11 @@ pub trait Pages: Send + Sync + Sized + 'static {
 
     /// Returns the bytes of a page.
     fn page_size(&self) -> usize;
+
+    /// Where latch waits are counted; a twin counts nothing.
+    fn statistics(&self) -> Option<&Statistics> {
+        None
+    }
 
     /// Returns what this thread keeps; called once per operation.
     fn local(&self) -> Self::Local;

@@ -14,9 +14,10 @@ use crate::pool::kind::{ANCHOR_SWIP, OWNER_UNKNOWN};
 use crate::pool::mini_transaction::RedoLog;
 use crate::pool::options::PoolStrategy;
 use crate::pool::pages::{Anchor, MiniTransaction, NewPage, Pages, References};
-use crate::pool::stats::counters::Counter;
 use crate::pool::swip::Swip;
-use crate::pool::thread_slot::thread_slot;
+use crate::stats::Statistics;
+use crate::stats::counters::Counter;
+use crate::stats::thread_slot::thread_slot;
 
 impl<M: PoolStrategy> Pages for Pool<M> {
     type Latching = M::Latching;
@@ -24,6 +25,10 @@ impl<M: PoolStrategy> Pages for Pool<M> {
     type Log = RedoLog;
 
     #[inline(always)]
+    fn statistics(&self) -> Option<&Statistics> {
+        Some(&self.statistics)
+    }
+
     fn page_size(&self) -> usize {
         self.page_size
     }
@@ -45,7 +50,7 @@ impl<M: PoolStrategy> Pages for Pool<M> {
         if let Some(epochs) = &self.epochs {
             epochs.leave(slot);
         }
-        let here = self.counters.of(slot);
+        let here = self.statistics.counters.of(slot);
         if done {
             here.add(Counter::References, made.all());
             here.add(Counter::LeafReferences, made.leaves());

@@ -22,7 +22,7 @@ use millpond_base::sync::Mutex;
 
 use crate::pool::memory::region::FrameMemory;
 use crate::pool::sync::locked::locked;
-use crate::pool::thread_slot::OWNED;
+use crate::stats::thread_slot::OWNED;
 
 /// Restarts of an operation before it is starving: about one for each page of a path.
 pub const PATIENCE: u32 = if cfg!(feature = "model") { 6 } else { 8 };

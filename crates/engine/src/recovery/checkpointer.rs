@@ -18,6 +18,7 @@ use crate::io::PageStore;
 use crate::io::simulated::planted::{planted, unless_planted};
 use crate::log::Log;
 use crate::pool::{Pool, PoolStrategy};
+use crate::stats::counters::{Counter, Timing};
 use crate::txn::TransactionManager;
 
 /// Writers are not held up for less of the log than this, and eight checkpoints.
@@ -143,6 +144,18 @@ impl<M: PoolStrategy> Checkpointer<M> {
 
     /// Takes a checkpoint; `last` is where the last one says that recovery begins.
     fn take_locked(&self, last: &mut Lsn) -> Result<Taken, CheckpointError> {
+        let statistics = self.pool.statistics();
+        let begun = statistics.latencies.start(Timing::CheckpointTime);
+        let taken = self.take_behind(last);
+        statistics.latencies.stop(Timing::CheckpointTime, begun);
+        statistics.count(match taken {
+            Ok(_) => Counter::Checkpoints,
+            Err(_) => Counter::CheckpointFailures,
+        });
+        taken
+    }
+
+    fn take_behind(&self, last: &mut Lsn) -> Result<Taken, CheckpointError> {
         let redo = self.pool.redo_bound();
         unless_planted!(DataNotSynced, self.sync_data()?);
         let redo = if planted!(RedoBoundAfterSync) { self.pool.redo_bound() } else { redo };

@@ -7,8 +7,8 @@ use std::sync::atomic::Ordering;
 use crate::btree::BTree;
 use crate::hash_index::HashIndex;
 use crate::heap::Heap;
-use crate::pool::stats::counters::{Counter, Timing};
 use crate::pool::{Pool, PoolError, PoolStrategy};
+use crate::stats::counters::{Counter, Timing};
 use crate::store::error::Error;
 use crate::store::opened::{Holds, Open, OpenTree, Rest, Shared};
 use crate::store::store::Store;
@@ -211,12 +211,7 @@ impl<M: PoolStrategy, S> StoreHandle<M, S> {
         timing: Timing,
         work: impl FnOnce(&'t S) -> Result<R, E>,
     ) -> Result<R, Error> {
-        let pool = self.store.pool();
-        pool.counters().count(counter);
-        let started = pool.latencies().start(timing);
-        let result = work(&self.open.structure);
-        pool.latencies().stop(timing, started);
-        result.map_err(Into::into)
+        self.store.counted((counter, timing), || work(&self.open.structure)).map_err(Into::into)
     }
 
     /// Does what is neither counted nor timed.

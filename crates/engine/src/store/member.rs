@@ -7,9 +7,9 @@ use std::sync::Arc;
 use crate::hash_index::HashIndex;
 use crate::heap::{Heap, RecordId};
 use crate::page::{Batch, BatchEntry};
-use crate::pool::stats::counters::{Counter, Counters, Timing};
-use crate::pool::stats::histogram::Latencies;
 use crate::pool::{Pool, PoolStrategy};
+use crate::stats::Statistics;
+use crate::stats::counters::{Counter, Timing};
 use crate::store::error::Error;
 use crate::store::handle::{StoreHandle, StoreHashIndex, StoreHeap};
 use crate::store::opened::Holds;
@@ -27,8 +27,8 @@ pub(crate) trait Member: Send + Sync {
     fn transactions(&self) -> &TransactionManager;
     fn may_read(&self) -> Result<(), Error>;
     fn begin_snapshot(&self, caller: &'static Location<'static>) -> Result<Arc<Snapshot>, Error>;
-    fn counters(&self) -> &Counters;
-    fn latencies(&self) -> &Latencies;
+    /// Where its calls are counted.
+    fn statistics(&self) -> &Statistics;
 }
 
 /// The address of a store.
@@ -65,12 +65,8 @@ impl<M: PoolStrategy, S: Structure + 'static> Member for StoreHandle<M, S> {
         self.store().begin_snapshot(caller)
     }
 
-    fn counters(&self) -> &Counters {
-        self.store().pool().counters()
-    }
-
-    fn latencies(&self) -> &Latencies {
-        self.store().pool().latencies()
+    fn statistics(&self) -> &Statistics {
+        self.store().pool().statistics()
     }
 }
 

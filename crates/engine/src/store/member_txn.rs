@@ -4,6 +4,7 @@ use crate::btree::{WriteCondition, WriteOutcome};
 use crate::heap::RecordId;
 use crate::page::Batch;
 use crate::pool::PoolStrategy;
+use crate::store::counted::{GET, PUT, write_of};
 use crate::store::error::Error;
 use crate::store::member::Member;
 use crate::store::store_txn::StoreTxn;
@@ -29,13 +30,24 @@ impl<M: PoolStrategy> StoreTxn<M> {
         f: &mut dyn FnMut(&[u8]),
     ) -> Result<bool, Error> {
         self.check_member(member)?;
-        Ok(self.tx().get(member.as_structure(), key, f)?.is_some())
+        self.call(Some(GET), |tx| Ok(tx.get(member.as_structure(), key, f)?.is_some()))
+    }
+
+    /// The same for what is part of another call: it is not counted.
+    pub(crate) fn peek_in(
+        &mut self,
+        member: &dyn Member,
+        key: &[u8],
+        f: &mut dyn FnMut(&[u8]),
+    ) -> Result<bool, Error> {
+        self.check_member(member)?;
+        self.call(None, |tx| Ok(tx.get(member.as_structure(), key, f)?.is_some()))
     }
 
     /// As [`Transaction::lock`](crate::txn::Transaction::lock).
     pub(crate) fn lock_in(&mut self, member: &dyn Member, key: &[u8]) -> Result<(), Error> {
         self.check_member(member)?;
-        Ok(self.tx().lock(member.as_structure(), key)?)
+        self.call(None, |tx| tx.lock(member.as_structure(), key))
     }
 
     /// As [`Transaction::write`](crate::txn::Transaction::write).
@@ -48,7 +60,9 @@ impl<M: PoolStrategy> StoreTxn<M> {
     ) -> Result<WriteOutcome, Error> {
         self.check_member(member)?;
         self.keep_member(member);
-        Ok(self.tx().write(member.as_structure(), key, value, condition)?)
+        self.call(Some(write_of(value)), |tx| {
+            tx.write(member.as_structure(), key, value, condition)
+        })
     }
 
     /// As [`Transaction::update`](crate::txn::Transaction::update).
@@ -60,7 +74,7 @@ impl<M: PoolStrategy> StoreTxn<M> {
     ) -> Result<bool, Error> {
         self.check_member(member)?;
         self.keep_member(member);
-        Ok(self.tx().update(member.as_structure(), key, f)?.is_some())
+        self.call(Some(PUT), |tx| Ok(tx.update(member.as_structure(), key, f)?.is_some()))
     }
 
     /// As [`Transaction::append`](crate::txn::Transaction::append).
@@ -71,7 +85,7 @@ impl<M: PoolStrategy> StoreTxn<M> {
     ) -> Result<RecordId, Error> {
         self.check_member(member)?;
         self.keep_member(member);
-        Ok(self.tx().append(member.as_structure(), record)?)
+        self.call(Some(PUT), |tx| tx.append(member.as_structure(), record))
     }
 
     /// As [`Transaction::batch`](crate::txn::Transaction::batch).
@@ -82,12 +96,12 @@ impl<M: PoolStrategy> StoreTxn<M> {
         batch: &mut Batch,
     ) -> Result<Option<u64>, Error> {
         self.check_member(member)?;
-        Ok(self.tx().batch(member.as_structure(), from, forward, batch)?)
+        self.call(None, |tx| tx.batch(member.as_structure(), from, forward, batch))
     }
 
     /// As [`Transaction::lock_all`](crate::txn::Transaction::lock_all).
     pub(crate) fn lock_all_of(&mut self, member: &dyn Member) -> Result<(), Error> {
         self.check_member(member)?;
-        Ok(self.tx().lock_all(member.as_structure())?)
+        self.call(None, |tx| tx.lock_all(member.as_structure()))
     }
 }

@@ -11,8 +11,8 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::pool::stats::counters::{Counter, Counters};
 use crate::pool::{Pool, PoolStrategy};
+use crate::stats::counters::{Counter, Counters};
 use crate::store::named::Named;
 use crate::store::opened::Opened;
 

@@ -9,6 +9,7 @@
 pub mod catalog;
 mod checkpoint_thread;
 pub mod combinations;
+pub(crate) mod counted;
 pub mod entry;
 pub mod error;
 pub mod handle;

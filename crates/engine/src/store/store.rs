@@ -22,18 +22,19 @@ use std::time::{Duration, Instant};
 use millpond_base::{FrameId, Lsn, Reason};
 
 use crate::io::PageStore;
-use crate::pool::stats::counters::Timing;
 use crate::pool::{Latching, Pool, PoolError, PoolStrategy, Workers, borrowed};
 use crate::recovery::{Checkpointer, Recovery};
+use crate::stats::counters::{Counter, Timing};
 use crate::store::catalog::Catalog;
 use crate::store::error::Error;
 use crate::store::error::lab::LabError;
 use crate::store::housekeeping::Housekeeping;
 use crate::store::merging::{Merging, references_of_others};
 use crate::store::named::Named;
-use crate::store::opened::Opened;
 use crate::store::options::Plan;
 use crate::store::snapshot_trees::TreesOf;
+use crate::store::stats::Stats;
+use crate::store::stats::census::Census;
 use crate::store::stats::stat_file::Publisher;
 use crate::txn::{Durability, Snapshot, TransactionManager};
 
@@ -70,7 +71,7 @@ pub struct Store<M: PoolStrategy> {
 impl<M: PoolStrategy> Store<M> {
     pub(in crate::store) fn keep_house(&self, merge: bool) -> Result<Housekeeping, Error> {
         let (pool, pages) = (self.pool.clone(), self.pages.clone());
-        let (publisher, opened) = (self.publisher.clone(), self.opened);
+        let (publisher, census) = (self.publisher.clone(), self.census());
         let mut merging = (merge && M::Latching::THREADS).then(|| self.merging());
         let (mut seen, mut is_published) = (0, false);
         let house = Housekeeping::start("millpond-house", PERIOD, move |is_over| {
@@ -89,10 +90,9 @@ impl<M: PoolStrategy> Store<M> {
             if let Some(merging) = &mut merging {
                 merging.round(since, is_over);
             }
-            is_published = publisher.as_ref().is_none_or(|publisher| {
-                publisher
-                    .maybe_publish(|| crate::store::stats::census::stats(&pool, &pages, opened))
-            });
+            is_published = publisher
+                .as_ref()
+                .is_none_or(|publisher| publisher.maybe_publish(|| census.take()));
         })?;
         Ok(house)
     }
@@ -229,6 +229,7 @@ impl<M: PoolStrategy> Store<M> {
             return Err(LabError::NoTransactions.into());
         }
         self.may_read()?;
+        self.pool.counters().count(Counter::Snapshots);
         Ok(Snapshot::begin(
             &self.txns,
             caller,
@@ -237,15 +238,32 @@ impl<M: PoolStrategy> Store<M> {
     }
 
     /// What the store did since it was opened, and its state now.
-    pub fn stats(&self) -> crate::store::stats::Stats {
-        let mut stats = crate::store::stats::census::stats(&self.pool, &self.pages, self.opened);
-        let named = self.named();
-        (stats.splits, stats.merges) = named.gone;
-        for (splits, merges) in named.open.values().map(Opened::tally) {
-            stats.splits += splits;
-            stats.merges += merges;
+    pub fn stats(&self) -> Stats {
+        self.census().take()
+    }
+
+    fn census(&self) -> Census<M> {
+        Census {
+            pool: self.pool.clone(),
+            pages: self.pages.clone(),
+            txns: self.txns.clone(),
+            named: self.named.clone(),
+            opened: self.opened,
         }
-        stats
+    }
+
+    /// Does what is counted and, now and then, timed.
+    #[inline(always)]
+    pub(crate) fn counted<R>(
+        &self,
+        (counter, timing): (Counter, Timing),
+        work: impl FnOnce() -> R,
+    ) -> R {
+        self.pool.counters().count(counter);
+        let started = self.pool.latencies().start(timing);
+        let result = work();
+        self.pool.latencies().stop(timing, started);
+        result
     }
 
     /// Closes the store, if this is the last handle.

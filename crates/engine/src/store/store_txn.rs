@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use crate::btree::{Detached, WriteCondition, WriteOutcome};
 use crate::pool::PoolStrategy;
-use crate::pool::stats::counters::{Counter, Timing};
+use crate::stats::counters::{Counter, Timing};
+use crate::store::counted::{COMMIT, DELETE, GET, PUT, ScanCount, write_of};
 use crate::store::error::Error;
 use crate::store::error::lab::LabError;
 use crate::store::handle::StoreTree;
@@ -74,6 +75,8 @@ pub struct StoreTxn<M: PoolStrategy> {
     trees: Known<M>,
     tx: Transaction,
     store: Arc<Store<M>>,
+    /// How the last call that failed did: what an abort is counted as.
+    cause: Option<Counter>,
 }
 
 impl<M: PoolStrategy> StoreTxn<M> {
@@ -88,7 +91,7 @@ impl<M: PoolStrategy> StoreTxn<M> {
         store.may_write()?;
         let tx = Transaction::begin(store.transactions(), options);
         let trees = Known { few: Default::default(), others: Vec::new(), kinds: Vec::new() };
-        Ok(StoreTxn { trees, tx, store: store.clone() })
+        Ok(StoreTxn { trees, tx, store: store.clone(), cause: None })
     }
 
     /// The transaction's id.
@@ -106,9 +109,18 @@ impl<M: PoolStrategy> StoreTxn<M> {
         address_of(&self.store)
     }
 
-    /// The transaction itself, for what keeps the structures that it changes.
-    pub(in crate::store) fn tx(&mut self) -> &mut Transaction {
-        &mut self.tx
+    /// Does `work`, which keeps the structures that it changes, in the transaction; it is counted
+    /// as `what`, if anything.
+    pub(in crate::store) fn call<R>(
+        &mut self,
+        what: Option<(Counter, Timing)>,
+        work: impl FnOnce(&mut Transaction) -> Result<R, TxnError>,
+    ) -> Result<R, Error> {
+        let done = match what {
+            Some(what) => self.store.counted(what, || work(&mut self.tx)),
+            None => work(&mut self.tx),
+        };
+        self.noted(done)
     }
 
     /// Keeps a hash index or a heap until the end: it may have to be undone.
@@ -140,7 +152,45 @@ impl<M: PoolStrategy> StoreTxn<M> {
         f: impl FnOnce(&[u8]) -> R,
     ) -> Result<Option<R>, Error> {
         self.check(tree)?;
-        self.tx.get(tree.btree(), key, f).map_err(failed)
+        let found = self.store.counted(GET, || self.tx.get(tree.btree(), key, f));
+        self.noted(found)
+    }
+
+    /// The same for what is part of another call: it is not counted.
+    #[inline]
+    pub(crate) fn peek<R>(
+        &mut self,
+        tree: &StoreTree<M>,
+        key: &[u8],
+        f: impl FnOnce(&[u8]) -> R,
+    ) -> Result<Option<R>, Error> {
+        self.check(tree)?;
+        let found = self.tx.get(tree.btree(), key, f);
+        self.noted(found)
+    }
+
+    /// What a call returns; how it failed is kept.
+    #[inline(always)]
+    pub(in crate::store) fn noted<R, E: Into<Error>>(
+        &mut self,
+        done: Result<R, E>,
+    ) -> Result<R, Error> {
+        match done {
+            Ok(done) => Ok(done),
+            Err(error) => Err(self.failed(error.into())),
+        }
+    }
+
+    /// Apart from the path of what succeeds.
+    #[cold]
+    #[inline(never)]
+    fn failed(&mut self, error: Error) -> Error {
+        self.cause = Some(match (error.is_timeout(), error.is_retriable()) {
+            (true, _) => Counter::AbortsTimeout,
+            (false, true) => Counter::AbortsDeadlock,
+            (false, false) => Counter::AbortsError,
+        });
+        error
     }
 
     /// As [`Transaction::lock`].
@@ -149,7 +199,8 @@ impl<M: PoolStrategy> StoreTxn<M> {
     /// [`Error`].
     pub fn lock(&mut self, tree: &StoreTree<M>, key: &[u8]) -> Result<(), Error> {
         self.check(tree)?;
-        Ok(self.tx.lock(tree.btree(), key)?)
+        let locked = self.tx.lock(tree.btree(), key);
+        self.noted(locked)
     }
 
     /// As [`Transaction::write`].
@@ -165,7 +216,9 @@ impl<M: PoolStrategy> StoreTxn<M> {
     ) -> Result<WriteOutcome, Error> {
         self.check(tree)?;
         self.trees.keep(tree.held());
-        self.tx.write(tree.btree(), key, value, condition).map_err(failed)
+        let write = || self.tx.write(tree.btree(), key, value, condition);
+        let written = self.store.counted(write_of(value), write);
+        self.noted(written)
     }
 
     /// As [`Transaction::update`].
@@ -180,7 +233,8 @@ impl<M: PoolStrategy> StoreTxn<M> {
     ) -> Result<Option<R>, Error> {
         self.check(tree)?;
         self.trees.keep(tree.held());
-        self.tx.update(tree.btree(), key, f).map_err(failed)
+        let updated = self.store.counted(PUT, || self.tx.update(tree.btree(), key, f));
+        self.noted(updated)
     }
 
     /// As [`Transaction::scan`].
@@ -191,10 +245,16 @@ impl<M: PoolStrategy> StoreTxn<M> {
         &mut self,
         tree: &StoreTree<M>,
         (lower, upper): (Bound<&[u8]>, Bound<&[u8]>),
-        f: impl FnMut(&[u8], &[u8]) -> bool,
+        mut f: impl FnMut(&[u8], &[u8]) -> bool,
     ) -> Result<(), Error> {
         self.check(tree)?;
-        Ok(self.tx.scan(tree.btree(), lower, upper, f)?)
+        let mut count = ScanCount::begin(self.store.pool().statistics());
+        let scanned = self.tx.scan(tree.btree(), lower, upper, |key, value| {
+            count.rows += 1;
+            f(key, value)
+        });
+        drop(count);
+        self.noted(scanned)
     }
 
     /// As [`Transaction::scan`], from the last key to the first.
@@ -205,10 +265,16 @@ impl<M: PoolStrategy> StoreTxn<M> {
         &mut self,
         tree: &StoreTree<M>,
         (lower, upper): (Bound<&[u8]>, Bound<&[u8]>),
-        f: impl FnMut(&[u8], &[u8]) -> bool,
+        mut f: impl FnMut(&[u8], &[u8]) -> bool,
     ) -> Result<(), Error> {
         self.check(tree)?;
-        Ok(self.tx.scan_back(tree.btree(), lower, upper, f)?)
+        let mut count = ScanCount::begin(self.store.pool().statistics());
+        let scanned = self.tx.scan_back(tree.btree(), lower, upper, |key, value| {
+            count.rows += 1;
+            f(key, value)
+        });
+        drop(count);
+        self.noted(scanned)
     }
 
     /// As [`Transaction::scan_some`].
@@ -223,7 +289,8 @@ impl<M: PoolStrategy> StoreTxn<M> {
         out: &mut VecDeque<OwnedEntry>,
     ) -> Result<(), Error> {
         self.check(tree)?;
-        self.tx.scan_some(tree.btree(), bounds, how, out).map_err(failed)
+        let scanned = self.tx.scan_some(tree.btree(), bounds, how, out);
+        self.noted(scanned)
     }
 
     /// As [`Transaction::lock_range`].
@@ -236,7 +303,8 @@ impl<M: PoolStrategy> StoreTxn<M> {
         (lower, upper): (Bound<&[u8]>, Bound<&[u8]>),
     ) -> Result<(), Error> {
         self.check(tree)?;
-        self.tx.lock_range(tree.btree(), lower, upper).map_err(failed)
+        let locked = self.tx.lock_range(tree.btree(), lower, upper);
+        self.noted(locked)
     }
 
     /// Sets `key` to a large value whose pages are written already.
@@ -251,9 +319,10 @@ impl<M: PoolStrategy> StoreTxn<M> {
     ) -> Result<bool, Error> {
         self.check(tree)?;
         self.trees.keep(tree.held());
-        let made =
-            self.tx.write_built(tree.btree(), key, None, Some(built), WriteCondition::Always);
-        Ok(made.map_err(failed)?.existed)
+        let made = self.store.counted(PUT, || {
+            self.tx.write_built(tree.btree(), key, None, Some(built), WriteCondition::Always)
+        });
+        Ok(self.noted(made)?.existed)
     }
 
     /// Removes the first entry, or the last, and returns it.
@@ -264,6 +333,15 @@ impl<M: PoolStrategy> StoreTxn<M> {
     /// # Errors
     /// [`Error`].
     pub fn pop(&mut self, tree: &StoreTree<M>, first: bool) -> Result<Option<OwnedEntry>, Error> {
+        let store = self.store.clone();
+        store.counted(DELETE, || self.pop_uncounted(tree, first))
+    }
+
+    fn pop_uncounted(
+        &mut self,
+        tree: &StoreTree<M>,
+        first: bool,
+    ) -> Result<Option<OwnedEntry>, Error> {
         const ALL: (Bound<&[u8]>, Bound<&[u8]>) = (Bound::Unbounded, Bound::Unbounded);
         let how = ScanSome { forward: first, max: 1, keys_only: true, as_scan: false };
         let mut seen = VecDeque::new();
@@ -275,17 +353,19 @@ impl<M: PoolStrategy> StoreTxn<M> {
                 return Ok(None);
             }
         }
-        self.tx.lock_end(tree.btree(), first).map_err(failed)?;
+        let locked = self.tx.lock_end(tree.btree(), first);
+        self.noted(locked)?;
         loop {
             seen.clear();
             self.scan_some(tree, ALL, how, &mut seen)?;
             let Some((key, _)) = seen.pop_front() else { return Ok(None) };
             self.lock(tree, &key)?;
-            let value = self.get(tree, &key, <[u8]>::to_vec)?;
+            let value = self.peek(tree, &key, <[u8]>::to_vec)?;
             // Without locks on what was read, another transaction may have removed it.
-            if let Some(value) = value
-                && self.write(tree, &key, None, WriteCondition::Present)?.applied
-            {
+            let Some(value) = value else { continue };
+            self.trees.keep(tree.held());
+            let removed = self.tx.write(tree.btree(), &key, None, WriteCondition::Present);
+            if self.noted(removed)?.applied {
                 return Ok(Some((key, value)));
             }
         }
@@ -302,7 +382,11 @@ impl<M: PoolStrategy> StoreTxn<M> {
     /// [`Error`].
     pub fn rollback_to(&mut self, savepoint: &Savepoint) -> Result<(), Error> {
         let trees = &self.trees;
-        Ok(self.tx.rollback_to(savepoint, &|owner| trees.find(owner))?)
+        let undone = self.tx.rollback_to(savepoint, &|owner| trees.find(owner));
+        self.noted(undone)?;
+        // What failed is undone.
+        self.cause = None;
+        Ok(())
     }
 
     /// As [`Transaction::commit`].
@@ -310,8 +394,14 @@ impl<M: PoolStrategy> StoreTxn<M> {
     /// # Errors
     /// [`Error`].
     pub fn commit(mut self) -> Result<(), Error> {
+        let store = self.store.clone();
+        store.counted(COMMIT, || self.finish())
+    }
+
+    fn finish(&mut self) -> Result<(), Error> {
         let trees = &self.trees;
-        Ok(self.tx.commit(&|owner| trees.find(owner))?)
+        let done = self.tx.commit(&|owner| trees.find(owner));
+        self.noted(done)
     }
 
     /// As [`Transaction::abort`].
@@ -319,6 +409,7 @@ impl<M: PoolStrategy> StoreTxn<M> {
     /// # Errors
     /// [`Error`].
     pub fn abort(mut self) -> Result<(), Error> {
+        self.count_abort();
         self.undo()
     }
 
@@ -326,22 +417,29 @@ impl<M: PoolStrategy> StoreTxn<M> {
         let trees = &self.trees;
         Ok(self.tx.abort(&|owner| trees.find(owner))?)
     }
+
+    fn count_abort(&self) {
+        let counters = self.store.pool().counters();
+        for counter in [Some(Counter::Aborts), self.cause].into_iter().flatten() {
+            counters.count(counter);
+        }
+    }
 }
 
 #[cfg_attr(test, allow(dead_code, reason = "used by what unit tests are built without"))]
 impl<M: PoolStrategy> StoreTree<M> {
     /// Removes the first entry, or the last, in a transaction of its own, and returns it.
     pub(crate) fn pop(&self, first: bool) -> Result<Option<OwnedEntry>, Error> {
-        self.write((Counter::Deletes, Timing::DeleteTime), |_| {
+        self.write(DELETE, |_| {
             let begun = Instant::now();
             loop {
                 let options = TxnOptions::default().durability(Durability::Async);
                 let mut tx = StoreTxn::begin(self.store(), options)?;
-                let error = match tx.pop(self, first) {
-                    Ok(popped) => return tx.commit().map(|()| popped),
+                let error = match tx.pop_uncounted(self, first) {
+                    Ok(popped) => return tx.finish().map(|()| popped),
                     Err(error) => error,
                 };
-                tx.abort()?;
+                tx.undo()?;
                 let is_worth_it = error.is_retriable() && !error.is_timeout();
                 if !is_worth_it || begun.elapsed() >= RETRY_TIME {
                     return Err(error);
@@ -352,18 +450,13 @@ impl<M: PoolStrategy> StoreTree<M> {
     }
 }
 
-/// Apart from the path of what succeeds.
-#[cold]
-#[inline(never)]
-fn failed(error: TxnError) -> Error {
-    error.into()
-}
-
 impl<M: PoolStrategy> Drop for StoreTxn<M> {
     fn drop(&mut self) {
-        if !self.tx.is_over()
-            && let Err(error) = self.undo()
-        {
+        if self.tx.is_over() {
+            return;
+        }
+        self.count_abort();
+        if let Err(error) = self.undo() {
             self.tx.strand();
             let tx = self.tx.id();
             tracing::error!(%error, "transaction {tx} could not be undone: open the store again");

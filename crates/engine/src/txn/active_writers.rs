@@ -13,8 +13,8 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use crate::pool::thread_slot::{OWNED, thread_slot};
 use crate::pool::{PoolError, borrowed};
+use crate::stats::thread_slot::{OWNED, thread_slot};
 
 /// Mask of the depth of nested calls; the bits above count calls.
 const DEPTH: u64 = (1 << 16) - 1;

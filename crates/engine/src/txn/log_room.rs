@@ -15,6 +15,8 @@ use std::time::{Duration, Instant};
 
 use millpond_base::Lsn;
 
+use crate::stats::{Statistics, Wait};
+
 /// Time that a writer sleeps once the gap is three quarters of its maximum.
 const MOMENT: Duration = Duration::from_micros(100);
 /// The longest that a writer waits for a checkpoint: after that something is wrong with
@@ -61,13 +63,19 @@ impl LogRoom {
         self.moved.notify_all();
     }
 
-    /// Waits until there is room for records behind `tail`.
+    /// Waits until there is room for records behind `tail`; a wait is counted in `statistics`.
     #[inline]
-    pub(super) fn wait(&self, tail: impl Fn() -> Lsn) {
+    pub(super) fn wait(&self, statistics: &Statistics, tail: impl Fn() -> Lsn) {
         let gap = self.gap.load(Ordering::Acquire);
         if gap != u64::MAX && self.used(tail()) > gap / 4 * 3 {
-            self.wait_slowly(gap, tail);
+            self.wait_slowly(statistics, gap, tail);
         }
+    }
+
+    /// Bytes of the log that a recovery would have to read, if the log ended at `tail`.
+    pub fn lead(&self, tail: Lsn) -> u64 {
+        let has_begun = self.gap.load(Ordering::Acquire) != u64::MAX;
+        if has_begun { self.used(tail) } else { 0 }
     }
 
     fn used(&self, tail: Lsn) -> u64 {
@@ -75,10 +83,11 @@ impl LogRoom {
     }
 
     #[cold]
-    fn wait_slowly(&self, gap: u64, tail: impl Fn() -> Lsn) {
+    fn wait_slowly(&self, statistics: &Statistics, gap: u64, tail: impl Fn() -> Lsn) {
         if self.failing.load(Ordering::Acquire) {
             return;
         }
+        let _waiting = statistics.wait(Wait::LogSpace);
         std::thread::sleep(MOMENT);
         let begun = Instant::now();
         let mut guard = self.moving.lock().unwrap_or_else(PoisonError::into_inner);
@@ -102,19 +111,24 @@ mod tests {
     #[test]
     fn a_writer_waits_for_room_and_not_for_checkpoints_that_fail() {
         let room = Arc::new(LogRoom::new());
-        room.wait(|| Lsn(1 << 50));
+        let statistics = Arc::new(Statistics::default());
+        room.wait(&statistics, || Lsn(1 << 50));
         room.begins_at(Lsn(5000), 1000);
-        room.wait(|| Lsn(5700));
-        room.wait(|| Lsn(6000));
-        let waiting = room.clone();
+        room.wait(&statistics, || Lsn(5700));
+        assert_eq!(statistics.counters.get(Wait::LogSpace.counter()), 0);
+        room.wait(&statistics, || Lsn(6000));
+        assert_eq!(statistics.counters.get(Wait::LogSpace.counter()), 1);
+        assert_eq!(room.lead(Lsn(6000)), 1000);
+        let (waiting, counted) = (room.clone(), statistics.clone());
         let writer = std::thread::spawn(move || {
-            waiting.wait(|| Lsn(6001));
+            waiting.wait(&counted, || Lsn(6001));
             waiting.used(Lsn(6001))
         });
         std::thread::yield_now();
         room.begins_at(Lsn(5500), 1000);
         assert!(writer.join().unwrap() <= 1000);
         room.failed();
-        room.wait(|| Lsn(9000));
+        room.wait(&statistics, || Lsn(9000));
+        assert_eq!(statistics.counters.get(Wait::LogSpace.counter()), 2);
     }
 }

@@ -10,7 +10,7 @@ use crate::io::SpillFile;
 use crate::io::simulated::planted::planted;
 use crate::lock::LockManager;
 use crate::log::{Log, LogError};
-use crate::pool::thread_slot::{SLOTS, thread_slot};
+use crate::stats::thread_slot::{SLOTS, thread_slot};
 use crate::txn::active::ActiveTable;
 use crate::txn::active_writers::ActiveWriters;
 use crate::txn::error::TxnError;
@@ -89,7 +89,7 @@ impl TransactionManager {
     #[inline]
     pub fn await_room(&self) {
         if let Some(log) = &self.log {
-            self.room.wait(|| log.tail());
+            self.room.wait(log.statistics(), || log.tail());
         }
     }
 
@@ -100,6 +100,18 @@ impl TransactionManager {
 
     pub(super) fn versions(&self) -> &VersionStore {
         &self.versions
+    }
+
+    /// What is kept for snapshots and for undoing: bytes of versions and of undo records in memory,
+    /// and bytes of either in the spill file.
+    pub(crate) fn bytes_kept(&self) -> (u64, u64, u64) {
+        let (versions, undo) = (self.versions.bytes(), self.undo_room.used());
+        (versions as u64, undo as u64, self.undo_room.spilled())
+    }
+
+    /// Snapshots that are open.
+    pub(crate) fn snapshots(&self) -> u64 {
+        self.versions.snapshots()
     }
 
     /// The transaction table.

@@ -48,9 +48,13 @@ impl UndoRoom {
     }
 
     /// Bytes that are charged.
-    #[cfg(test)]
-    fn used(&self) -> usize {
+    pub(super) fn used(&self) -> usize {
         self.used.load(Ordering::Relaxed)
+    }
+
+    /// Bytes of the spill file, which versions use, too.
+    pub(super) fn spilled(&self) -> u64 {
+        self.spill.as_ref().map_or(0, |file| file.bytes())
     }
 
     /// Takes `bytes` if they fit.

@@ -87,7 +87,7 @@ fn wanted() -> Vec<Bug> {
 fn every_planted_bug_is_caught() {
     let engine = Arc::new(Engine) as Arc<dyn Subject>;
     let log = Arc::new(OverLog) as Arc<dyn Subject>;
-    let seeds = Seeds::asked_for(Seeds { from: 0, count: 1000, sweeps: 2, jobs: jobs() });
+    let seeds = Seeds::asked_for(Seeds { from: 0, count: 3000, sweeps: 2, jobs: jobs() });
     let mut missed = Vec::new();
     println!("| bug | caught in | after crashes | by |");
     println!("|---|---|---|---|");
@@ -95,7 +95,7 @@ fn every_planted_bug_is_caught() {
         plant(Some(bug));
         let is_of_log = OF_THE_LOG.contains(&bug);
         // Its stories are short.
-        let count = if is_of_log { 20 * seeds.count } else { seeds.count };
+        let count = if is_of_log { 7 * seeds.count } else { seeds.count };
         let hunted = hunt(if is_of_log { &log } else { &engine }, Seeds { count, ..seeds });
         plant(None);
         match hunted {

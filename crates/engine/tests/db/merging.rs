@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use millpond::internals::io::MemoryDevice;
 use millpond::internals::pool::PoolError;
-use millpond::internals::pool::stats::counters::Counter;
+use millpond::internals::stats::counters::Counter;
 use millpond::internals::store::Builder;
 use millpond::internals::store::combinations::SwizzledAny;
 use millpond::{Db, Options, RawTree};

@@ -18,6 +18,7 @@ mod read_ahead;
 mod read_path;
 mod scans;
 mod stale;
+mod statistics;
 mod stores;
 mod structures;
 mod threads;

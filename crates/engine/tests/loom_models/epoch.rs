@@ -9,7 +9,7 @@ use loom::sync::atomic::{AtomicU64, Ordering};
 use loom::sync::{Arc, Mutex};
 use loom::thread;
 use millpond::internals::pool::epoch::Epochs;
-use millpond::internals::pool::thread_slot::SLOTS;
+use millpond::internals::stats::thread_slot::SLOTS;
 
 /// A frame, the swip that leads there, and the list that it goes to.
 struct Store {

@@ -198,7 +198,7 @@ fn shared_holders_do_not_disturb_optimistic_readers() {
 
 /// Reads, then adds one if nothing changed since: no update may be lost.
 fn read_and_add<L: Latching>(page: &Page) {
-    let Some(token) = L::read(&page.latch) else { return };
+    let Some(token) = L::read_patiently(&page.latch) else { return };
     let [seen, _] = page.read();
     if L::upgrade(&page.latch, token) {
         assert_eq!(page.read(), [seen, seen], "changed between the read and the write");
@@ -227,7 +227,7 @@ fn an_upgraded_read_still_stands() {
 /// A swip may be set while readers go on: `words[0]` stands for a frame's header, `words[1]` for
 /// the swip. Who sees the swip, and validates, must see the header.
 fn attach<L: Latching>(page: &Page) {
-    let Some(token) = L::read(&page.latch) else { return };
+    let Some(token) = L::read_patiently(&page.latch) else { return };
     if L::promote(&page.latch, token) {
         page.words[0].store(7, Ordering::Relaxed);
         page.words[1].store(1, Ordering::Release);
@@ -237,7 +237,7 @@ fn attach<L: Latching>(page: &Page) {
 }
 
 fn follow<L: Latching>(page: &Page) {
-    let Some(token) = L::read(&page.latch) else { return };
+    let Some(token) = L::read_patiently(&page.latch) else { return };
     let swip = page.words[1].load(Ordering::Relaxed);
     if L::validate(&page.latch, token) && swip == 1 {
         assert_eq!(page.words[0].load(Ordering::Relaxed), 7, "the swip came before the page");
@@ -254,7 +254,7 @@ fn whoever_follows_a_swip_that_was_set_under_a_promoted_read_finds_the_page() {
 #[test]
 fn a_promoted_read_goes_on_as_if_nothing_had_happened() {
     fn body<L: Latching>(page: &Page) {
-        let Some(token) = L::read(&page.latch) else { return };
+        let Some(token) = L::read_patiently(&page.latch) else { return };
         if L::promote(&page.latch, token) {
             L::demote(&page.latch);
             let seen = page.read();
@@ -270,7 +270,7 @@ fn a_promoted_read_goes_on_as_if_nothing_had_happened() {
 
 /// Looks at the page itself, latched at the version that was read.
 fn look<L: Latching>(page: &Page) {
-    let Some(token) = L::read(&page.latch) else { return };
+    let Some(token) = L::read_patiently(&page.latch) else { return };
     let before = page.read();
     if !L::share(&page.latch, token) {
         return L::end(&page.latch, token);

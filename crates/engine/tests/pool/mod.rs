@@ -9,11 +9,11 @@ use std::sync::atomic::Ordering;
 
 use forest::{FAN_OUT, Forest};
 use millpond::internals::page::PageType;
-use millpond::internals::pool::stats::counters::Counter;
 use millpond::internals::pool::{EvictionMode, Pool, PoolOptions, PoolStrategy};
 use millpond::internals::pool::{
     HostedPolicy, Kind, Latched, Latching, Optimistic, Reclamation, State, Twin, Unlatched, Workers,
 };
+use millpond::internals::stats::counters::Counter;
 use millpond::internals::store::combinations::Compiled as Made;
 use millpond_base::{Reason, Seed};
 use millpond_policies::config::Spec;

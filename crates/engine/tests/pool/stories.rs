@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use millpond::internals::pool::stats::counters::Counter;
 use millpond::internals::pool::{EvictionMode, Pool, PoolOptions};
 use millpond::internals::pool::{HostedPolicy, Latched, Optimistic, Workers};
+use millpond::internals::stats::counters::Counter;
 use millpond_base::Reason;
 use millpond_policies::policy::{LeanEvict, Lru, Random};
 

@@ -20,11 +20,11 @@ use crate::forest::{FAN_OUT, Forest};
 use crate::schedules::{check, seed};
 use crate::storage::MemoryStorage;
 use millpond::internals::page::PageType;
-use millpond::internals::pool::stats::counters::Counter;
 use millpond::internals::pool::{
     EvictionMode, HostedPolicy, Kind, Latched, Latching, Optimistic, Pool, PoolOptions,
     PoolStrategy, Reclamation, State, Workers,
 };
+use millpond::internals::stats::counters::Counter;
 use millpond::internals::store::combinations::Compiled as Made;
 use millpond_base::Reason;
 use millpond_policies::config::Spec;

@@ -15,11 +15,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::schedules::{check, seed};
 use crate::storage::MemoryStorage;
 use millpond::internals::btree::{self, BTree};
-use millpond::internals::pool::stats::counters::Counter;
 use millpond::internals::pool::{
     EvictionMode, HostedPolicy, Latched, Optimistic, Pool, PoolOptions, PoolStrategy, State,
     Workers,
 };
+use millpond::internals::stats::counters::Counter;
 use millpond::internals::store::combinations::Compiled as Made;
 use millpond_base::Reason;
 use millpond_policies::config::Spec;

@@ -154,6 +154,20 @@ impl Inside<'_> {
         self.get(member, key)
     }
 
+    /// The same where the same call writes it: it is not counted.
+    pub(crate) fn peek_to_write(
+        self,
+        member: &dyn Member,
+        key: &[u8],
+    ) -> Result<Option<Vec<u8>>, Error> {
+        self.lock(member, key)?;
+        let Inside::Txn(cell) = self else { return self.get(member, key) };
+        let mut value = None;
+        let mut keep = |bytes: &[u8]| value = Some(bytes.to_vec());
+        cell.call(|txn| txn.peek_in(member, key, &mut keep))?;
+        Ok(value)
+    }
+
     /// As [`Transaction::write`](crate::txn::Transaction::write), inside a transaction.
     pub(crate) fn write(
         self,

@@ -7,7 +7,6 @@
 use std::io;
 use std::panic::Location;
 
-use crate::api::place::counted::{DELETE, GET, PUT};
 use crate::api::place::range::{RawEntry, RawRange, bounds};
 use crate::api::place::reader::RawReader;
 use crate::api::place::snapshot_view::SnapshotView;
@@ -16,6 +15,8 @@ use crate::api::strategy::*;
 use crate::btree::{Lookup, WriteCondition, WriteOutcome};
 use crate::encoding::key_range::KeyRange;
 use crate::page::Scratch;
+use crate::stats::counters::Counter;
+use crate::store::counted::{DELETE, GET, PUT};
 use crate::store::error::Error;
 use crate::store::range::StoreRange;
 
@@ -88,6 +89,15 @@ impl<'t> Place<'t> {
         self.get(key)
     }
 
+    /// The same where the same call writes it: it is not counted.
+    fn peek_to_write(self, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
+        self.lock(key)?;
+        let Place::Txn(cell, tree) = self else { return self.get(key) };
+        let mut value = None;
+        cell.peek(tree, key, &mut |bytes| value = Some(bytes.to_vec()))?;
+        Ok(value)
+    }
+
     pub(crate) fn has(self, key: &[u8]) -> Result<bool, Error> {
         match self {
             Place::Tree(tree) => tree.read_key(GET, key, |tree| tree.contains(key)),
@@ -127,11 +137,12 @@ impl<'t> Place<'t> {
     }
 
     pub(crate) fn stream(self, key: &[u8]) -> Result<Option<RawReader<'t>>, Error> {
+        self.tree().store().pool().counters().count(Counter::Gets);
         if let Place::Snapshot(view, tree) = self {
             return Ok(view.stream(tree, key)?.map(RawReader::new));
         }
         if let Place::Txn(cell, tree) = self
-            && !cell.get(tree, key, &mut |_| ())?
+            && !cell.peek(tree, key, &mut |_| ())?
         {
             return Ok(None);
         }
@@ -165,7 +176,7 @@ impl<'t> Place<'t> {
         value: &[u8],
     ) -> Result<Option<Vec<u8>>, Error> {
         let Place::Tree(tree) = self else {
-            let old = self.get_to_write(key)?;
+            let old = self.peek_to_write(key)?;
             self.upsert(key, value)?;
             return Ok(old);
         };
@@ -193,7 +204,7 @@ impl<'t> Place<'t> {
         new: Option<&[u8]>,
     ) -> Result<bool, Error> {
         let Place::Tree(tree) = self else {
-            let is_expected = self.get_to_write(key)?.as_deref() == expected;
+            let is_expected = self.peek_to_write(key)?.as_deref() == expected;
             if is_expected && (expected.is_some() || new.is_some()) {
                 self.write(key, new, WriteCondition::Always)?;
             }
@@ -220,7 +231,7 @@ impl<'t> Place<'t> {
 
     pub(crate) fn remove_returning(self, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
         let Place::Tree(tree) = self else {
-            let old = self.get_to_write(key)?;
+            let old = self.peek_to_write(key)?;
             if old.is_some() {
                 self.remove_key(key)?;
             }

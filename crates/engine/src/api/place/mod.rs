@@ -2,7 +2,6 @@
 //! crate.
 pub(crate) mod at;
 mod calls;
-pub(crate) mod counted;
 mod once;
 pub(crate) mod range;
 pub(crate) mod reader;

@@ -3,12 +3,12 @@
 
 use std::ops::Bound;
 
-use crate::api::place::counted::ScanCount;
 use crate::api::place::txn_cell::TxnCell;
 use crate::api::place::txn_scan::TxnScan;
 use crate::api::strategy::*;
 use crate::btree::Entry as BytesEntry;
 use crate::encoding::key_range::KeyRange;
+use crate::store::counted::ScanCount;
 use crate::store::error::Error;
 
 /// An owned entry.
@@ -58,8 +58,7 @@ pub struct RawRange<'t> {
 
 impl<'t> RawRange<'t> {
     fn from(tree: &'t DbTree, source: Source<'t>, is_over: bool) -> RawRange<'t> {
-        let count =
-            ScanCount::begin(tree.store().pool().counters(), tree.store().pool().latencies());
+        let count = ScanCount::begin(tree.store().pool().statistics());
         RawRange { tree, source, count, is_over }
     }
 

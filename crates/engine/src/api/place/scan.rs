@@ -10,8 +10,8 @@ use std::panic::Location;
 use std::sync::Arc;
 
 use crate::api::place::at::{At, Inside};
-use crate::api::place::counted::ScanCount;
 use crate::page::{Batch, BatchEntry};
+use crate::store::counted::ScanCount;
 use crate::store::error::Error;
 use crate::store::member::{Member, bulk_modified};
 use crate::txn::{Snapshot, TxnError};
@@ -71,7 +71,7 @@ impl<'t> Scan<'t> {
             given: [None, None],
             batch: Batch::default(),
             caller: Location::caller(),
-            count: ScanCount::begin(member.counters(), member.latencies()),
+            count: ScanCount::begin(member.statistics()),
             is_over: false,
         }
     }

@@ -10,6 +10,7 @@ use crate::api::strategy::*;
 use crate::encoding::key_range::KeyRange;
 use crate::page::Batch;
 use crate::pool::PoolStrategy;
+use crate::store::counted::GET;
 use crate::store::error::Error;
 use crate::store::member::{Member, address_of};
 use crate::store::range::StoreRange;
@@ -54,7 +55,8 @@ impl SnapshotView {
         f: &mut dyn FnMut(&[u8]),
     ) -> Result<bool, Error> {
         self.check(tree)?;
-        Ok(self.inner.get(tree.btree(), key, f)?.is_some())
+        let get = || self.inner.get(tree.btree(), key, f);
+        Ok(self.store.counted(GET, get)?.is_some())
     }
 
     /// Fails if a hash index or a heap is another store's.
@@ -73,7 +75,8 @@ impl SnapshotView {
         f: &mut dyn FnMut(&[u8]),
     ) -> Result<bool, Error> {
         self.check_member(member)?;
-        Ok(self.inner.look(member.as_structure(), key, f)?.is_some())
+        let look = || self.inner.look(member.as_structure(), key, f);
+        Ok(self.store.counted(GET, look)?.is_some())
     }
 
     /// As [`Snapshot::batch`].
@@ -101,9 +104,8 @@ impl SnapshotView {
     }
 
     fn whole(&self, tree: &DbTree, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
-        let mut whole = None;
-        self.get(tree, key, &mut |value| whole = Some(value.to_vec()))?;
-        Ok(whole)
+        self.check(tree)?;
+        Ok(self.inner.get(tree.btree(), key, <[u8]>::to_vec)?)
     }
 
     /// The value of `key`, piece by piece.

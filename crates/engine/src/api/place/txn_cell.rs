@@ -137,6 +137,16 @@ impl TxnCell {
         self.call(|txn| Ok(txn.get(tree, key, f)?.is_some()))
     }
 
+    /// The same for what is part of another call: it is not counted.
+    pub(crate) fn peek(
+        &self,
+        tree: &DbTree,
+        key: &[u8],
+        f: &mut dyn FnMut(&[u8]),
+    ) -> Result<bool, Error> {
+        self.call(|txn| Ok(txn.peek(tree, key, f)?.is_some()))
+    }
+
     /// Locks `key` to write it.
     pub(crate) fn lock(&self, tree: &DbTree, key: &[u8]) -> Result<(), Error> {
         self.call(|txn| txn.lock(tree, key))

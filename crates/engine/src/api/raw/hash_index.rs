@@ -4,7 +4,6 @@
 //! this crate.
 
 use crate::api::place::at::{Alone, InTxn, Inside, Where};
-use crate::api::place::counted::GET;
 use crate::api::place::range::RawEntry;
 use crate::api::place::scan::{self, Scan};
 use crate::api::raw::hash_entries::RawEntries;
@@ -12,6 +11,7 @@ use crate::api::strategy::*;
 use crate::hash_index::{HashStats, Limits};
 use crate::page::Scratch;
 use crate::pool::Shared;
+use crate::store::counted::GET;
 use crate::store::error::Error;
 use crate::store::member::Member;
 

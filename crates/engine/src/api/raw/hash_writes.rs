@@ -2,10 +2,10 @@
 //! call, so that little is compiled for each combination.
 
 use crate::api::place::at::{Inside, Writes};
-use crate::api::place::counted::{DELETE, PUT};
 use crate::api::place::update_once;
 use crate::api::raw::hash_index::RawHashIndex;
 use crate::btree::WriteCondition;
+use crate::store::counted::{DELETE, PUT};
 use crate::store::error::Error;
 
 /// What is to be done to the entry of a key.
@@ -50,7 +50,7 @@ impl<W: Writes> RawHashIndex<W> {
     ) -> Result<bool, Error> {
         let (member, name) = (self.member(), self.name_of(key));
         if let Some(old) = old
-            && let Some(value) = inside.get_to_write(member, &name)?
+            && let Some(value) = inside.peek_to_write(member, &name)?
         {
             *old = value;
         }
@@ -62,7 +62,7 @@ impl<W: Writes> RawHashIndex<W> {
             }
             Change::Replace(value) => Ok(write(Some(value), WriteCondition::Present)?.applied),
             Change::Remove => Ok(write(None, WriteCondition::Present)?.applied),
-            Change::Swap(None, None) => Ok(inside.get_to_write(member, &name)?.is_none()),
+            Change::Swap(None, None) => Ok(inside.peek_to_write(member, &name)?.is_none()),
             Change::Swap(None, new) => Ok(write(new, WriteCondition::Absent)?.applied),
             Change::Swap(Some(old), new) => Ok(write(new, WriteCondition::Equals(old))?.applied),
         }

@@ -4,13 +4,13 @@
 //! this crate.
 
 use crate::api::place::at::{Alone, InTxn, Inside, Where, Writes};
-use crate::api::place::counted::{DELETE, GET, PUT};
 use crate::api::place::scan::{self, Scan};
 use crate::api::place::update_once;
 use crate::api::strategy::*;
 use crate::btree::WriteCondition;
 use crate::heap::{HeapStats, Limits, RecordId};
 use crate::page::Scratch;
+use crate::store::counted::{DELETE, GET, PUT};
 use crate::store::error::Error;
 use crate::store::member::Member;
 
@@ -366,7 +366,7 @@ impl<W: Writes> RawHeap<W> {
         let Some(inside) = self.at.at().0 else {
             return self.handle.write_record(DELETE, id, |heap| heap.remove_returning(id));
         };
-        let old = inside.get_to_write(self.member(), &id.to_key())?;
+        let old = inside.peek_to_write(self.member(), &id.to_key())?;
         if old.is_some() {
             inside.write(self.member(), &id.to_key(), None, WriteCondition::Present)?;
         }

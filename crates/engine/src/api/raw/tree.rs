@@ -7,7 +7,6 @@
 use std::io;
 
 use crate::api::cursor::Cursor;
-use crate::api::place::counted::GET;
 use crate::api::place::range::{RawEntry, RawRange};
 use crate::api::place::reader::RawReader;
 use crate::api::place::{Place, update_once};
@@ -18,6 +17,7 @@ use crate::api::strategy::*;
 use crate::btree::{BulkOptions, Limits, Report, TreeStats, ValueRef};
 use crate::encoding::key_range::{KeyBounds, KeyRange};
 use crate::page::Scratch;
+use crate::store::counted::GET;
 use crate::store::error::Error;
 
 /// A named tree: an ordered map of byte strings.

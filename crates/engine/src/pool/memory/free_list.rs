@@ -13,7 +13,7 @@ use millpond_base::sync::Mutex;
 
 use crate::pool::memory::numa::Nodes;
 use crate::pool::sync::locked::locked;
-use crate::pool::thread_slot::SLOTS;
+use crate::stats::thread_slot::SLOTS;
 
 /// Deleted pages' frames that a thread keeps.
 const DELETED_MAX: usize = 8;

@@ -11,7 +11,7 @@
 //! Memory is 64 KiB per thread that took part, [`ROOM`] references, and what the sink keeps.
 //!
 //! Invariants:
-//! 1. The cells of an owned slot ([`thread_slot`](crate::pool::thread_slot)) are written by its
+//! 1. The cells of an owned slot ([`thread_slot`](crate::stats::thread_slot)) are written by its
 //!    owner, and by [`Recorder::start`] and [`Recorder::stop`] while no operation runs. So plain
 //!    loads and stores do; they are atomic, and indices are checked, so that a caller who breaks
 //!    this gets a wrong trace and no undefined behaviour.
@@ -23,7 +23,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock};
 
 use millpond_base::{Mark, PageId};
 
-use crate::pool::thread_slot::OWNED;
+use crate::stats::thread_slot::OWNED;
 
 /// References that a thread keeps before it hands them to the sink.
 pub const BUFFER: usize = 4096;
@@ -296,7 +296,7 @@ impl Recorder {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pool::thread_slot::{SHARED, thread_slot};
+    use crate::stats::thread_slot::{SHARED, thread_slot};
     use millpond_base::{AccessKind, PageKind};
     use std::sync::{Arc, Barrier};
 

@@ -8,7 +8,7 @@
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use crate::pool::thread_slot::{SHARED, SLOTS};
+use crate::stats::thread_slot::{SHARED, SLOTS};
 
 /// A word on cache lines of its own.
 #[derive(Default)]

@@ -17,10 +17,10 @@ use crate::pool::error::PoolError;
 use crate::pool::frame::{FrameHeader, IS_MODEL, State};
 use crate::pool::latch::Latching;
 use crate::pool::options::PoolStrategy;
-use crate::pool::stats::counters::Counter;
 use crate::pool::swip::Swip;
-use crate::pool::thread_slot::thread_slot;
 use crate::pool::writeback::write::BATCH_MAX;
+use crate::stats::counters::Counter;
+use crate::stats::thread_slot::thread_slot;
 
 /// Bytes at the beginning of a page that hold its type and its id.
 const PAGE_HEAD: usize = 64;
@@ -195,7 +195,7 @@ impl<'a, M: PoolStrategy> LiveHost<'a, M> {
         held.changed();
         // Readers that followed the pointer must restart.
         parent_held.changed();
-        pool.counters.count(Counter::Unswizzles);
+        pool.statistics.counters.count(Counter::Unswizzles);
         Ok(OfferOutcome::Taken(page))
     }
 
@@ -259,7 +259,7 @@ impl<'a, M: PoolStrategy> LiveHost<'a, M> {
         pool.set_swip(parent, at, Swip::cooling(frame));
         header.become_state(State::Cooling);
         parent_held.unchanged();
-        pool.counters.count(Counter::Cooled);
+        pool.statistics.counters.count(Counter::Cooled);
         Ok(Cooled::Yes)
     }
 }
@@ -274,7 +274,7 @@ impl<M: PoolStrategy> LiveHost<'_, M> {
         }
         header.become_state(State::Cooling);
         held.unchanged();
-        self.pool.counters.count(Counter::Cooled);
+        self.pool.statistics.counters.count(Counter::Cooled);
         Ok(Cooled::Yes)
     }
 }
@@ -397,9 +397,10 @@ impl<M: PoolStrategy> Pool<M> {
         // A hand that completes a turn offers a frame again.
         dirty.sort_unstable();
         dirty.dedup();
-        self.counters.add(Counter::EvictionRefusals, refused);
+        self.statistics.counters.add(Counter::EvictionRefusals, refused);
         let (scanned, chosen) = taken.split_at(first as usize);
-        self.counters.add(Counter::Evictions, u64::from(first));
+        self.statistics.counters.add(Counter::Evictions, u64::from(first));
+        self.statistics.counters.add(Counter::EvictionsScanned, u64::from(first));
         self.free_frames(scanned);
         self.free_taken(chosen);
         Round { taken: taken.len() as u32, dirty, looked: looked.max(asked) }
@@ -411,6 +412,10 @@ impl<M: PoolStrategy> Pool<M> {
         incoming: Option<(PageId, GhostHit)>,
     ) -> Result<bool, PoolError> {
         let round = self.evict_round(self.options.batch, incoming);
+        let count = |evicted: u32| {
+            self.statistics.counters.add(Counter::EvictionsWorker, u64::from(evicted));
+        };
+        count(round.taken);
         if round.taken > 0 && self.options.background_writer {
             // What is dirty is written in the background.
             self.hand_over(&round.dirty);
@@ -421,12 +426,14 @@ impl<M: PoolStrategy> Pool<M> {
             // take the few clean pages again and again. An error does not concern this operation,
             // which has its frame: the page stays dirty, and the thread that needs its frame gets
             // the error.
-            if let Err(error) = self.write_victims(&round.dirty, Reason::Synch) {
-                tracing::warn!(%error, "a page could not be written");
+            match self.write_victims(&round.dirty, Reason::Synch) {
+                Ok((_, evicted)) => count(evicted),
+                Err(error) => tracing::warn!(%error, "a page could not be written"),
             }
             return Ok(true);
         }
         let (written, evicted) = self.write_or_pass_by(&round, Reason::Synch)?;
+        count(evicted);
         Ok(written + evicted > 0)
     }
 

@@ -11,8 +11,9 @@ use crate::pool::epoch::Epochs;
 use crate::pool::error::PoolError;
 use crate::pool::frame::{FrameHeader, IS_MODEL, State};
 use crate::pool::options::{EvictionMode, PoolStrategy};
-use crate::pool::stats::counters::{Counter, Timing};
-use crate::pool::thread_slot::thread_slot;
+use crate::stats::Wait;
+use crate::stats::counters::Counter;
+use crate::stats::thread_slot::thread_slot;
 
 /// Lets other threads proceed. A thread that admits a page holds its parent's latch while it waits
 /// for the policy host, and never gets it where another thread enters it over and over,
@@ -33,7 +34,7 @@ impl<M: PoolStrategy> Pool<M> {
         let Some(epochs) = &self.epochs else { return 0 };
         let (epoch, stepped) = epochs.give_up();
         if stepped {
-            self.counters.count(Counter::EpochAdvances);
+            self.statistics.counters.count(Counter::EpochAdvances);
         }
         epoch
     }
@@ -121,11 +122,8 @@ impl<M: PoolStrategy> Pool<M> {
             self.wake_evictors();
             return Ok(frame);
         }
-        let started = self.latencies.start(Timing::FreeFrameTime);
-        self.counters.count(Counter::FreeFrameWaits);
-        let frame = self.wait_for(incoming, 1, || self.take_free());
-        self.latencies.stop(Timing::FreeFrameTime, started);
-        frame
+        let _waiting = self.statistics.wait(Wait::Frame);
+        self.wait_for(incoming, 1, || self.take_free())
     }
 
     /// Makes sure that about `frames` frames and page ids are available without waiting.

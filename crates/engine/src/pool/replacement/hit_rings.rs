@@ -8,7 +8,7 @@
 //!
 //! Invariants:
 //! 1. A ring is written by the owner of its slot only
-//!    ([`thread_slot`](crate::pool::thread_slot), invariant 1), hence plain loads and stores; they
+//!    ([`thread_slot`](crate::stats::thread_slot), invariant 1), hence plain loads and stores; they
 //!    are atomic, so that a violation would lead to wrong hits and no undefined behaviour.
 //!    Threads without a slot of their own have no ring, and deliver at once.
 //! 2. A hit is delivered only if its frame still holds its page, hot, inside the policy host.
@@ -20,7 +20,7 @@ use millpond_base::{FrameId, PageId};
 use millpond_policies::contract::Access;
 
 use crate::pool::recording::recorder::Reference;
-use crate::pool::thread_slot::OWNED;
+use crate::stats::thread_slot::OWNED;
 
 /// Hits with which a thread tries to deliver them.
 pub const BATCH: u32 = 32;

@@ -8,10 +8,9 @@
 //! # How a loaded page is verified
 //! Checksum and page id reveal a damaged page, not an outdated one: a device that loses a write
 //! leaves the older version, which is sound. So a page that was loaded is verified against its
-//! parent ([`Kind::verify_child`](crate::pool::Kind::verify_child)), under the parent's
-//! exclusive latch, before it can be reached: by its loader, or by the thread that attaches a ready
-//! page. Hits pay nothing. A page that does not fit is dropped, and its operation fails with an
-//! error that names both.
+//! parent ([`Kind::verify_child`](crate::pool::Kind::verify_child)), under the parent's exclusive
+//! latch, before it can be reached: by its loader, or by the thread that attaches a ready page.
+//! A page that does not fit is dropped, and its operation fails with an error that names both.
 //!
 //! With a page table a page can be reached as soon as it is loaded, whether or not its parent is
 //! still in memory: to wait for the parent would be a pool of another kind than the one that is
@@ -36,11 +35,12 @@ use crate::pool::kind::{ANCHOR_STAMP, NoSwips};
 use crate::pool::latch::Latching;
 use crate::pool::options::PoolStrategy;
 use crate::pool::recording::storage_recorder::StorageRequest;
-use crate::pool::stats::counters::{Counter, Gauge, Timing};
 use crate::pool::storage::PageIn;
 use crate::pool::swip::Swip;
-use crate::pool::thread_slot::thread_slot;
 use crate::pool::translation::in_flight::{Arrived, Step};
+use crate::stats::Wait;
+use crate::stats::counters::{Counter, Gauge, Timing};
+use crate::stats::thread_slot::thread_slot;
 
 impl<M: PoolStrategy> Pool<M> {
     /// Does what a jump asks for; the thread holds nothing. Returns whether the policy has received
@@ -85,22 +85,21 @@ impl<M: PoolStrategy> Pool<M> {
         match self.in_flight.ask(load.page, || self.is_missing(load)) {
             Step::Changed | Step::Ready => return Ok(false),
             Step::Wait(completion) => {
-                self.counters.count(Counter::InFlightWaits);
+                let _waiting = self.statistics.wait(Wait::Page);
                 completion.wait();
                 return Ok(false);
             }
             Step::LoadIt => {}
         }
-        let here = self.counters.here();
+        let here = self.statistics.counters.here();
         here.count(Counter::Misses);
         if load.mark.kind() == PageKind::BTREE_LEAF {
             here.count(Counter::LeafMisses);
         }
         let access = self.access(load.page, load.mark, true);
         let ghost_hit = self.policy_host.miss(&access);
-        let arrived = self
-            .frame_for(Some((load.page, ghost_hit)))
-            .and_then(|frame| self.read_into(frame, load.page).map(|()| frame));
+        let frame = self.frame_for(Some((load.page, ghost_hit)));
+        let arrived = frame.and_then(|frame| self.read_into(frame, load.page).map(|()| frame));
         match arrived {
             Ok(frame) => {
                 if self.options.attempts_max.is_none() {
@@ -124,13 +123,13 @@ impl<M: PoolStrategy> Pool<M> {
         debug_assert!(header.latch.is_exclusive(), "a page is loaded into a frame that is latched");
         header.become_state(State::Loading);
         header.set_page(Some(page));
-        let started = self.latencies.start(Timing::ReadTime);
-        self.counters.raise(Gauge::ReadsInFlight);
+        let started = self.statistics.latencies.start(Timing::ReadTime);
+        self.statistics.counters.raise(Gauge::ReadsInFlight);
         let result = self.storage.read(page, self.bytes(frame));
-        self.counters.lower(Gauge::ReadsInFlight);
-        self.latencies.stop(Timing::ReadTime, started);
+        self.statistics.counters.lower(Gauge::ReadsInFlight);
+        self.statistics.latencies.stop(Timing::ReadTime, started);
         let result = result.and_then(|()| self.verify(frame, page));
-        let here = self.counters.here();
+        let here = self.statistics.counters.here();
         here.count(Counter::Reads);
         here.add(Counter::BytesRead, self.page_size as u64);
         match result {
@@ -264,7 +263,7 @@ impl<M: PoolStrategy> Pool<M> {
         match fits {
             Ok(()) => self.publish(arrived, page, Some(place), mark),
             Err(_) => {
-                self.counters.count(Counter::ReadErrors);
+                self.statistics.counters.count(Counter::ReadErrors);
                 self.give_back(arrived.frame);
             }
         }
@@ -329,7 +328,7 @@ impl<M: PoolStrategy> Pool<M> {
             return Err(self.kinds.all_registered().map_or_else(Jump::failed, |()| Jump::Restart));
         }
         if arrived.prefetched {
-            self.counters.count(Counter::PrefetchHits);
+            self.statistics.counters.count(Counter::PrefetchHits);
         }
         self.publish_verified(arrived, page, (parent, at), mark).map_err(Jump::failed)?;
         Ok(arrived.frame)
@@ -370,7 +369,7 @@ impl<M: PoolStrategy> Pool<M> {
                 self.table.insert(&self.memory, page, header.id());
             }
         });
-        self.counters.count(Counter::Swizzles);
+        self.statistics.counters.count(Counter::Swizzles);
         self.loaded(arrived.frame, &access);
         if mark.is_scan() {
             self.note_scanned(header.id(), page);
@@ -458,7 +457,7 @@ impl<M: PoolStrategy> Pool<M> {
                 self.in_flight.end(load.page);
                 return ordered;
             }
-            self.counters.count(Counter::Prefetches);
+            self.statistics.counters.count(Counter::Prefetches);
             ordered += 1;
         }
         ordered
@@ -480,10 +479,11 @@ impl<M: PoolStrategy> Pool<M> {
             reads.push(PageIn::new(*page, *id, self.bytes(frame)));
         }
         self.storage.read_batch(&mut reads);
-        let here = self.counters.here();
+        let here = self.statistics.counters.here();
         for PageIn { page, frame, result, .. } in reads {
             let Some(frame) = self.memory.frame(frame) else { continue };
             here.count(Counter::Reads);
+            here.count(Counter::ReadsAhead);
             here.add(Counter::BytesRead, self.page_size as u64);
             let result = if planted!(ReadAheadErrorSwallowed) { Ok(()) } else { result };
             if result.and_then(|()| self.verify(frame, page)).is_err() {

@@ -66,7 +66,7 @@ impl<L: Latching> PageTable<L> {
     #[inline(always)]
     pub fn find(&self, memory: &FrameMemory, page: PageId) -> Result<Option<FrameId>, Busy> {
         let bucket = self.bucket(page);
-        let token = L::read(&bucket.latch).ok_or(Busy)?;
+        let token = L::read_patiently(&bucket.latch).ok_or(Busy)?;
         let found = self.walk(memory, bucket, page);
         let valid = L::validate(&bucket.latch, token);
         L::end(&bucket.latch, token);
@@ -90,7 +90,7 @@ impl<L: Latching> PageTable<L> {
     /// Enters `page`, which `frame` holds.
     pub fn insert(&self, memory: &FrameMemory, page: PageId, frame: FrameId) {
         let bucket = self.bucket(page);
-        while !L::write(&bucket.latch) {
+        while !L::write_patiently(&bucket.latch) {
             millpond_base::sync::thread::yield_now();
         }
         if let Some(header) = memory.header(frame) {
@@ -105,7 +105,7 @@ impl<L: Latching> PageTable<L> {
     /// Removes `page`, if the bucket's latch is available; returns whether it was.
     pub fn try_remove(&self, memory: &FrameMemory, page: PageId, frame: FrameId) -> bool {
         let bucket = self.bucket(page);
-        if !L::write(&bucket.latch) {
+        if !L::write_patiently(&bucket.latch) {
             return false;
         }
         self.unlink(memory, bucket, frame);

@@ -18,9 +18,9 @@ use crate::pool::jump::{Jump, Load, Try};
 use crate::pool::latch::Latching;
 use crate::pool::options::PoolStrategy;
 use crate::pool::pages::MiniTransaction;
-use crate::pool::stats::counters::Counter;
 use crate::pool::swip::Swip;
-use crate::pool::thread_slot::thread_slot;
+use crate::stats::counters::Counter;
+use crate::stats::thread_slot::thread_slot;
 
 impl<M: PoolStrategy> Pool<M> {
     /// See [`Pages::child`].
@@ -166,7 +166,7 @@ impl<M: PoolStrategy> Pool<M> {
             let (id, slot) = (self.header(frame).id(), thread_slot());
             let still = |frame, page| self.holds_hot(frame, page);
             if !self.policy_host.hit(self.metas(), id, access, slot, still) {
-                self.counters.count(Counter::HitsLost);
+                self.statistics.counters.count(Counter::HitsLost);
             }
         }
     }
@@ -252,7 +252,7 @@ impl<M: PoolStrategy> Pool<M> {
                 header.become_state(State::Hot);
                 true
             });
-            self.counters.count(Counter::Revived);
+            self.statistics.counters.count(Counter::Revived);
         }
         header.latch.release_unchanged();
         if is_still { Ok(()) } else { Err(Jump::Restart) }
@@ -283,7 +283,7 @@ impl<M: PoolStrategy> Pool<M> {
                 self.set_swip(parent, at, Swip::hot(frame));
                 true
             });
-            self.counters.count(Counter::Revived);
+            self.statistics.counters.count(Counter::Revived);
         }
         Ok(frame)
     }

@@ -101,7 +101,7 @@ impl<L: Latching> Twin<L> {
         // reads and the latch's version, which the exclusive hold below will change.
         unsafe {
             // A late writer may hold it for a moment, until it has looked at its parent again.
-            while !L::write(&frame.as_ref().latch) {
+            while !L::write_patiently(&frame.as_ref().latch) {
                 millpond_base::sync::thread::yield_now();
             }
             frame.as_ref().set_page(Some(id));

@@ -23,10 +23,10 @@ use crate::pool::error::PoolError;
 use crate::pool::frame::{FrameHeader, State};
 use crate::pool::options::{EvictionMode, PoolStrategy};
 use crate::pool::recording::storage_recorder::StorageRequest;
-use crate::pool::stats::counters::{Counter, Gauge, Timing};
 use crate::pool::storage::PageOut;
 use crate::pool::swip::Swip;
 use crate::pool::sync::locked::locked;
+use crate::stats::counters::{Counter, Gauge, Timing};
 
 /// Pages per vectored write.
 pub const BATCH_MAX: usize = 32;
@@ -186,7 +186,7 @@ impl<M: PoolStrategy> Pool<M> {
         for ((id, page, _), succeeded) in begun.iter().zip(&is_written) {
             self.end_write(*id, *page, *succeeded);
         }
-        let here = self.counters.here();
+        let here = self.statistics.counters.here();
         let count = is_written.iter().filter(|w| **w).count() as u64;
         here.add(count_of(reason), count);
         here.add(Counter::BytesWritten, count * self.page_size as u64);
@@ -249,12 +249,12 @@ impl<M: PoolStrategy> Pool<M> {
     }
 
     fn write_out(&self, out: &mut [PageOut<'_>]) -> Result<(), PoolError> {
-        let started = self.latencies.start(Timing::WriteTime);
-        self.counters.shift(Gauge::WritesInFlight, out.len() as i64);
-        self.counters.count(Counter::WriteBatches);
+        let started = self.statistics.latencies.start(Timing::WriteTime);
+        self.statistics.counters.shift(Gauge::WritesInFlight, out.len() as i64);
+        self.statistics.counters.count(Counter::WriteBatches);
         let result = self.storage.write(out);
-        self.counters.shift(Gauge::WritesInFlight, -(out.len() as i64));
-        self.latencies.stop(Timing::WriteTime, started);
+        self.statistics.counters.shift(Gauge::WritesInFlight, -(out.len() as i64));
+        self.statistics.latencies.stop(Timing::WriteTime, started);
         result
     }
 

@@ -1,42 +1,86 @@
-//! Statistics of a store as a whole: the pool's counts, the page store's, and what the frames hold
-//! at the moment.
+//! Statistics of a store as a whole: what its rooms have counted, and what its frames hold at the
+//! moment.
 
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use millpond_base::FrameId;
 
 use crate::io::PageStore;
 use crate::pool::{Pool, PoolStrategy, State};
+use crate::stats::Statistics;
+use crate::store::named::Named;
+use crate::store::opened::Opened;
 use crate::store::stats::Stats;
+use crate::txn::TransactionManager;
 
 /// Headers that a census looks at, about. In a larger pool it takes every n-th one and counts it n
 /// times: a walk over the headers of a large pool costs a cache and a TLB miss for each.
 const LOOKS: u32 = 1 << 15;
 
-/// A snapshot.
-pub(crate) fn stats<M: PoolStrategy>(pool: &Pool<M>, pages: &PageStore, opened: Instant) -> Stats {
-    let mut stats = Stats::collect(pool.counters(), pool.latencies());
-    let frames = pool.frames();
-    stats.page_size = pages.page_size().bytes_u64();
-    stats.frames = u64::from(frames);
-    stats.uptime_s = opened.elapsed().as_secs_f64();
-    stats.store_pages = pages.pages();
-    stats.free_pages = pages.free_pages();
-    let counts = pages.counts();
-    stats.syncs = counts.syncs;
-    stats.checksum_failures = counts.damaged_reads;
-    stats.file_extensions = counts.growths;
-    let step = frames.div_ceil(LOOKS).max(1);
-    let (mut cooling, mut dirty) = (0u64, 0u64);
-    for id in (0..frames).step_by(step as usize) {
-        if let Some(frame) = pool.memory.header(FrameId(id)) {
-            cooling += u64::from(frame.state() == State::Cooling);
-            dirty += u64::from(frame.is_dirty());
+/// What a snapshot of the statistics is taken of.
+pub(crate) struct Census<M: PoolStrategy> {
+    pub(crate) pool: Arc<Pool<M>>,
+    pub(crate) pages: Arc<PageStore>,
+    pub(crate) txns: Arc<TransactionManager>,
+    pub(crate) named: Arc<Mutex<Named<M>>>,
+    pub(crate) opened: Instant,
+}
+
+impl<M: PoolStrategy> Census<M> {
+    /// A snapshot.
+    pub(crate) fn take(&self) -> Stats {
+        let (log, locks) = (self.txns.log(), self.txns.locks());
+        let log_statistics = log.map(|log| log.statistics());
+        let lock_statistics = locks.map(|locks| locks.statistics());
+        let rooms = [Some(self.pool.statistics()), log_statistics, lock_statistics];
+        let rooms: Vec<&Statistics> = rooms.into_iter().flatten().collect();
+        let mut stats = Stats::collect(&rooms);
+        stats.uptime_s = self.opened.elapsed().as_secs_f64();
+        self.look_at_pages(&mut stats);
+        self.look_at_frames(&mut stats);
+        stats.active_transactions = self.txns.active().len() as u64;
+        stats.open_snapshots = self.txns.snapshots();
+        (stats.version_bytes, stats.undo_bytes, stats.spilled_bytes) = self.txns.bytes_kept();
+        stats.lock_bytes = locks.map_or(0, |locks| locks.bytes() as u64);
+        if let Some(log) = log {
+            stats.log_bytes = log.counts().bytes_appended;
+            stats.log_unforgotten = self.txns.room().lead(log.tail());
         }
+        let named = self.named.lock().unwrap_or_else(PoisonError::into_inner);
+        (stats.splits, stats.merges) = named.gone;
+        for (splits, merges) in named.open.values().map(Opened::tally) {
+            stats.splits += splits;
+            stats.merges += merges;
+        }
+        stats
     }
-    stats.free_frames = u64::from(pool.frames_free());
-    stats.resident_frames = stats.frames.saturating_sub(stats.free_frames);
-    stats.cooling_frames = (cooling * u64::from(step)).min(stats.resident_frames);
-    stats.dirty_frames = (dirty * u64::from(step)).min(stats.resident_frames);
-    stats
+
+    fn look_at_pages(&self, stats: &mut Stats) {
+        stats.page_size = self.pages.page_size().bytes_u64();
+        stats.store_pages = self.pages.pages();
+        stats.free_pages = self.pages.free_pages();
+        let counts = self.pages.counts();
+        stats.syncs = counts.syncs;
+        stats.checksum_failures = counts.damaged_reads;
+        stats.file_extensions = counts.growths;
+    }
+
+    fn look_at_frames(&self, stats: &mut Stats) {
+        let pool = &self.pool;
+        let frames = pool.frames();
+        stats.frames = u64::from(frames);
+        let step = frames.div_ceil(LOOKS).max(1);
+        let (mut cooling, mut dirty) = (0u64, 0u64);
+        for id in (0..frames).step_by(step as usize) {
+            if let Some(frame) = pool.memory.header(FrameId(id)) {
+                cooling += u64::from(frame.state() == State::Cooling);
+                dirty += u64::from(frame.is_dirty());
+            }
+        }
+        stats.free_frames = u64::from(pool.frames_free());
+        stats.resident_frames = stats.frames.saturating_sub(stats.free_frames);
+        stats.cooling_frames = (cooling * u64::from(step)).min(stats.resident_frames);
+        stats.dirty_frames = (dirty * u64::from(step)).min(stats.resident_frames);
+    }
 }

@@ -4,7 +4,9 @@ use hdrhistogram::Histogram;
 #[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
 
-use crate::pool::stats::histogram::{Recorded, bucket_of, range_of};
+use crate::stats::Statistics;
+use crate::stats::counters::Timing;
+use crate::stats::histogram::{Recorded, bucket_of, range_of};
 use crate::store::stats::json::Object;
 
 /// How long something took, all threads together. Values are known to within 1/16.
@@ -27,6 +29,8 @@ use crate::store::stats::json::Object;
 pub struct Latency {
     /// How many were timed.
     pub count: u64,
+    /// One in how many was timed, at random: 1 where each was, 0 where none is.
+    pub sample_period: u32,
     /// Their sum, in ns: exact.
     pub sum_ns: u64,
     /// Their mean, in ns.
@@ -49,6 +53,7 @@ impl Latency {
     pub(super) fn write_json(&self, json: &mut String) {
         let mut object = Object::begin(json);
         object.number("count", self.count);
+        object.number("sample_period", u64::from(self.sample_period));
         object.number("sum_ns", self.sum_ns);
         object.number("mean_ns", self.mean_ns);
         object.number("p50_ns", self.p50_ns);
@@ -60,21 +65,31 @@ impl Latency {
         object.end();
     }
 
-    /// The snapshot form of what was recorded.
+    /// The snapshot form of what `rooms` have recorded.
     #[doc(hidden)]
-    pub fn of(recorded: &Recorded) -> Latency {
-        let buckets = recorded.buckets.iter().enumerate();
+    pub fn of_all(rooms: &[&Statistics], timing: Timing) -> Latency {
+        let mut all = Recorded::default();
+        rooms.iter().for_each(|room| all.add(&room.latencies.merged(timing)));
+        let periods = rooms.iter().map(|room| room.latencies.sample_period(timing));
+        let buckets = all.buckets.iter().enumerate();
         let buckets = buckets.filter(|(_, n)| **n > 0).map(|(at, n)| (range_of(at).0, *n));
-        Latency::from_buckets(buckets.collect(), recorded.sum_ns, recorded.max_ns)
+        let period = periods.max().unwrap_or(0);
+        Latency::from_buckets(period, buckets.collect(), all.sum_ns, all.max_ns)
     }
 
-    fn from_buckets(buckets: Vec<(u64, u64)>, sum_ns: u64, max_ns: u64) -> Latency {
+    fn from_buckets(
+        sample_period: u32,
+        buckets: Vec<(u64, u64)>,
+        sum_ns: u64,
+        max_ns: u64,
+    ) -> Latency {
         let count = buckets.iter().fold(0u64, |sum, (_, n)| sum.saturating_add(*n));
         if count == 0 {
-            return Latency::default();
+            return Latency { sample_period, ..Latency::default() };
         }
         let mut latency = Latency {
             count,
+            sample_period,
             sum_ns,
             mean_ns: sum_ns / count,
             max_ns,
@@ -145,6 +160,7 @@ impl Latency {
         // Beyond the last bucket's nominal end only the overall maximum is known.
         let is_last = highest == range_of(usize::MAX).1;
         let max_ns = if is_last { self.max_ns } else { highest.min(self.max_ns) };
-        Latency::from_buckets(buckets, self.sum_ns.saturating_sub(earlier.sum_ns), max_ns)
+        let sum_ns = self.sum_ns.saturating_sub(earlier.sum_ns);
+        Latency::from_buckets(self.sample_period, buckets, sum_ns, max_ns)
     }
 }

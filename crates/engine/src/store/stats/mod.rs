@@ -3,6 +3,7 @@ pub(crate) mod census;
 mod json;
 mod latency;
 mod process;
+mod prometheus;
 pub mod stat_file;
 // `Stats` has a file of its own name, as everything else has.
 #[allow(clippy::module_inception)]

@@ -1,6 +1,6 @@
 //! Statistics as plain data: a snapshot of everything that the pool counts and times.
 //!
-//! The fields come from the list in [`counters`](crate::pool::stats::counters), so a new counter is
+//! The fields come from the list in [`counters`](crate::stats::counters), so a new counter is
 //! one line there and appears in the struct, in JSON, in Prometheus' text and in the table. A
 //! snapshot is what tools read (`millpond stat`, a metrics endpoint, a benchmark's rows); nothing
 //! here is on a hot path.
@@ -14,16 +14,27 @@ use std::fmt::{self, Write};
 #[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
 
-use crate::pool::stats::counters::{Counter, Counters, Gauge, Timing, for_each_statistic};
-use crate::pool::stats::histogram::Latencies;
+use crate::stats::Statistics;
+use crate::stats::counters::{Counter, Gauge, Timing, for_each_statistic};
 use crate::store::stats::json::Object;
 use crate::store::stats::latency::Latency;
+use crate::store::stats::prometheus::Prometheus;
+
+/// What the documentation of a latency says of how it is taken.
+macro_rules! sampling_doc {
+    (each) => {
+        ": each is timed"
+    };
+    (sampled) => {
+        ": sampled, see [`Latency::sample_period`]"
+    };
+}
 
 macro_rules! stats {
     (
         counters { $($counter:ident $count:ident $count_help:literal;)* }
         gauges { $($gauge:ident $level:ident $level_help:literal;)* }
-        timings { $($timing:ident $time:ident $time_help:literal;)* }
+        timings { $($timing:ident $time:ident $how:ident $time_help:literal;)* }
     ) => {
         /// What a store did since it was opened, and its state now.
         ///
@@ -51,21 +62,23 @@ macro_rules! stats {
             pub uptime_s: f64,
             $(#[doc = $count_help] pub $count: u64,)*
             $(#[doc = $level_help] pub $level: u64,)*
-            $(#[doc = $time_help] pub $time: Latency,)*
+            $(#[doc = $time_help] #[doc = sampling_doc!($how)] pub $time: Latency,)*
         }
 
         impl Stats {
-            /// Reads all counters and latencies. What the pool does not count (`page_size`,
+            /// Reads all counters and latencies of `rooms`. What no room counts (`page_size`,
             /// `frames`, `uptime_s`) is 0 and the caller's to fill in.
             #[doc(hidden)]
-            pub fn collect(counters: &Counters, latencies: &Latencies) -> Stats {
+            pub fn collect(rooms: &[&Statistics]) -> Stats {
+                let count = |counter| rooms.iter().map(|room| room.counters.get(counter)).sum();
+                let level = |gauge| rooms.iter().map(|room| room.counters.level(gauge)).sum();
                 Stats {
                     page_size: 0,
                     frames: 0,
                     uptime_s: 0.0,
-                    $($count: counters.get(Counter::$counter),)*
-                    $($level: counters.level(Gauge::$gauge),)*
-                    $($time: Latency::of(&latencies.merged(Timing::$timing)),)*
+                    $($count: count(Counter::$counter),)*
+                    $($level: level(Gauge::$gauge),)*
+                    $($time: Latency::of_all(rooms, Timing::$timing),)*
                 }
             }
 
@@ -208,7 +221,7 @@ impl Stats {
     /// `labels` on each sample. Label names must be fit for Prometheus; values are escaped.
     ///
     /// Counters end in `_total`, latencies are histograms in seconds with one bucket per power of
-    /// two. Those of gets, puts, deletes and scans are of the sampled ones.
+    /// two; the help of those that are sampled says of how many.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -239,7 +252,7 @@ impl Stats {
         for timing in Timing::ALL {
             out.histogram(*timing, self.latency(*timing));
         }
-        out.text
+        out.end()
     }
 }
 
@@ -269,11 +282,16 @@ impl fmt::Display for Stats {
 
 impl Stats {
     fn write_latencies(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let head = ["latency, µs", "timed", "mean", "p50", "p90", "p99", "p99.9", "max"];
+        let head = ["latency, µs", "timed", "of", "mean", "p50", "p90", "p99", "p99.9", "max"];
         let mut rows: Vec<Vec<String>> = vec![head.map(str::to_string).to_vec()];
         for timing in Timing::ALL {
             let l = self.latency(*timing);
-            let mut row = vec![timing.name().to_string(), grouped(l.count)];
+            let of = match l.sample_period {
+                0 => "none".to_string(),
+                1 => "all".to_string(),
+                period => format!("1 in {period}"),
+            };
+            let mut row = vec![timing.name().to_string(), grouped(l.count), of];
             let times = [l.mean_ns, l.p50_ns, l.p90_ns, l.p99_ns, l.p999_ns, l.max_ns];
             row.extend(times.iter().map(|ns| format!("{:.1}", *ns as f64 / 1000.0)));
             rows.push(row);
@@ -305,68 +323,13 @@ fn grouped(number: u64) -> String {
     out
 }
 
-/// A page of Prometheus' text format being written.
-struct Prometheus {
-    text: String,
-    /// `a="x",b="y"`, or nothing.
-    labels: String,
-}
-
-impl Prometheus {
-    fn new(labels: &[(&str, &str)]) -> Prometheus {
-        let escape =
-            |value: &str| value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
-        let labels: Vec<String> =
-            labels.iter().map(|(name, value)| format!("{name}=\"{}\"", escape(value))).collect();
-        Prometheus { text: String::new(), labels: labels.join(",") }
-    }
-
-    fn head(&mut self, name: &str, help: &str, kind: &str) {
-        self.text.push_str(&format!("# HELP millpond_{name} {help}\n"));
-        self.text.push_str(&format!("# TYPE millpond_{name} {kind}\n"));
-    }
-
-    /// One sample; `more` is a label that only this one has.
-    fn sample(&mut self, name: &str, more: &str, value: impl fmt::Display) {
-        let comma = if self.labels.is_empty() || more.is_empty() { "" } else { "," };
-        let labels = match (self.labels.as_str(), more) {
-            ("", "") => String::new(),
-            (all, more) => format!("{{{all}{comma}{more}}}"),
-        };
-        self.text.push_str(&format!("millpond_{name}{labels} {value}\n"));
-    }
-
-    fn plain(&mut self, name: &str, help: &str, kind: &str, value: f64) {
-        self.head(name, help, kind);
-        self.sample(name, "", value);
-    }
-
-    fn histogram(&mut self, timing: Timing, latency: &Latency) {
-        let name = format!("{timing}_seconds");
-        self.head(&name, timing.help(), "histogram");
-        let mut buckets = latency.buckets.iter().peekable();
-        let mut below = 0u64;
-        // 256 ns to 34 s. Buckets end at powers of two, so each belongs to one side wholly.
-        for exponent in 8..=35 {
-            let bound = 1u64 << exponent;
-            while let Some((_, count)) = buckets.next_if(|(low, _)| *low < bound) {
-                below = below.saturating_add(*count);
-            }
-            let le = format!("le=\"{}\"", bound as f64 / 1e9);
-            self.sample(&format!("{name}_bucket"), &le, below);
-        }
-        self.sample(&format!("{name}_bucket"), "le=\"+Inf\"", latency.count);
-        self.sample(&format!("{name}_sum"), "", latency.sum_ns as f64 / 1e9);
-        self.sample(&format!("{name}_count"), "", latency.count);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn sample() -> (Counters, Latencies) {
-        let (counters, latencies) = (Counters::new(), Latencies::new(1));
+    fn sample() -> Statistics {
+        let statistics = Statistics::new(1);
+        let (counters, latencies) = (&statistics.counters, &statistics.latencies);
         counters.add(Counter::References, 1_234_567);
         counters.add(Counter::Misses, 234_567);
         counters.add(Counter::WritesSynch, 1);
@@ -374,7 +337,7 @@ mod tests {
         counters.add(Counter::WritesRecov, 100);
         counters.shift(Gauge::ResidentFrames, 42);
         (1..=1000).for_each(|i| latencies.record(Timing::ReadTime, i * 1000));
-        (counters, latencies)
+        statistics
     }
 
     fn near(value: u64, expected: u64) -> bool {
@@ -383,8 +346,8 @@ mod tests {
 
     #[test]
     fn a_snapshot_has_what_was_counted_and_timed() {
-        let (counters, latencies) = sample();
-        let stats = Stats::collect(&counters, &latencies);
+        let room = sample();
+        let stats = Stats::collect(&[&room]);
         assert_eq!((stats.hits(), stats.writes()), (1_000_000, 111));
         assert_eq!(stats.resident_frames, 42);
         assert!((stats.hit_ratio().unwrap() - 1_000_000.0 / 1_234_567.0).abs() < 1e-12);
@@ -394,14 +357,14 @@ mod tests {
         assert!(near(read.p50_ns, 500_000), "{}", read.p50_ns);
         assert!(near(read.p99_ns, 990_000), "{}", read.p99_ns);
         assert!(read.p999_ns <= read.max_ns && near(read.p999_ns, 999_000));
-        assert_eq!(stats.get_time, Latency::default());
+        assert_eq!(stats.get_time, Latency { sample_period: 1, ..Latency::default() });
         assert_eq!(stats.get_time.histogram(), None);
     }
 
     #[test]
     fn json_comes_back_and_a_reader_of_another_version_copes() {
-        let (counters, latencies) = sample();
-        let stats = Stats { uptime_s: 1.5, ..Stats::collect(&counters, &latencies) };
+        let room = sample();
+        let stats = Stats { uptime_s: 1.5, ..Stats::collect(&[&room]) };
         let json = stats.to_json();
         assert_eq!(json, serde_json::to_string(&stats).unwrap(), "every field, in this order");
         assert_eq!(serde_json::from_str::<Stats>(&json).unwrap(), stats);
@@ -418,12 +381,13 @@ mod tests {
 
     #[test]
     fn a_difference_has_only_what_happened_in_between() {
-        let (counters, latencies) = sample();
-        let earlier = Stats::collect(&counters, &latencies);
-        assert_eq!(earlier.since(&earlier).read_time, Latency::default());
-        counters.add(Counter::Misses, 5);
-        latencies.record(Timing::ReadTime, 2_000);
-        let between = Stats::collect(&counters, &latencies).since(&earlier);
+        let room = sample();
+        let earlier = Stats::collect(&[&room]);
+        let none = Latency { sample_period: 1, ..Latency::default() };
+        assert_eq!(earlier.since(&earlier).read_time, none);
+        room.counters.add(Counter::Misses, 5);
+        room.latencies.record(Timing::ReadTime, 2_000);
+        let between = Stats::collect(&[&room]).since(&earlier);
         assert_eq!((between.misses, between.references, between.resident_frames), (5, 0, 42));
         assert_eq!((between.read_time.count, between.read_time.sum_ns), (1, 2_000));
         assert!(near(between.read_time.max_ns, 2_000), "{}", between.read_time.max_ns);
@@ -431,8 +395,8 @@ mod tests {
 
     #[test]
     fn prometheus_text_is_complete_cumulative_and_escaped() {
-        let (counters, latencies) = sample();
-        let stats = Stats::collect(&counters, &latencies);
+        let room = sample();
+        let stats = Stats::collect(&[&room]);
         let text = stats.to_prometheus(&[("store", "a\"b\\c\nd")]);
         let label = r#"{store="a\"b\\c\nd"}"#;
         assert!(text.contains(&format!("millpond_misses_total{label} 234567\n")), "{text}");
@@ -456,9 +420,35 @@ mod tests {
     }
 
     #[test]
+    fn rooms_are_summed_and_a_sample_says_that_it_is_one() {
+        let (pool, log) = (Statistics::new(64), Statistics::default());
+        pool.counters.add(Counter::Gets, 3);
+        log.counters.add(Counter::Gets, 4);
+        pool.counters.shift(Gauge::WaitingForLog, 1);
+        log.counters.shift(Gauge::WaitingForLog, 2);
+        pool.latencies.record(Timing::LogTime, 5_000);
+        log.latencies.record(Timing::LogTime, 9_000);
+        pool.latencies.record(Timing::GetTime, 400);
+        let stats = Stats::collect(&[&pool, &log]);
+        assert_eq!((stats.gets, stats.waiting_for_log), (7, 3));
+        let time = &stats.log_time;
+        assert_eq!((time.count, time.sum_ns, time.max_ns), (2, 14_000, 9_000));
+        assert_eq!((time.sample_period, stats.get_time.sample_period), (1, 64));
+        let text = stats.to_prometheus(&[]);
+        assert!(text.contains("# HELP millpond_get_time_seconds a lookup (a sample: one in 64)\n"));
+        assert!(text.contains("# HELP millpond_log_time_seconds waiting until a record"));
+        let table = stats.to_string();
+        let row = |name: &str| table.lines().find(|line| line.starts_with(name)).unwrap();
+        assert!(row("get_time").contains("  1 in 64  "), "{}", row("get_time"));
+        assert!(row("log_time").contains("  all  "), "{}", row("log_time"));
+        let none = Stats::collect(&[&log]).to_string();
+        assert!(none.lines().any(|line| line.starts_with("put_time") && line.contains("none")));
+    }
+
+    #[test]
     fn the_table_is_aligned_and_grouped() {
-        let (counters, latencies) = sample();
-        let text = Stats::collect(&counters, &latencies).to_string();
+        let room = sample();
+        let text = Stats::collect(&[&room]).to_string();
         assert!(text.contains("1,234,567  page references"), "{text}");
         let head = text.lines().find(|l| l.starts_with("latency")).unwrap();
         let read = text.lines().find(|l| l.starts_with("read_time")).unwrap();

@@ -149,6 +149,12 @@ impl VersionStore {
         self.bytes.load(Ordering::Relaxed)
     }
 
+    /// Snapshots that are open.
+    pub(in crate::txn) fn snapshots(&self) -> u64 {
+        // Not `readers`: the thread that holds them may wait for a page that this thread lends.
+        unpoisoned(self.read_timestamps.lock()).len() as u64
+    }
+
     fn lock_readers(&self) -> MutexGuard<'_, Readers> {
         unpoisoned(self.readers.lock())
     }

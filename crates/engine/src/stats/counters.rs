@@ -1,4 +1,4 @@
-//! What the pool counts, and where: one cache-line-padded row of cells per thread.
+//! What is counted, and where: one cache-line-padded row of cells per thread.
 //!
 //! Everything that the papers plot has its cell. A count must not cost what it counts: a hit is
 //! some ten nanoseconds, so an addition is a load and a store to a line that no other thread
@@ -13,10 +13,10 @@
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::pool::thread_slot::{OWNED, SLOTS, thread_slot};
+use crate::stats::thread_slot::{OWNED, SLOTS, thread_slot};
 
 /// Hands the list of all statistics to the macro `$callback`: counters, gauges, timings, each as
-/// `Variant field "what it counts";`.
+/// `Variant field "what it counts";`, timings with whether each event is timed, or a sample.
 macro_rules! for_each_statistic {
     ($callback:ident) => {
         $callback! {
@@ -25,7 +25,8 @@ macro_rules! for_each_statistic {
                 Misses misses "references whose page was not in memory";
                 LeafReferences leaf_references "references to leaves";
                 LeafMisses leaf_misses "misses of leaves";
-                Reads reads "pages read from the store, prefetched ones included";
+                Reads reads "pages read from the store, those read ahead included";
+                ReadsAhead reads_ahead "pages read from the store ahead of their use";
                 BytesRead bytes_read "bytes read from the store";
                 WritesSynch writes_synch
                     "pages that a worker had to write itself, because it needed the frame";
@@ -41,6 +42,10 @@ macro_rules! for_each_statistic {
                 WriteErrors write_errors "writes that failed";
                 ChecksumFailures checksum_failures "pages that were not what was written";
                 Evictions evictions "pages that left the pool for another one";
+                EvictionsWorker evictions_worker
+                    "of these, by a worker that needed the frame itself";
+                EvictionsScanned evictions_scanned
+                    "of these, pages that only a scan had referenced";
                 EvictionRefusals eviction_refusals
                     "victims that were pinned, latched, dirty or had swizzled children";
                 Cooled cooled "pages put into the cooling stage";
@@ -50,10 +55,12 @@ macro_rules! for_each_statistic {
                 Swizzles swizzles "references to a page turned into a pointer";
                 Unswizzles unswizzles "pointers turned back into a page id";
                 Restarts restarts "optimistic reads that restarted, because a version changed";
-                LatchWaits latch_waits "times a thread had to wait for a latch";
+                LatchConflicts latch_conflicts "latches that were held when a thread wanted them";
+                LatchWaits latch_waits "times a thread gave up its processor to wait for a latch";
                 InFlightWaits in_flight_waits
                     "times a thread waited for a page that another one was loading";
-                FreeFrameWaits free_frame_waits "times a thread waited for a free frame";
+                FreeFrameWaits free_frame_waits
+                    "times a thread waited for a free frame, or had to make one";
                 Prefetches prefetches "pages asked for ahead of their use";
                 PrefetchHits prefetch_hits "prefetched pages that were then used";
                 EpochAdvances epoch_advances "steps of the global epoch";
@@ -65,11 +72,41 @@ macro_rules! for_each_statistic {
                 PagesAllocated pages_allocated "pages given to a structure";
                 PagesFreed pages_freed "pages given back by a structure";
                 FileExtensions file_extensions "times the file was extended";
-                Gets gets "lookups";
-                Puts puts "inserts, upserts and updates";
-                Deletes deletes "deletes";
-                Scans scans "range scans that were begun";
+                Gets gets "lookups, those of transactions and snapshots included";
+                Puts puts "inserts, upserts and updates, those of transactions included";
+                Deletes deletes "deletes, those of transactions included";
+                Scans scans "range scans that ended";
                 ScanRows scan_rows "rows that scans returned";
+                Commits commits "transactions that committed";
+                Aborts aborts "transactions that were undone, for whatever reason";
+                AbortsDeadlock aborts_deadlock "of these, victims of a deadlock";
+                AbortsTimeout aborts_timeout "of these, those that waited too long for a lock";
+                AbortsError aborts_error "of these, those whose last call failed otherwise";
+                Snapshots snapshots "snapshots that were begun";
+                LockWaits lock_waits "times a thread waited for a lock";
+                Deadlocks deadlocks "deadlocks that were broken";
+                LockTimeouts lock_timeouts "requests of a lock that waited too long";
+                LockEscalations lock_escalations "trees locked whole in place of many keys";
+                LockEscalationsRefused lock_escalations_refused
+                    "escalations that locks of others prevented";
+                LockMemoryRefusals lock_memory_refusals
+                    "requests of a lock that failed for want of memory";
+                LogBytes log_bytes "bytes of the log's records, headers and padding included";
+                LogRecords log_records "records of the log that became durable";
+                LogBytesWritten log_bytes_written
+                    "bytes written to the log's device, whole blocks";
+                LogFlushes log_flushes "times records were written and made durable";
+                LogSyncs log_syncs "syncs of the log's device";
+                LogWaits log_waits "times a thread waited until a record was durable";
+                LogWaitsShared log_waits_shared "of these, served by another thread's flush";
+                LogSpaceWaits log_space_waits
+                    "times a writer waited for room in the log's buffer, or for checkpoints";
+                LogSegmentsGrown log_segments_grown "segments added to the log";
+                LogSegmentsRecycled log_segments_recycled "segments of the log used again";
+                LogGrowthFailures log_growth_failures
+                    "times the log could not be made longer ahead of need";
+                Checkpoints checkpoints "checkpoints that were taken";
+                CheckpointFailures checkpoint_failures "checkpoints that failed";
             }
             gauges {
                 ResidentFrames resident_frames "frames that hold a page";
@@ -80,16 +117,38 @@ macro_rules! for_each_statistic {
                 WritesInFlight writes_in_flight "page writes under way";
                 StorePages store_pages "pages of the store, free ones included";
                 FreePages free_pages "pages of the store that no structure owns";
+                ActiveTransactions active_transactions "transactions that have written, not ended";
+                OpenSnapshots open_snapshots "snapshots that are open";
+                VersionBytes version_bytes "bytes of versions kept for snapshots, in memory";
+                UndoBytes undo_bytes "bytes of undo records of active transactions, in memory";
+                SpilledBytes spilled_bytes "bytes of the spill file, for versions and undo records";
+                LockBytes lock_bytes "bytes of memory that locks have reserved";
+                LogUnforgotten log_unforgotten
+                    "bytes of the log that a recovery would read, from the redo LSN on";
+                WaitingForLatch waiting_for_latch "threads that wait for a latch";
+                WaitingForLock waiting_for_lock "threads that wait for a lock";
+                WaitingForLog waiting_for_log "threads that wait for the log to be durable";
+                WaitingForLogSpace waiting_for_log_space "threads that wait for room in the log";
+                WaitingForPage waiting_for_page "threads that wait for another one's page read";
+                WaitingForFrame waiting_for_frame "threads that wait for a free frame, or make one";
             }
             timings {
-                ReadTime read_time "reading a page";
-                WriteTime write_time "a vectored write";
-                SyncTime sync_time "making the store durable";
-                FreeFrameTime free_frame_time "waiting for a free frame";
-                GetTime get_time "a lookup";
-                PutTime put_time "an insert, upsert or update";
-                DeleteTime delete_time "a delete";
-                ScanTime scan_time "a range scan, from its beginning to its end";
+                ReadTime read_time each "reading a page";
+                WriteTime write_time each "a vectored write";
+                SyncTime sync_time each "making the store durable";
+                LatchTime latch_time each "waiting for a latch, once spinning was of no use";
+                LockTime lock_time each "waiting for a lock";
+                LogTime log_time each "waiting until a record of the log was durable";
+                LogSpaceTime log_space_time each "waiting for room in the log";
+                InFlightTime in_flight_time each "waiting for a page that another thread loaded";
+                FreeFrameTime free_frame_time each "waiting for a free frame, or making one";
+                LogSyncTime log_sync_time each "writing records of the log, and its sync";
+                CheckpointTime checkpoint_time each "a checkpoint";
+                CommitTime commit_time sampled "a commit, until it was as durable as was asked";
+                GetTime get_time sampled "a lookup";
+                PutTime put_time sampled "an insert, upsert or update";
+                DeleteTime delete_time sampled "a delete";
+                ScanTime scan_time sampled "a range scan, from its beginning to its end";
             }
         }
     };
@@ -127,8 +186,21 @@ macro_rules! statistic_enum {
     };
 }
 
+macro_rules! is_sampled {
+    (each) => {
+        false
+    };
+    (sampled) => {
+        true
+    };
+}
+
 macro_rules! statistic_enums {
-    (counters { $($counters:tt)* } gauges { $($gauges:tt)* } timings { $($timings:tt)* }) => {
+    (
+        counters { $($counters:tt)* }
+        gauges { $($gauges:tt)* }
+        timings { $($timing:ident $time:ident $how:ident $help:literal;)* }
+    ) => {
         statistic_enum! {
             /// Something that only grows.
             Counter: $($counters)*
@@ -139,8 +211,16 @@ macro_rules! statistic_enums {
         }
         statistic_enum! {
             /// Something whose latency is recorded, see
-            /// [`Latencies`](crate::pool::stats::histogram::Latencies).
-            Timing: $($timings)*
+            /// [`Latencies`](crate::stats::histogram::Latencies).
+            Timing: $($timing $time $help;)*
+        }
+
+        impl Timing {
+            /// Whether only a sample of the events is timed, because they are shorter than a look
+            /// at the clock or hardly longer.
+            pub const fn is_sampled(self) -> bool {
+                match self { $(Timing::$timing => is_sampled!($how),)* }
+            }
         }
     };
 }
@@ -178,7 +258,7 @@ impl Default for Counters {
 }
 
 impl Counters {
-    /// All at zero. About 24 KiB.
+    /// All at zero. About 64 KiB.
     pub fn new() -> Counters {
         let row = |_| Row(std::array::from_fn(|_| AtomicU64::new(0)));
         Counters { rows: Box::new(std::array::from_fn(row)) }

@@ -4,7 +4,7 @@
 //! 2⁴¹ ns (37 minutes): a value is known to within 1/16. Every thread slot has histograms of its
 //! own, allocated when its first value comes (about 39 KiB), so that recording is two plain
 //! loads and stores (bucket and sum) on lines of the thread's own; see
-//! [`thread_slot`](crate::pool::thread_slot). A snapshot merges them.
+//! [`thread_slot`](crate::stats::thread_slot). A snapshot merges them.
 //!
 //! ```text
 //! value   0 … 15          bucket = value
@@ -17,15 +17,15 @@
 //! in n on average, at gaps drawn at random, because with a fixed gap a thread that alternates
 //! between two operations would have only one of them timed. Percentiles of the sample are those
 //! of all events; how many events there were is a
-//! [`Counter`](crate::pool::stats::counters::Counter).
+//! [`Counter`](crate::stats::counters::Counter).
 
 use std::cell::Cell;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use crate::pool::stats::counters::Timing;
-use crate::pool::thread_slot::{OWNED, SLOTS, thread_slot};
+use crate::stats::counters::Timing;
+use crate::stats::thread_slot::{OWNED, SLOTS, thread_slot};
 
 /// Buckets per power of two.
 const STEPS: usize = 16;
@@ -96,7 +96,7 @@ impl Cells {
 }
 
 /// The values of one timing, merged over all threads.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Recorded {
     /// How many values.
     pub count: u64,
@@ -106,6 +106,17 @@ pub struct Recorded {
     pub max_ns: u64,
     /// Values per bucket, see [`range_of`]; [`BUCKETS`] of them.
     pub buckets: Vec<u64>,
+}
+
+impl Recorded {
+    /// Adds the values of another room.
+    pub fn add(&mut self, other: &Recorded) {
+        self.count += other.count;
+        self.sum_ns = self.sum_ns.wrapping_add(other.sum_ns);
+        self.max_ns = self.max_ns.max(other.max_ns);
+        self.buckets.resize(self.buckets.len().max(other.buckets.len()), 0);
+        self.buckets.iter_mut().zip(&other.buckets).for_each(|(sum, n)| *sum += n);
+    }
 }
 
 /// The latencies of one store, for each [`Timing`].
@@ -145,18 +156,15 @@ impl Latencies {
         }
     }
 
-    /// Whether each event is timed, because it is an I/O or a wait.
-    const fn is_rare(timing: Timing) -> bool {
-        matches!(
-            timing,
-            Timing::ReadTime | Timing::WriteTime | Timing::SyncTime | Timing::FreeFrameTime
-        )
+    /// One in how many events of `timing` is timed; 0: none.
+    pub fn sample_period(&self, timing: Timing) -> u32 {
+        if timing.is_sampled() { self.period } else { 1 }
     }
 
     /// Reads the clock if this event shall be timed; give the answer to [`Latencies::stop`].
     #[inline(always)]
     pub fn start(&self, timing: Timing) -> Option<Instant> {
-        if Self::is_rare(timing) {
+        if !timing.is_sampled() {
             return Some(Instant::now());
         }
         if self.period == 0 {

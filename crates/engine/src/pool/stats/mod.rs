@@ -1,3 +1,0 @@
-//! Counters and sampled latencies, per thread slot.
-pub mod counters;
-pub mod histogram;

@@ -1,0 +1,44 @@
+//! What calls are counted as.
+
+use std::time::Instant;
+
+use crate::stats::Statistics;
+use crate::stats::counters::{Counter, Timing};
+
+/// Lookups.
+pub(crate) const GET: (Counter, Timing) = (Counter::Gets, Timing::GetTime);
+/// Writes.
+pub(crate) const PUT: (Counter, Timing) = (Counter::Puts, Timing::PutTime);
+/// Removals.
+pub(crate) const DELETE: (Counter, Timing) = (Counter::Deletes, Timing::DeleteTime);
+/// Commits.
+pub(crate) const COMMIT: (Counter, Timing) = (Counter::Commits, Timing::CommitTime);
+
+/// What a write of a transaction is.
+pub(crate) fn write_of(value: Option<&[u8]>) -> (Counter, Timing) {
+    if value.is_some() { PUT } else { DELETE }
+}
+
+/// Counts a scan, and its rows, when it is over.
+pub(crate) struct ScanCount<'s> {
+    statistics: &'s Statistics,
+    /// Rows so far.
+    pub(crate) rows: u64,
+    started: Option<Instant>,
+}
+
+impl<'s> ScanCount<'s> {
+    pub(crate) fn begin(statistics: &'s Statistics) -> ScanCount<'s> {
+        let started = statistics.latencies.start(Timing::ScanTime);
+        ScanCount { statistics, rows: 0, started }
+    }
+}
+
+impl Drop for ScanCount<'_> {
+    fn drop(&mut self) {
+        let Statistics { counters, latencies } = self.statistics;
+        counters.count(Counter::Scans);
+        counters.add(Counter::ScanRows, self.rows);
+        latencies.stop(Timing::ScanTime, self.started);
+    }
+}
