@@ -20,6 +20,26 @@ pub struct Components {
     #[serde(default)]
     pub circles: Vec<Circle>,
     pub api: Option<Api>,
+    /// What the profiler charges samples to.
+    pub profile: Option<Profile>,
+}
+
+/// What the profiler charges samples to.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Profile {
+    /// Code that is the latching of the component that calls it; some is the standard library's.
+    pub latches: Vec<String>,
+    pub components: Vec<Charged>,
+}
+
+/// A component that samples are charged to.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Charged {
+    pub name: String,
+    /// Folders and files.
+    pub paths: Vec<String>,
 }
 
 /// One of our crates; it need not exist yet.

@@ -15,6 +15,7 @@ mod module_map;
 mod paragraphs;
 mod phrase_list;
 mod phrases;
+mod profile;
 mod prose;
 mod run;
 mod source;

@@ -1,0 +1,192 @@
+//! Which code belongs to which component.
+
+use serde::Deserialize;
+
+use crate::error::ProfileError;
+use crate::profile::{Frame, Stack};
+
+/// The list that this repository's components are in.
+const SHIPPED: &str = include_str!("../../../components.toml");
+
+/// A component: code that costs are charged to.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+pub struct Component {
+    /// Its name.
+    pub name: String,
+    /// Folders and files of sources, with `/` between their parts.
+    pub paths: Vec<String>,
+}
+
+/// All components, and what is latching wherever it is called from.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Deserialize)]
+pub struct Components {
+    /// The components.
+    #[serde(rename = "components")]
+    pub all: Vec<Component>,
+    /// Folders and files whose code is the latching of the component that calls it.
+    pub latches: Vec<String>,
+}
+
+/// What a sample is charged to.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
+pub(crate) enum Charge {
+    /// A component, by its place in the list; and whether to its latching.
+    Component(usize, bool),
+    /// The program around the engine.
+    Program,
+    /// Nothing is known of its frames.
+    Unknown,
+}
+
+impl Components {
+    /// Those of the engine, of the workloads and of the tools.
+    ///
+    /// # Errors
+    /// [`ProfileError::Components`].
+    pub fn shipped() -> Result<Components, ProfileError> {
+        Components::parse(SHIPPED)
+    }
+
+    /// The table `[profile]` of a TOML file: `latches`, and `components` with `name` and `paths`.
+    ///
+    /// # Errors
+    /// [`ProfileError::Components`].
+    pub fn parse(toml: &str) -> Result<Components, ProfileError> {
+        #[derive(Deserialize)]
+        struct File {
+            profile: Components,
+        }
+        let file: Result<File, _> = toml::from_str(toml);
+        file.map(|file| file.profile).map_err(|error| ProfileError::Components(error.to_string()))
+    }
+
+    /// The component that a source file belongs to: that with the longest path which the file is
+    /// in. Paths are those of this repository, and of its crates where cargo keeps them.
+    pub fn of_file(&self, file: &str) -> Option<&Component> {
+        self.find(file).map(|at| &self.all[at])
+    }
+
+    fn find(&self, file: &str) -> Option<usize> {
+        let mut best: Option<(usize, usize)> = None;
+        for (at, component) in self.all.iter().enumerate() {
+            for path in component.paths.iter().filter(|path| is_in(file, path)) {
+                if best.is_none_or(|(_, length)| path.len() > length) {
+                    best = Some((at, path.len()));
+                }
+            }
+        }
+        best.map(|(at, _)| at)
+    }
+
+    fn is_latch(&self, file: &str) -> bool {
+        self.latches.iter().any(|path| is_in(file, path))
+    }
+
+    /// What the samples of a stack are charged to.
+    pub(crate) fn charge(&self, stack: &Stack) -> Charge {
+        let (mut latching, mut is_known) = (false, false);
+        for frame in &stack.frames {
+            is_known |= !frame.file.is_empty();
+            if self.is_latch(&frame.file) {
+                latching = true;
+                continue;
+            }
+            if let Some(at) = self.find(&frame.file) {
+                return Charge::Component(at, latching);
+            }
+            if is_program(frame) {
+                return Charge::Program;
+            }
+        }
+        if is_known || stack.frames.iter().any(|frame| !frame.function.starts_with("0x")) {
+            Charge::Program
+        } else {
+            Charge::Unknown
+        }
+    }
+}
+
+/// Whether `file` is `path`, or in that folder, wherever the repository is. Cargo keeps the source
+/// of a crate of the repository in a folder that ends in its version.
+fn is_in(file: &str, path: &str) -> bool {
+    let ends = |rest: &str| rest.is_empty() || rest.starts_with('/');
+    let mut from = 0;
+    while let Some(at) = file[from..].find(path) {
+        let at = from + at;
+        let begins = at == 0 || file[..at].ends_with('/');
+        if begins && ends(&file[at + path.len()..]) {
+            return true;
+        }
+        from = at + 1;
+    }
+    false
+}
+
+/// Whether a frame is code of the program itself: neither the standard library's nor that of a
+/// crate that others wrote, nor without line tables, as the system's libraries are.
+fn is_program(frame: &Frame) -> bool {
+    let file = frame.file.as_str();
+    let is_foreign = file.starts_with("/rustc/")
+        || file.starts_with("library/")
+        || file.contains("/library/std/src/")
+        || file.contains("/library/core/src/")
+        || file.contains("/library/alloc/src/")
+        || file.contains("/.cargo/registry/")
+        || file.contains("/rustc-");
+    !file.is_empty() && !is_foreign
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+
+    fn stack(files: &[&str]) -> Stack {
+        let frame = |file: &&str| {
+            let function = "f".to_string();
+            Arc::new(Frame { function, file: file.to_string(), ..Frame::default() })
+        };
+        Stack { frames: files.iter().map(frame).collect(), user: 1, ..Stack::default() }
+    }
+
+    fn charged(files: &[&str]) -> String {
+        let components = Components::shipped().unwrap();
+        match components.charge(&stack(files)) {
+            Charge::Component(at, false) => components.all[at].name.clone(),
+            Charge::Component(at, true) => format!("{}, latching", components.all[at].name),
+            Charge::Program => "program".to_string(),
+            Charge::Unknown => "unknown".to_string(),
+        }
+    }
+
+    #[test]
+    fn the_innermost_frame_of_a_component_is_charged() {
+        let std = "/rustc/abc/library/core/src/ptr/mod.rs";
+        let (tree, pool) = ("/src/crates/engine/src/btree/node.rs", "crates/engine/src/pool/x.rs");
+        assert_eq!(charged(&[std, tree, pool]), "B-tree");
+        assert_eq!(charged(&["", pool, tree]), "pool");
+        assert_eq!(charged(&["crates/engine/src/pool/swip.rs", tree]), "pool: swizzling");
+        assert_eq!(charged(&["crates/engine/src/pool/latch.rs", tree]), "B-tree, latching");
+        let mutex = "/rustc/abc/library/std/src/sys/sync/mutex/futex.rs";
+        assert_eq!(charged(&[mutex, "crates/engine/src/lock/table.rs"]), "locking, latching");
+        assert_eq!(charged(&[std, "/shop/src/main.rs", tree]), "program");
+        assert_eq!(charged(&[std]), "program");
+    }
+
+    #[test]
+    fn a_path_is_a_folder_or_a_file_and_no_part_of_a_name() {
+        assert!(is_in("/a/crates/engine/src/log/ring.rs", "crates/engine/src/log"));
+        assert!(is_in("crates/engine/src/log", "crates/engine/src/log"));
+        assert!(!is_in("crates/engine/src/logs/ring.rs", "crates/engine/src/log"));
+        assert!(!is_in("my-crates/engine/src/log/ring.rs", "crates/engine/src/log"));
+        assert!(is_in("my-crates/engine/crates/engine/x.rs", "crates/engine"));
+    }
+
+    #[test]
+    fn nothing_is_known_of_a_stack_without_names() {
+        let frame = Frame { function: "0x7f".to_string(), ..Frame::default() };
+        let stack = Stack { frames: vec![Arc::new(frame)], ..Stack::default() };
+        assert_eq!(Components::shipped().unwrap().charge(&stack), Charge::Unknown);
+        assert_eq!(Components::shipped().unwrap().charge(&Stack::default()), Charge::Unknown);
+    }
+}

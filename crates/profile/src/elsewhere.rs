@@ -1,0 +1,25 @@
+//! Where there is no sampling.
+
+use crate::error::ProfileError;
+use crate::profile::{Options, Profile};
+
+/// Sampling under way; only Linux on x86-64 has it.
+pub struct Sampling(());
+
+impl Sampling {
+    /// Begins to sample.
+    ///
+    /// # Errors
+    /// [`ProfileError::Unsupported`].
+    pub fn start(_: &Options) -> Result<Sampling, ProfileError> {
+        Err(ProfileError::Unsupported)
+    }
+
+    /// Ends it.
+    ///
+    /// # Errors
+    /// [`ProfileError::Unsupported`].
+    pub fn stop(self) -> Result<Profile, ProfileError> {
+        Err(ProfileError::Unsupported)
+    }
+}

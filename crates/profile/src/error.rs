@@ -1,0 +1,44 @@
+//! Why there is no profile.
+
+use std::io;
+
+/// Why there is no profile.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ProfileError {
+    /// There is no sampling on this system.
+    #[error("call stacks are sampled on Linux with x86-64 only")]
+    Unsupported,
+    /// The system does not let the process sample itself.
+    #[error(
+        "the process may not sample itself ({error}): kernel.perf_event_paranoid must be at most 2 \
+         (it is {paranoid}), and a container must allow perf_event_open"
+    )]
+    Forbidden {
+        /// What the system said.
+        error: io::Error,
+        /// What `/proc/sys/kernel/perf_event_paranoid` has.
+        paranoid: String,
+    },
+    /// The process's threads or files could not be looked at, or a ring buffer could not be mapped.
+    #[error("{what}: {error}")]
+    Io {
+        /// What was tried.
+        what: String,
+        /// Why not.
+        error: io::Error,
+    },
+    /// The profiler's own thread ended early.
+    #[error("the thread that collects samples has ended: this is a bug")]
+    Ended,
+    /// The list of components cannot be read.
+    #[error("the list of components is wrong: {0}")]
+    Components(String),
+}
+
+impl ProfileError {
+    #[cfg_attr(not(target_os = "linux"), allow(dead_code))]
+    pub(crate) fn io(what: impl Into<String>, error: io::Error) -> ProfileError {
+        ProfileError::Io { what: what.into(), error }
+    }
+}

@@ -1,0 +1,97 @@
+//! What was sampled.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How to sample.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Options {
+    /// Samples per second of a thread's CPU time; a number that is no round one keeps clear of
+    /// what happens at regular times.
+    pub per_second: u32,
+    /// Bytes of stack that are copied with each sample: frames above them are not seen. Rounded
+    /// down to a multiple of 8, at most 65,528.
+    pub stack_bytes: u32,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { per_second: 1_999, stack_bytes: 16 << 10 }
+    }
+}
+
+/// A function that was running, or that called one.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Frame {
+    /// Its name, demangled; the address where there is none.
+    pub function: String,
+    /// The source file that the code is from; empty where there are no line tables.
+    pub file: String,
+    /// The line in it, or 0.
+    pub line: u32,
+    /// The program or library that the code is in.
+    pub module: String,
+}
+
+/// A call stack that was seen, and how often.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Stack {
+    /// From the function that was running to the thread's first one; what was inlined has frames of
+    /// its own.
+    pub frames: Vec<Arc<Frame>>,
+    /// Samples in user mode.
+    pub user: u64,
+    /// Samples in the kernel, called from the innermost frame.
+    pub kernel: u64,
+    /// Whether the stack's outer end was not reached: it was longer than what was copied.
+    pub is_cut: bool,
+}
+
+/// Call stacks of a process over some time.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Profile {
+    /// All stacks that differ, most frequent first.
+    pub stacks: Vec<Stack>,
+    /// CPU time between two samples of a thread.
+    pub period: Duration,
+    /// How long was sampled.
+    pub wall: Duration,
+    /// CPU time of the process meanwhile, in user mode and in the kernel, as the system counts it;
+    /// the profiler's own included.
+    pub cpu: (Duration, Duration),
+    /// CPU time of the profiler's own thread meanwhile.
+    pub own: Duration,
+    /// Samples that the system could not deliver.
+    pub lost: u64,
+    /// Threads that were seen running.
+    pub threads: u64,
+    /// Whether time in the kernel was sampled; if not, [`Profile::cpu`] says how much there was.
+    pub has_kernel: bool,
+}
+
+impl Profile {
+    /// All samples.
+    pub fn samples(&self) -> u64 {
+        self.stacks.iter().map(|stack| stack.user + stack.kernel).sum()
+    }
+
+    /// Seconds of CPU time that the samples stand for.
+    pub fn cpu_seconds(&self) -> f64 {
+        self.samples() as f64 * self.period.as_secs_f64()
+    }
+
+    /// How often each function was running itself, whatever called it, most often first.
+    pub fn hottest(&self) -> Vec<(Arc<Frame>, u64)> {
+        let mut counts: HashMap<&str, (Arc<Frame>, u64)> = HashMap::new();
+        for stack in &self.stacks {
+            if let Some(frame) = stack.frames.first() {
+                let entry = counts.entry(&frame.function).or_insert((frame.clone(), 0));
+                entry.1 += stack.user + stack.kernel;
+            }
+        }
+        let mut all: Vec<_> = counts.into_values().collect();
+        all.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.function.cmp(&b.0.function)));
+        all
+    }
+}

@@ -1,0 +1,81 @@
+//! Every module that a run can spend time in has a component that the profiler charges it to.
+
+use super::components::Components;
+use super::violation::Violation;
+use crate::tree::Tree;
+
+const RULE: &str = "profile";
+
+/// Crates whose code no run of the engine spends time in.
+const OTHERS: [&str; 1] = ["crates/compare/"];
+
+/// Sources that no component has, and paths of components that lead to none.
+pub fn check(tree: &Tree, components: &Components) -> Vec<Violation> {
+    let Some(profile) = &components.profile else { return Vec::new() };
+    let mut found = Vec::new();
+    let paths: Vec<&str> =
+        profile.components.iter().flat_map(|c| &c.paths).map(String::as_str).collect();
+    let sources: Vec<&str> = tree.texts().map(|(path, _)| path).filter(|p| is_source(p)).collect();
+    for source in &sources {
+        if !paths.iter().any(|path| is_in(source, path)) {
+            let what = "the profiler knows no component for it: add it to `[[profile.components]]` of \
+                        components.toml";
+            found.push(Violation::new(source, 1, RULE, what));
+        }
+    }
+    // The standard library's are not in the tree.
+    let latches = profile.latches.iter().map(String::as_str);
+    for path in paths.into_iter().chain(latches.filter(|path| !path.starts_with("library/"))) {
+        if !sources.iter().any(|source| is_in(source, path)) {
+            let what = format!("`{path}` of the profiler's components is no source: remove it");
+            found.push(Violation::new(Components::FILE, 1, RULE, what));
+        }
+    }
+    let names = profile.components.iter().map(|component| component.name.as_str());
+    let mut sorted: Vec<&str> = names.collect();
+    sorted.sort_unstable();
+    for pair in sorted.windows(2).filter(|pair| pair[0] == pair[1]) {
+        let what = format!("two components of the profiler are called `{}`", pair[0]);
+        found.push(Violation::new(Components::FILE, 1, RULE, what));
+    }
+    found
+}
+
+fn is_source(path: &str) -> bool {
+    let is_code = path.starts_with("crates/") && path.contains("/src/") && path.ends_with(".rs");
+    is_code && !OTHERS.iter().any(|other| path.starts_with(other))
+}
+
+/// Whether `source` is `path`, or in that folder.
+fn is_in(source: &str, path: &str) -> bool {
+    source.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(sources: &[&str], paths: &str) -> Vec<String> {
+        let texts: Vec<(&str, &str)> = sources.iter().map(|source| (*source, "")).collect();
+        let map = format!(
+            "unsafe_files = []\n[crates]\n[profile]\nlatches = [\"library/std/x\"]\n\
+             [[profile.components]]\nname = \"a\"\npaths = [{paths}]\n"
+        );
+        let components = Components::parse(&map).unwrap();
+        check(&Tree::of(&texts), &components).into_iter().map(|v| v.file).collect()
+    }
+
+    #[test]
+    fn a_source_without_a_component_and_a_path_without_a_source_are_found() {
+        let none: [&str; 0] = [];
+        assert_eq!(found(&["crates/a/src/x.rs", "xtask/src/y.rs"], "\"crates/a/src\""), none);
+        assert_eq!(
+            found(&["crates/a/src/x.rs", "crates/ab/src/x.rs"], "\"crates/a/src/x.rs\""),
+            ["crates/ab/src/x.rs"]
+        );
+        assert_eq!(
+            found(&["crates/a/src/x.rs"], "\"crates/a/src\", \"crates/b/src\""),
+            [Components::FILE]
+        );
+    }
+}
