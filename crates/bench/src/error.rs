@@ -38,6 +38,9 @@ pub enum BenchError {
     /// The pool failed.
     #[error(transparent)]
     Pool(#[from] PoolError),
+    /// The process could not sample itself.
+    #[error(transparent)]
+    Profile(#[from] millpond_profile::ProfileError),
     /// The device failed.
     #[error(transparent)]
     Device(#[from] DeviceError),

@@ -34,6 +34,8 @@ enum Command {
     Report(report::Args),
     /// Measure the engine live: key-value, TPC-C, scans, ramp-up, ladders
     Bench(bench::Args),
+    /// Say where a workload's CPU time goes, component by component
+    Breakdown(Box<bench::breakdown::Args>),
     /// Repeat experiments of the papers, beside what they print
     Paper(paper::Args),
     #[command(flatten)]
@@ -54,6 +56,7 @@ pub fn main_with(policies: Policies) -> ExitCode {
         Command::Trace(args) => trace::run(args, registry),
         Command::Report(args) => report::run(args),
         Command::Bench(args) => bench::run(args, registry),
+        Command::Breakdown(args) => bench::breakdown::run(args),
         Command::Paper(args) => paper::run(args, registry),
         Command::Store(command) => store::run(command),
     };

@@ -2,6 +2,7 @@
 
 mod advise;
 mod bench;
+mod breakdown;
 mod command_line;
 mod laboratory;
 mod paper;

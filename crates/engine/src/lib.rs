@@ -93,6 +93,10 @@ mod words;
 #[doc(hidden)]
 pub mod internals;
 
+/// Where CPU time goes, by sampling: what [`Db::profile`] returns, and finer control of it.
+#[cfg(feature = "profile")]
+pub use millpond_profile as profile;
+
 pub use admin::{Backup, BackupPhase, BackupProgress, ShrinkProgress, ShrinkWatch, Shrunk};
 #[cfg(not(any(test, feature = "model")))]
 pub use api::{

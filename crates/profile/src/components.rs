@@ -24,7 +24,11 @@ pub struct Components {
     #[serde(rename = "components")]
     pub all: Vec<Component>,
     /// Folders and files whose code is the latching of the component that calls it.
+    #[serde(default)]
     pub latches: Vec<String>,
+    /// Folders and files whose code is its caller's.
+    #[serde(default)]
+    pub transparent: Vec<String>,
 }
 
 /// What a sample is charged to.
@@ -47,7 +51,8 @@ impl Components {
         Components::parse(SHIPPED)
     }
 
-    /// The table `[profile]` of a TOML file: `latches`, and `components` with `name` and `paths`.
+    /// The table `[profile]` of a TOML file: `components` with `name` and `paths`, and, if wanted,
+    /// `latches` and `transparent`.
     ///
     /// # Errors
     /// [`ProfileError::Components`].
@@ -89,6 +94,9 @@ impl Components {
             is_known |= !frame.file.is_empty();
             if self.is_latch(&frame.file) {
                 latching = true;
+                continue;
+            }
+            if self.transparent.iter().any(|path| is_in(&frame.file, path)) {
                 continue;
             }
             if let Some(at) = self.find(&frame.file) {
@@ -171,6 +179,7 @@ mod tests {
         assert_eq!(charged(&[mutex, "crates/engine/src/lock/table.rs"]), "locking, latching");
         assert_eq!(charged(&[std, "/shop/src/main.rs", tree]), "program");
         assert_eq!(charged(&[std]), "program");
+        assert_eq!(charged(&["crates/engine/src/page/view.rs", tree]), "B-tree");
     }
 
     #[test]

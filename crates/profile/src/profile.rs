@@ -17,7 +17,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Options {
-        Options { per_second: 1_999, stack_bytes: 16 << 10 }
+        Options { per_second: 1_999, stack_bytes: 8 << 10 }
     }
 }
 

@@ -28,6 +28,9 @@ pub struct Components {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Profile {
+    /// Code whose cost is its caller's.
+    #[serde(default)]
+    pub transparent: Vec<String>,
     /// Code that is the latching of the component that calls it; some is the standard library's.
     pub latches: Vec<String>,
     pub components: Vec<Charged>,

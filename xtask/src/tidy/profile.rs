@@ -15,9 +15,13 @@ pub fn check(tree: &Tree, components: &Components) -> Vec<Violation> {
     let mut found = Vec::new();
     let paths: Vec<&str> =
         profile.components.iter().flat_map(|c| &c.paths).map(String::as_str).collect();
+    let known = |source: &str| {
+        let transparent = profile.transparent.iter().map(String::as_str);
+        paths.iter().copied().chain(transparent).any(|path| is_in(source, path))
+    };
     let sources: Vec<&str> = tree.texts().map(|(path, _)| path).filter(|p| is_source(p)).collect();
     for source in &sources {
-        if !paths.iter().any(|path| is_in(source, path)) {
+        if !known(source) {
             let what = "the profiler knows no component for it: add it to `[[profile.components]]` of \
                         components.toml";
             found.push(Violation::new(source, 1, RULE, what));
@@ -25,7 +29,9 @@ pub fn check(tree: &Tree, components: &Components) -> Vec<Violation> {
     }
     // The standard library's are not in the tree.
     let latches = profile.latches.iter().map(String::as_str);
-    for path in paths.into_iter().chain(latches.filter(|path| !path.starts_with("library/"))) {
+    let transparent = profile.transparent.iter().map(String::as_str);
+    let paths = paths.iter().copied().chain(transparent);
+    for path in paths.chain(latches.filter(|path| !path.starts_with("library/"))) {
         if !sources.iter().any(|source| is_in(source, path)) {
             let what = format!("`{path}` of the profiler's components is no source: remove it");
             found.push(Violation::new(Components::FILE, 1, RULE, what));

@@ -2,6 +2,7 @@
 //!
 //! - [`contest`]: several instances against each other, in interleaved rounds, with intervals.
 //! - [`table`]: results as rows.
+//! - [`breakdown`]: CPU time of a workload by component (gilbert 2.1).
 //! - [`commits`]: commits of one row, beside what the device does by itself.
 //! - [`evictors`]: how fast policies evict, while nothing else runs (watt 6.4).
 //! - [`opening`]: how long an empty store takes to open.
@@ -11,6 +12,7 @@
 //! - [`papers`]: the live experiments of the papers.
 //! - [`two_worlds`]: whether a policy does live what it does in the simulator.
 
+pub mod breakdown;
 pub mod commits;
 pub mod contest;
 pub mod evictors;

@@ -52,7 +52,7 @@ pub(crate) fn frames_for(
         }
         None => {
             let known = worker_threads.info.pages * page_size;
-            let data = known.max(worker_threads.workload.bytes_loaded());
+            let data = known.max(worker_threads.workload.bytes_loaded(page_size as usize));
             let bytes = data * 5 / 4 + setup.growth + (8 << 20);
             narrow(bytes.min(memory_available()) / page_size)
         }

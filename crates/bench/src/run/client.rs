@@ -1,5 +1,6 @@
 //! Workloads, and the clients that run them.
 
+use millpond::internals::btree::Limits;
 use millpond_base::Seed;
 use millpond_workload::live::{DriveError, Scan, Session, Store, TableId};
 use millpond_workload::tpcc::{self, Kind, Tables};
@@ -161,10 +162,16 @@ impl Workload {
     }
 
     /// About how many bytes the loaded data takes in pages: for choosing a pool's size.
-    pub fn bytes_loaded(&self) -> u64 {
+    pub fn bytes_loaded(&self, page_size: usize) -> u64 {
         match self {
             Workload::Ycsb(config) => {
-                let row = (config.shape.key_len() + config.shape.value_len() + 14) as u64;
+                let (key, value) = (config.shape.key_len(), config.shape.value_len());
+                if key + value > Limits::of(page_size).inline_max {
+                    // Each value has pages of its own, whose heads are small.
+                    let pages = value.div_ceil(page_size - page_size / 32) * page_size;
+                    return config.rows * (pages + 2 * (key + 40)) as u64;
+                }
+                let row = (key + value + 14) as u64;
                 let fill_percent = if config.load_order == LoadOrder::Random { 66 } else { 95 };
                 config.rows * row * 100 / fill_percent
             }

@@ -116,13 +116,13 @@ pub(crate) struct EngineArgs {
     #[arg(long, default_value = "auto", value_name = "HOW")]
     submission: Submission,
     /// Log what transactions change: beside the file of --device, else in memory. Without log and
-    /// locks, the default of all commands that measure, there are trees and a pool and no
-    /// transactions
-    #[arg(long, value_enum, default_value = "off")]
-    log: Switch,
-    /// Let transactions lock what they read and write
-    #[arg(long, value_enum, default_value = "off")]
-    locks: Switch,
+    /// locks, the default of all commands that measure but `breakdown`, there are trees and a pool
+    /// and no transactions
+    #[arg(long, value_enum)]
+    log: Option<Switch>,
+    /// Let transactions lock what they read and write; as --log
+    #[arg(long, value_enum)]
+    locks: Option<Switch>,
     /// When a logged transaction is durable
     #[arg(long, value_enum)]
     #[arg(help = "When a logged transaction is durable [default: async]")]
@@ -140,13 +140,20 @@ impl EngineArgs {
     pub(crate) fn setup(&self) -> Result<Setup, Failure> {
         let unused =
             [("durability", self.durability.is_some()), ("log-gap", self.log_gap.is_some())];
-        if self.log == Switch::Off
+        if self.log != Some(Switch::On)
             && let Some((flag, _)) = unused.iter().find(|(_, given)| *given)
         {
             let text = format!("--{flag} is about a log, and there is none: add --log on");
             return Err(Failure::Usage(text));
         }
         self.setup_of_steps()
+    }
+
+    /// The same with log and locks unless the flags state otherwise.
+    pub(crate) fn with_transactions(mut self) -> EngineArgs {
+        self.log.get_or_insert(Switch::On);
+        self.locks.get_or_insert(Switch::On);
+        self
     }
 
     fn durability(&self) -> Durability {
@@ -163,8 +170,8 @@ impl EngineArgs {
         options.lab.prefault = self.prefault;
         options.lab.numa_nodes = self.nodes;
         options = options
-            .lab(|lab| lab.log = self.log == Switch::On)
-            .lab(|lab| lab.locks = self.locks == Switch::On)
+            .lab(|lab| lab.log = self.log == Some(Switch::On))
+            .lab(|lab| lab.locks = self.locks == Some(Switch::On))
             .durability(self.durability());
         if let Some(bytes) = self.log_gap {
             options = options.log_gap(bytes);
@@ -211,8 +218,8 @@ impl EngineArgs {
             "fast_warm_up": self.fast_warm_up,
             "direct_io": self.direct_io.to_string(),
             "submission": self.submission.to_string(),
-            "log": self.log == Switch::On,
-            "locks": self.locks == Switch::On,
+            "log": self.log == Some(Switch::On),
+            "locks": self.locks == Some(Switch::On),
             "durability": format!("{:?}", self.durability()).to_lowercase(),
             "log_gap": self.log_gap,
             "seed": self.seed,
@@ -301,6 +308,14 @@ impl RunArguments {
             "warm_up": self.warm_up,
         })
     }
+}
+
+/// A run of `measure` seconds, after `warm_up`.
+pub(crate) fn run_spec(warm_up: f64, measure: f64) -> Result<RunSpec, Failure> {
+    let warm_up = seconds("warm-up", warm_up)?;
+    let measure = Length::Time(some_seconds("seconds", measure)?);
+    let warm_up = if warm_up.is_zero() { Length::NONE } else { Length::Time(warm_up) };
+    Ok(RunSpec { warm_up, ..RunSpec::of(measure) })
 }
 
 /// By how many bytes the data may grow while `workload` runs as `spec` says, `rounds` times.

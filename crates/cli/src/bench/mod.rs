@@ -1,5 +1,6 @@
 //! `millpond bench`: live runs of the engine.
 
+pub(crate) mod breakdown;
 mod command;
 mod commits;
 mod contest;

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::axis::Axis;
 use super::curves::{HEIGHT, WIDTH, bottom, left_right, legend, name_above, series_class, upwards};
-use super::html::{escaped, short};
+use super::html::{STYLE, escaped, short};
 use crate::interval::Interval;
 
 /// A bar: its group, its series, its value with its interval.
@@ -32,6 +32,17 @@ pub struct BarPlot {
 }
 
 impl BarPlot {
+    /// The plot as one self-contained HTML page.
+    pub fn render(&self) -> String {
+        let title = escaped(&self.title);
+        format!(
+            "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\">\
+             <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\
+             <title>{title}</title><style>{STYLE}</style></head><body><main>{}</main></body></html>\n",
+            self.figure()
+        )
+    }
+
     /// The plot as a figure of a page, with its legend.
     pub(super) fn figure(&self) -> String {
         let (title, note) = (escaped(&self.title), escaped(&self.note));

@@ -77,9 +77,9 @@ impl Sampling {
             let opened = Modules::mapped().and_then(|(_, unwinder)| {
                 let mut rings = Rings::open(&asked, thread_id())?;
                 rings.enable()?;
-                Ok((rings, unwinder))
+                Ok((rings, unwinder, cpu_time(libc::RUSAGE_THREAD)))
             });
-            let (mut rings, mut unwinder) = match opened {
+            let (mut rings, mut unwinder, before) = match opened {
                 Ok(opened) => opened,
                 Err(error) => {
                     let _ = told.send(Err(error));
@@ -95,7 +95,8 @@ impl Sampling {
             rings.disable()?;
             collected.drain(&mut rings, &mut unwinder);
             let (user, kernel) = cpu_time(libc::RUSAGE_THREAD);
-            (collected.has_kernel, collected.own) = (rings.has_kernel, user + kernel);
+            collected.has_kernel = rings.has_kernel;
+            collected.own = (user + kernel).saturating_sub(before.0 + before.1);
             Ok(collected)
         });
         let thread = thread.map_err(|error| ProfileError::io("starting a thread", error))?;

@@ -15,6 +15,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use millpond::internals::store::options::PAGE_SIZE_DEFAULT;
 use millpond_base::Size;
 use millpond_lab::experiment::{About, Cell, Fields, Figure, FigureError, Grid, Need, Watch};
 use millpond_lab::report::{Line, LinePlot, Section};
@@ -86,7 +87,7 @@ impl Outgrown {
 
     /// Bytes that the pool has, and the process whose trees are paged.
     fn limit(&self) -> u64 {
-        (2 * self.workload().bytes_loaded()).max(32 << 20)
+        (2 * self.workload().bytes_loaded(PAGE_SIZE_DEFAULT as usize)).max(32 << 20)
     }
 
     fn setup(&self, what: &str, seed: u64) -> Setup {

@@ -1,0 +1,88 @@
+//! CPU time of a workload by component: its call stacks are sampled while it runs (gilbert 2.1.2).
+//!
+//! The same instance runs three times: without the profiler, with it for as long as is asked, and
+//! without it again. What the profiler costs is the difference to the mean of the first and the
+//! last, so that a drift of the machine, or data that grow, do not count as its cost.
+
+use millpond_profile::{Options, Profile, Sampling};
+
+use crate::error::BenchError;
+use crate::instance::setup::Setup;
+use crate::instance::{InstanceInfo, prepare};
+use crate::run::client::Workload;
+use crate::run::runner::{Length, Observer, Outcome, RunSpec};
+
+/// A run that was sampled, between two that were not.
+#[derive(Clone, Debug)]
+pub struct Sampled {
+    /// The engine.
+    pub info: InstanceInfo,
+    /// The runs without the profiler, half as long each.
+    pub plain: [Outcome; 2],
+    /// The run with it.
+    pub outcome: Outcome,
+    /// What was sampled.
+    pub profile: Profile,
+}
+
+impl Sampled {
+    /// The share of the throughput that the profiler took, about: below 0 where the machine was
+    /// faster with it.
+    pub fn overhead(&self) -> f64 {
+        let [before, after] = &self.plain;
+        let plain = (before.throughput_per_s + after.throughput_per_s) / 2.0;
+        1.0 - self.outcome.throughput_per_s / plain.max(f64::MIN_POSITIVE)
+    }
+
+    /// Microseconds of CPU time per transaction that `seconds` of the run are.
+    pub fn per_transaction_us(&self, seconds: f64) -> f64 {
+        seconds * 1e6 / self.outcome.transactions.max(1) as f64
+    }
+
+    /// Whether it was stopped before its time.
+    pub fn was_stopped(&self) -> bool {
+        self.outcome.was_stopped || self.plain.iter().any(|run| run.was_stopped)
+    }
+}
+
+fn half(length: Length) -> Length {
+    match length {
+        Length::Time(time) => Length::Time(time / 2),
+        Length::Operations(n) => Length::Operations(n.div_ceil(2)),
+    }
+}
+
+/// Loads `workload` into an engine, and samples it while it runs.
+///
+/// # Errors
+/// What loading or a run reports, or that the process may not sample itself.
+pub fn sample(
+    setup: &Setup,
+    workload: &Workload,
+    spec: &RunSpec,
+    options: &Options,
+    observer: &mut dyn Observer,
+) -> Result<Sampled, BenchError> {
+    // Better to fail before loading than after it.
+    drop(Sampling::start(options)?);
+    let mut instance = prepare(setup, workload, observer)?;
+    let plain = RunSpec { measure: half(spec.measure), ..*spec };
+    observer.begin(&format!("{}, not sampled", workload.name()));
+    let before = instance.run(&plain, &mut |_| Ok(()), observer)?;
+    observer.begin(&format!("{}, sampled", workload.name()));
+    let mut sampling = None;
+    let mut start = |_: crate::instance::Recorders<'_>| {
+        sampling = Some(Sampling::start(options)?);
+        Ok(())
+    };
+    let outcome =
+        instance.run(&RunSpec { warm_up: Length::NONE, ..*spec }, &mut start, observer)?;
+    let profile = match sampling {
+        Some(sampling) => sampling.stop()?,
+        None => Profile::default(),
+    };
+    observer.begin(&format!("{}, not sampled", workload.name()));
+    let after =
+        instance.run(&RunSpec { warm_up: Length::NONE, ..plain }, &mut |_| Ok(()), observer)?;
+    Ok(Sampled { info: instance.info().clone(), plain: [before, after], outcome, profile })
+}

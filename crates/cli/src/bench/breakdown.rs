@@ -1,0 +1,293 @@
+//! `millpond breakdown`: where a workload's CPU time goes, component by component.
+
+use std::path::{Path, PathBuf};
+
+use clap::ValueEnum;
+use millpond_bench::experiments::breakdown::{Sampled, sample};
+use millpond_bench::experiments::table::{Row, table};
+use millpond_bench::run::client::Workload;
+use millpond_lab::interval::Interval;
+use millpond_lab::report::{Bar, BarPlot};
+use millpond_profile::{Breakdown, Components, Options};
+use millpond_workload::tpcc;
+use millpond_workload::tpcc::{Mix, Scale};
+use millpond_workload::ycsb;
+use serde_json::{Value as Json, json};
+
+use super::engine::{EngineArgs, growth, joined, run_spec};
+use super::progress_line::ProgressLine;
+use crate::error::Failure;
+use crate::output::{Form, Output, print, write_whole};
+
+const EXAMPLES: &str = "Examples:
+  millpond breakdown tpcc                            logging, locking, B-tree, pool, …
+  millpond breakdown ycsb-read --threads 1,2         with one thread, and with two
+  millpond breakdown tpcc --log off --locks off      what is left without them
+  millpond breakdown tpcc --html bars.html --speedscope tpcc.json
+  millpond breakdown tpcc --folded tpcc.folded       for flame-graph programs
+
+A component's latching has a row of its own. Time in the kernel and in the allocator is its
+caller's. `workload` is what draws keys and rows, `program` what belongs to neither.
+The process samples itself: kernel.perf_event_paranoid must be 2 at most, 1 for the kernel's time.";
+
+/// What runs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+enum What {
+    /// TPC-C
+    Tpcc,
+    /// Lookups, in gilbert's shape: 10-byte keys, ten fields of 100 bytes, Zipf 0.99
+    YcsbRead,
+    /// Updates of the same rows
+    YcsbUpdate,
+}
+
+/// Which transactions of TPC-C.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+enum MixArg {
+    /// The specification's
+    Standard,
+    /// With Payment in Delivery's place, as Gilbert ran it
+    Gilbert,
+}
+
+#[derive(clap::Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// What runs
+    #[arg(value_enum)]
+    what: What,
+    /// Threads that run the workload: one number or several, each a run of its own
+    #[arg(long, short, value_delimiter = ',', default_value = "1", value_name = "N,…")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=1024))]
+    threads: Vec<u32>,
+    /// Seconds that are sampled
+    #[arg(long, short, default_value = "10", value_name = "S")]
+    seconds: f64,
+    /// Seconds before anything is sampled
+    #[arg(long, default_value = "1", value_name = "S")]
+    warm_up: f64,
+    /// Samples per second of a thread's CPU time
+    #[arg(long, default_value_t = Options::default().per_second, value_name = "HZ")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=20_000))]
+    frequency: u32,
+    /// Warehouses of TPC-C
+    #[arg(long, short, default_value_t = 1, value_name = "N")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    warehouses: u32,
+    /// Transactions of TPC-C
+    #[arg(long, value_enum, default_value = "standard")]
+    mix: MixArg,
+    /// Rows of YCSB
+    #[arg(long, default_value_t = 1_000_000, value_name = "N")]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..))]
+    rows: u64,
+    /// Rows as few as a hundredth, for trying things out
+    #[arg(long)]
+    tiny: bool,
+    #[command(flatten)]
+    engine: EngineArgs,
+    #[command(flatten)]
+    output: Output,
+    /// The same as --format json
+    #[arg(long, conflicts_with = "format")]
+    json: bool,
+    /// Draw the components as bars into this HTML file
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    /// Write call stacks as flame-graph programs read them; with several numbers of threads, those
+    /// of the last, as with the next two
+    #[arg(long, value_name = "FILE")]
+    folded: Option<PathBuf>,
+    /// Write the profile for speedscope.app
+    #[arg(long, value_name = "FILE")]
+    speedscope: Option<PathBuf>,
+    /// Write the profile for pprof
+    #[arg(long, value_name = "FILE")]
+    pprof: Option<PathBuf>,
+    /// No progress line
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+impl Args {
+    fn workload(&self, threads: u32) -> Workload {
+        let rows = if self.tiny { (self.rows / 100).max(1) } else { self.rows };
+        match self.what {
+            What::Tpcc => {
+                let scale = match self.tiny {
+                    true => Scale::tiny(self.warehouses),
+                    false => Scale::full(self.warehouses),
+                };
+                let standard = tpcc::Config::standard(scale, threads);
+                let mix = match self.mix {
+                    MixArg::Standard => Mix::STANDARD,
+                    MixArg::Gilbert => Mix {
+                        payment: Mix::STANDARD.payment + Mix::STANDARD.delivery,
+                        delivery: 0,
+                        ..Mix::STANDARD
+                    },
+                };
+                Workload::Tpcc(tpcc::Config { mix, ..standard })
+            }
+            What::YcsbRead => ycsb_of(rows, 0, threads),
+            What::YcsbUpdate => ycsb_of(rows, 100, threads),
+        }
+    }
+
+    fn name(&self) -> &'static str {
+        match self.what {
+            What::Tpcc => "tpcc",
+            What::YcsbRead => "ycsb-read",
+            What::YcsbUpdate => "ycsb-update",
+        }
+    }
+
+    fn params(&self, engine: &EngineArgs) -> Json {
+        let own = json!({
+            "workload": self.name(),
+            "seconds": self.seconds,
+            "warm_up": self.warm_up,
+            "frequency": self.frequency,
+            "warehouses": self.warehouses,
+            "mix": format!("{:?}", self.mix).to_lowercase(),
+            "rows": self.rows,
+            "tiny": self.tiny,
+        });
+        joined([own, engine.params()])
+    }
+}
+
+fn ycsb_of(rows: u64, updates: u32, threads: u32) -> Workload {
+    Workload::Ycsb(ycsb::Config { threads, ..ycsb::Config::gilbert(rows, updates) })
+}
+
+/// One run and its breakdown.
+struct Part {
+    threads: u32,
+    sampled: Sampled,
+    breakdown: Breakdown,
+}
+
+pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    let form = if args.json { Form::Json } else { args.output.format };
+    let output = Output { format: form, out: args.output.out.clone(), wide: args.output.wide };
+    output.check([])?;
+    let engine = args.engine.clone().with_transactions();
+    let spec = run_spec(args.warm_up, args.seconds)?;
+    let options = Options { per_second: args.frequency, ..Options::default() };
+    let components = Components::shipped().map_err(millpond_bench::error::BenchError::from)?;
+    let mut live = ProgressLine::new(args.quiet);
+    let mut parts = Vec::new();
+    for threads in &args.threads {
+        let workload = args.workload(*threads);
+        let mut setup = engine.setup()?;
+        setup.growth = growth(&workload, &spec, *threads, 2);
+        let sampled = sample(&setup, &workload, &spec, &options, &mut live);
+        if sampled.is_err() {
+            live.finish();
+        }
+        let sampled = sampled?;
+        let breakdown = sampled.profile.breakdown(&components);
+        let was_stopped = sampled.was_stopped();
+        parts.push(Part { threads: *threads, sampled, breakdown });
+        if was_stopped {
+            break;
+        }
+    }
+    live.finish();
+    if output.format == Form::Table && output.out.is_none() {
+        parts.iter().try_for_each(|part| print(&text(args, part)))?;
+    } else {
+        let rows = parts.iter().flat_map(|part| rows(args, part));
+        output.write("breakdown", &args.params(&engine), &table(rows))?;
+    }
+    write_files(args, &parts)?;
+    if parts.iter().any(|part| part.sampled.was_stopped()) {
+        return Err(Failure::Interrupted);
+    }
+    Ok(())
+}
+
+fn text(args: &Args, part: &Part) -> String {
+    let Part { threads, sampled, breakdown } = part;
+    let plural = if *threads == 1 { "" } else { "s" };
+    let (outcome, info) = (&sampled.outcome, &sampled.info);
+    let switch = |on| if on { "on" } else { "off" };
+    format!(
+        "{} with {threads} thread{plural}: {} {} {}, log {}, locks {}\n\
+         {:.0} transactions/s, {:.2} µs of CPU time each; {:.1} % fewer with the profiler\n\n\
+         {breakdown}\n",
+        args.name(),
+        info.policy,
+        info.translation,
+        info.latching,
+        switch(info.log),
+        switch(info.locks),
+        outcome.throughput_per_s,
+        sampled.per_transaction_us(breakdown.cpu_s),
+        sampled.overhead() * 100.0,
+    )
+}
+
+fn rows(args: &Args, part: &Part) -> Vec<Row> {
+    let Part { threads, sampled, breakdown } = part;
+    let row = |share: &millpond_profile::Share| {
+        Row::default()
+            .with("workload", args.name())
+            .with("threads", *threads)
+            .with("component", share.component.as_str())
+            .with("share", share.share)
+            .with("share_low", share.share_low)
+            .with("share_high", share.share_high)
+            .with("cpu_us_per_tx", sampled.per_transaction_us(share.cpu_s))
+            .with("cpu_s", share.cpu_s)
+            .with("samples", share.samples)
+            .with("kernel_samples", share.kernel_samples)
+            .with("throughput_per_s", sampled.outcome.throughput_per_s)
+            .with("unassigned", breakdown.unassigned)
+            .with("lost", breakdown.lost)
+            .with("overhead", sampled.overhead())
+            .with("profiler_s", breakdown.profiler_s)
+            .with("has_kernel", u64::from(breakdown.has_kernel))
+    };
+    breakdown.shares.iter().map(row).collect()
+}
+
+fn bars(args: &Args, parts: &[Part]) -> BarPlot {
+    let bars = parts.iter().flat_map(|part| {
+        let us = |share| part.sampled.per_transaction_us(share * part.breakdown.cpu_s);
+        part.breakdown.shares.iter().map(move |share| Bar {
+            group: share.component.clone(),
+            series: format!("{} threads", part.threads),
+            value: Interval {
+                mean: us(share.share),
+                low: us(share.share_low),
+                high: us(share.share_high),
+            },
+        })
+    });
+    BarPlot {
+        title: format!("{}: CPU time by component", args.name()),
+        note: "With 95 % intervals from the number of samples.".to_string(),
+        y: "µs of CPU time per transaction".to_string(),
+        bars: bars.collect(),
+    }
+}
+
+fn write_files(args: &Args, parts: &[Part]) -> Result<(), Failure> {
+    let write = |path: &Path, bytes: &[u8]| write_whole(path, |out| Ok(out.write_all(bytes)?));
+    if let Some(path) = &args.html {
+        write(path, bars(args, parts).render().as_bytes())?;
+    }
+    let Some(Part { sampled, .. }) = parts.last() else { return Ok(()) };
+    if let Some(path) = &args.folded {
+        write(path, sampled.profile.folded().as_bytes())?;
+    }
+    if let Some(path) = &args.speedscope {
+        write(path, sampled.profile.speedscope(args.name()).as_bytes())?;
+    }
+    if let Some(path) = &args.pprof {
+        write(path, &sampled.profile.pprof())?;
+    }
+    Ok(())
+}
