@@ -213,8 +213,12 @@ fn what_is_not_compiled_or_cannot_be_is_refused_before_anything_is_loaded() {
         assert!(error.is_usage(), "{error}");
     };
     let mut setup = Setup::new();
-    setup.options.lab.translation = TranslationMode::Hashed;
+    // Swips with shared latches are for policies that receive every hit.
     setup.options.lab.latching = LatchingMode::Latched;
+    refused(&setup, 1);
+    let mut setup = Setup::new();
+    setup.options.lab.translation = TranslationMode::Hashed;
+    setup.options.lab.log = true;
     refused(&setup, 1);
     let mut setup = Setup::new();
     setup.options.policy = "no-such-policy".to_string();

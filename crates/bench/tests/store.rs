@@ -61,7 +61,7 @@ fn every_combination_for_threads_keeps_the_contract_while_it_thrashes() {
         (Combination::SwizzledAny, "random"),
         (Combination::SwizzledAny, "arc"),
         (Combination::SwizzledAny, "watt"),
-        (Combination::HashedLatchedCentral, "lru"),
+        (Combination::HashedLatchedAny, "lru"),
         (Combination::SwizzledLatchedCentral, "lru"),
         (Combination::SwizzledLatchedCooling, "lean-evict"),
         (Combination::HashedAny, "random"),

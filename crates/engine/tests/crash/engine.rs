@@ -37,7 +37,7 @@ impl From<Durability> for millpond::Durability {
     }
 }
 
-fn options(start: &Start) -> Options {
+pub fn options(start: &Start) -> Options {
     let gap = if start.is_quiet { 1 << 40 } else { start.gap_bytes };
     let options = Options::new().page_size(start.page_size).policy(start.policy);
     options.lab(|lab| lab.background_merge = !start.is_quiet).log_gap(gap).lab(|lab| {

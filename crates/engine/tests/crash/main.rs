@@ -5,6 +5,8 @@
 
 mod campaign;
 mod common;
+#[cfg(feature = "lab")]
+mod conventional;
 mod draft;
 mod engine;
 mod killed;
@@ -64,5 +66,14 @@ fn campaign_over_a_store_that_is_nothing_but_its_log() {
 fn campaign_over_the_engine() {
     let seeds = Seeds::asked_for(Seeds { from: 0, count: rounds(25, 60), sweeps: 1, jobs: jobs() });
     let (_, failures) = campaign::run(&(Arc::new(Engine) as Arc<dyn Subject>), seeds);
+    assert!(failures.is_empty(), "{failures:?}");
+}
+
+#[cfg(feature = "lab")]
+#[test]
+fn campaign_over_the_conventional_engine() {
+    let seeds = Seeds::asked_for(Seeds { from: 0, count: rounds(15, 60), sweeps: 0, jobs: jobs() });
+    let subject = Arc::new(conventional::Conventional) as Arc<dyn Subject>;
+    let (_, failures) = campaign::run(&subject, seeds);
     assert!(failures.is_empty(), "{failures:?}");
 }

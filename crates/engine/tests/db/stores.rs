@@ -3,11 +3,13 @@
 use std::sync::{Arc, Mutex};
 
 use millpond::internals::pool::recording::recorder::{Reference, Sink};
-#[cfg(feature = "lab")]
-use millpond::internals::store::combinations::HashedLatchedCentral;
 use millpond::internals::store::combinations::SwizzledAny;
+#[cfg(feature = "lab")]
+use millpond::internals::store::combinations::{HashedLatchedAny, SwizzledLatchedCentral};
 use millpond::internals::store::{Builder, Combination};
 use millpond::{Db, Error, Structure};
+#[cfg(feature = "lab")]
+use millpond::{TxnOptions, internals::btree::WriteCondition, internals::store::StoreTxn};
 
 use super::any_store::in_memory;
 use super::{assert_sound, place, tiny};
@@ -24,16 +26,23 @@ fn the_same_file_is_opened_by_any_combination() {
     store.close().unwrap();
     #[cfg(feature = "lab")]
     {
-        let wrong = Builder::file(&path, &tiny(32)).open::<HashedLatchedCentral>().err().unwrap();
+        let wrong = Builder::file(&path, &tiny(32)).open::<SwizzledLatchedCentral>();
+        let wrong = wrong.err().unwrap();
         assert!(matches!(wrong, Error::PolicyFit(_)), "watt does not fit: {wrong}");
         let store =
-            Builder::file(&path, &tiny(32).policy("lru")).open::<HashedLatchedCentral>().unwrap();
+            Builder::file(&path, &tiny(32).policy("lru")).open::<HashedLatchedAny>().unwrap();
         assert_eq!(store.tree("t").unwrap().btree().count().unwrap(), 500);
         assert_eq!(store.pool().policy(), "lru");
+        let mut tx = StoreTxn::begin(&store, TxnOptions::default()).unwrap();
+        let tree = store.tree("t").unwrap();
+        tx.write(&tree, b"key", Some(b"value"), WriteCondition::Always).unwrap();
+        tx.commit().unwrap();
+        drop(tree);
         store.close().unwrap();
     }
     let db = Db::open(&path, tiny(32)).unwrap();
-    assert_eq!(db.raw_tree("t").unwrap().len().unwrap(), 500);
+    let committed = u64::from(cfg!(feature = "lab"));
+    assert_eq!(db.raw_tree("t").unwrap().len().unwrap(), 500 + committed);
     db.close().unwrap();
     assert_sound(&path);
 }

@@ -1,0 +1,220 @@
+//! The conventional engine that the laboratory compares with: a page table, shared latches, and
+//! the same log, locks and transactions (gilbert 2). Trees only, through `Store<M>`.
+
+use std::ops::Bound;
+use std::panic::Location;
+use std::sync::Arc;
+
+use millpond::internals::btree::WriteCondition;
+use millpond::internals::store::combinations::HashedLatchedAny;
+use millpond::internals::store::{
+    Builder, LatchingMode, Store as EngineStore, StoreTree, StoreTxn, TranslationMode,
+};
+use millpond::internals::txn::Snapshot;
+use millpond::{Error, Isolation, Options, Savepoint, Structure, TxnOptions};
+
+use crate::engine::{Engine, options};
+use crate::oracle::{State, Tree};
+use crate::plan::Start;
+use crate::subject::{Answer, Devices, Durability, Entries, Store, Subject, Transaction, View};
+
+type Inner = Arc<EngineStore<HashedLatchedAny>>;
+
+pub struct Conventional;
+
+/// Policies that cool pages need swips.
+fn options_of(start: &Start) -> Options {
+    let policy = if start.policy.starts_with("lean") { "random" } else { start.policy };
+    options(start).policy(policy).lab(|lab| {
+        lab.translation = TranslationMode::Hashed;
+        lab.latching = LatchingMode::Latched;
+    })
+}
+
+impl Subject for Conventional {
+    fn open(&self, devices: &Devices, start: &Start) -> Answer<Box<dyn Store>> {
+        let (data, log) = (devices.data.clone(), devices.log.clone());
+        let options = options_of(start);
+        let store = Builder::devices(data, log, &options).open::<HashedLatchedAny>()?;
+        Ok(Box::new(ConventionalStore { store, start: start.clone() }))
+    }
+
+    fn may_fail_early(&self) -> bool {
+        true
+    }
+
+    fn check(&self, devices: &Devices) -> Answer<()> {
+        Engine.check(devices)
+    }
+}
+
+struct ConventionalStore {
+    store: Inner,
+    start: Start,
+}
+
+impl ConventionalStore {
+    fn tree(&self, name: &str) -> Answer<StoreTree<HashedLatchedAny>> {
+        Ok(self.store.open_tree(name)?)
+    }
+
+    fn txn(&self, options: TxnOptions) -> Answer<ConventionalTransaction<'_>> {
+        let txn = StoreTxn::begin(&self.store, options.wait_max(self.start.patience))?;
+        Ok(ConventionalTransaction { store: self, txn, savepoints: Vec::new() })
+    }
+
+    /// One call, as a transaction of its own.
+    fn alone<R>(
+        &self,
+        call: impl FnOnce(&mut ConventionalTransaction<'_>) -> Answer<R>,
+    ) -> Answer<R> {
+        let options = TxnOptions::default().durability(millpond::Durability::Async);
+        let mut txn = self.txn(options)?;
+        let done = call(&mut txn)?;
+        Box::new(txn).commit()?;
+        Ok(done)
+    }
+}
+
+impl Store for ConventionalStore {
+    fn create_tree(&self, tree: &str) -> Answer<()> {
+        Ok(self.store.create_tree(tree).map(drop)?)
+    }
+
+    fn drop_tree(&self, tree: &str) -> Answer<()> {
+        Ok(self.store.drop_structure(tree, Structure::Tree)?)
+    }
+
+    fn put(&self, tree: &str, key: &[u8], value: &[u8]) -> Answer<bool> {
+        self.alone(|txn| txn.put(tree, key, value))
+    }
+
+    fn delete(&self, tree: &str, key: &[u8]) -> Answer<bool> {
+        self.alone(|txn| txn.delete(tree, key))
+    }
+
+    fn get(&self, tree: &str, key: &[u8]) -> Answer<Option<Vec<u8>>> {
+        self.alone(|txn| txn.get(tree, key))
+    }
+
+    fn begin(&self, durability: Durability, relaxed: bool) -> Answer<Box<dyn Transaction + '_>> {
+        let isolation = if relaxed { Isolation::ReadCommitted } else { Isolation::Serializable };
+        let options = TxnOptions::default().durability(durability.into()).isolation(isolation);
+        Ok(Box::new(self.txn(options)?))
+    }
+
+    fn snapshot(&self) -> Answer<Box<dyn View + '_>> {
+        let snapshot = self.store.begin_snapshot(Location::caller())?;
+        Ok(Box::new(ConventionalView { store: self, snapshot }))
+    }
+
+    fn checkpoint(&self) -> Answer<()> {
+        Ok(self.store.checkpoint()?)
+    }
+
+    fn flush(&self) -> Answer<()> {
+        Ok(self.store.flush()?)
+    }
+
+    fn contents(&self) -> Answer<State> {
+        let mut state = State::new();
+        for (name, _) in self.store.catalog()? {
+            let tree = self.tree(&name)?;
+            let mut range = tree.btree().range(Bound::Unbounded, Bound::Unbounded);
+            let mut entries = Tree::new();
+            while let Some((key, value)) = range.next().map_err(Error::from)? {
+                entries.insert(key.to_vec(), Arc::from(value));
+            }
+            drop(range);
+            state.insert(name, entries);
+        }
+        Ok(state)
+    }
+
+    fn close(self: Box<Self>) -> Answer<()> {
+        Ok(self.store.close()?)
+    }
+}
+
+struct ConventionalView<'a> {
+    store: &'a ConventionalStore,
+    snapshot: Arc<Snapshot>,
+}
+
+impl View for ConventionalView<'_> {
+    fn get(&self, tree: &str, key: &[u8]) -> Answer<Option<Vec<u8>>> {
+        let tree = self.store.tree(tree)?;
+        Ok(self.snapshot.get(tree.btree(), key, <[u8]>::to_vec).map_err(Error::from)?)
+    }
+
+    fn range(&self, tree: &str, lower: &[u8], upper: &[u8], back: bool) -> Answer<Entries> {
+        let mut entries = Entries::new();
+        if lower >= upper {
+            return Ok(entries);
+        }
+        let tree = self.store.tree(tree)?;
+        let bounds = (Bound::Included(lower), Bound::Excluded(upper));
+        let mut range = self.snapshot.range(tree.btree(), bounds.0, bounds.1);
+        loop {
+            let next = if back { range.next_back() } else { range.next() };
+            let Some((key, value)) = next.map_err(Error::from)? else { break };
+            entries.push((key.to_vec(), value.to_vec()));
+        }
+        if back {
+            entries.reverse();
+        }
+        Ok(entries)
+    }
+}
+
+struct ConventionalTransaction<'a> {
+    store: &'a ConventionalStore,
+    txn: StoreTxn<HashedLatchedAny>,
+    savepoints: Vec<Savepoint>,
+}
+
+impl Transaction for ConventionalTransaction<'_> {
+    fn get(&mut self, tree: &str, key: &[u8]) -> Answer<Option<Vec<u8>>> {
+        Ok(self.txn.get(&self.store.tree(tree)?, key, <[u8]>::to_vec)?)
+    }
+
+    fn put(&mut self, tree: &str, key: &[u8], value: &[u8]) -> Answer<bool> {
+        let tree = self.store.tree(tree)?;
+        Ok(self.txn.write(&tree, key, Some(value), WriteCondition::Always)?.existed)
+    }
+
+    fn delete(&mut self, tree: &str, key: &[u8]) -> Answer<bool> {
+        let tree = self.store.tree(tree)?;
+        Ok(self.txn.write(&tree, key, None, WriteCondition::Present)?.applied)
+    }
+
+    fn range(&mut self, tree: &str, lower: &[u8], upper: &[u8]) -> Answer<Entries> {
+        let mut entries = Entries::new();
+        if lower < upper {
+            let bounds = (Bound::Included(lower), Bound::Excluded(upper));
+            self.txn.scan(&self.store.tree(tree)?, bounds, |key, value| {
+                entries.push((key.to_vec(), value.to_vec()));
+                true
+            })?;
+        }
+        Ok(entries)
+    }
+
+    fn savepoint(&mut self) -> Answer<()> {
+        self.savepoints.push(self.txn.savepoint());
+        Ok(())
+    }
+
+    fn rollback_to(&mut self, savepoint: usize) -> Answer<()> {
+        self.savepoints.truncate(savepoint + 1);
+        Ok(self.txn.rollback_to(&self.savepoints[savepoint])?)
+    }
+
+    fn commit(self: Box<Self>) -> Answer<()> {
+        Ok(self.txn.commit()?)
+    }
+
+    fn abort(self: Box<Self>) -> Answer<()> {
+        Ok(self.txn.abort()?)
+    }
+}
