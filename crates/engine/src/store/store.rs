@@ -36,7 +36,7 @@ use crate::store::snapshot_trees::TreesOf;
 use crate::store::stats::Stats;
 use crate::store::stats::census::Census;
 use crate::store::stats::stat_file::Publisher;
-use crate::txn::{Durability, Snapshot, TransactionManager};
+use crate::txn::{Durability, ManagerShare, Snapshot, TransactionManager};
 
 /// Time between two rounds of the housekeeping.
 const PERIOD: Duration = Duration::from_secs(1);
@@ -57,6 +57,8 @@ pub struct Store<M: PoolStrategy> {
     pub(in crate::store) checkpointing: Option<Housekeeping>,
     pub(in crate::store) checkpointer: Option<Arc<Checkpointer<M>>>,
     pub(in crate::store) txns: Arc<TransactionManager>,
+    /// The same for the transactions of each thread slot.
+    pub(in crate::store) shares: Box<[Arc<ManagerShare>]>,
     pub(in crate::store) recovery: Option<Recovery>,
     pub(in crate::store) workers: Option<Workers<M>>,
     pub(in crate::store) publisher: Option<Arc<Publisher>>,

@@ -39,6 +39,32 @@ pub struct TransactionManager {
     pub(super) calls: ActiveWriters,
 }
 
+/// The manager, as the threads of one slot share it: they alone write this count of references.
+#[repr(align(128))]
+pub struct ManagerShare(Arc<TransactionManager>);
+
+impl ManagerShare {
+    /// A share for each slot.
+    pub fn for_slots(manager: &Arc<TransactionManager>) -> Box<[Arc<ManagerShare>]> {
+        (0..SLOTS).map(|_| Arc::new(ManagerShare(manager.clone()))).collect()
+    }
+
+    /// The calling thread's.
+    #[inline]
+    pub fn mine(shares: &[Arc<ManagerShare>]) -> &Arc<ManagerShare> {
+        &shares[thread_slot() % SLOTS]
+    }
+}
+
+impl std::ops::Deref for ManagerShare {
+    type Target = TransactionManager;
+
+    #[inline(always)]
+    fn deref(&self) -> &TransactionManager {
+        &self.0
+    }
+}
+
 impl TransactionManager {
     /// A manager whose next transaction has the id `next`. Without a log nothing is durable,
     /// without locks transactions see each other's changes. Versions for snapshots beyond

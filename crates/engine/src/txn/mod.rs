@@ -28,7 +28,7 @@ pub use active::{Active, ActiveTable};
 pub use before_image::{Found, find};
 pub use error::TxnError;
 pub use log_room::LogRoom;
-pub use manager::TransactionManager;
+pub use manager::{ManagerShare, TransactionManager};
 pub use options::{Durability, Isolation, TxnOptions};
 pub use savepoint::Savepoint;
 pub use scan::{OwnedEntry, ScanSome};

@@ -26,7 +26,7 @@ use crate::pool::Actor;
 use crate::pool::mini_transaction::kind;
 use crate::txn::active::add_record;
 use crate::txn::error::TxnError;
-use crate::txn::manager::TransactionManager;
+use crate::txn::manager::ManagerShare;
 use crate::txn::options::{Durability, Isolation, TxnOptions};
 use crate::txn::scratch::TxnScratch;
 use crate::txn::structure::{Keyed, Structure};
@@ -43,7 +43,7 @@ pub(super) enum State {
 /// An active transaction. Its holder ends it: dropping it leaves locks behind, since the trees that
 /// it changed are needed to undo it.
 pub struct Transaction {
-    pub(super) manager: Arc<TransactionManager>,
+    pub(super) manager: Arc<ManagerShare>,
     options: TxnOptions,
     pub(super) tx: u64,
     /// LSN of its last record; 0: none.
@@ -57,7 +57,7 @@ pub struct Transaction {
 
 impl Transaction {
     /// Begins a transaction.
-    pub fn begin(manager: &Arc<TransactionManager>, options: TxnOptions) -> Transaction {
+    pub fn begin(manager: &Arc<ManagerShare>, options: TxnOptions) -> Transaction {
         let tx = manager.active().new_id();
         let mut scratch = manager.take_scratch();
         if let Some(locks) = manager.locks() {

@@ -23,7 +23,7 @@ use crate::store::options::Options;
 use crate::store::options::budget::Budget;
 use crate::store::options::choices::TranslationMode;
 use crate::store::store::Store;
-use crate::txn::TransactionManager;
+use crate::txn::{ManagerShare, TransactionManager};
 
 /// How long a commit with `Durability::Group` waits for others at most.
 const GROUP_DELAY: Duration = Duration::from_micros(200);
@@ -84,6 +84,7 @@ impl<M: PoolStrategy> Store<M> {
             house: None,
             checkpointing: None,
             checkpointer,
+            shares: ManagerShare::for_slots(&txns),
             txns,
             recovery: logged.and_then(|logged| logged.recovery),
             workers: Some(workers),
