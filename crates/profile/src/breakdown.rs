@@ -50,6 +50,8 @@ pub struct Breakdown {
     pub wall_s: f64,
     /// Whether time in the kernel is in the samples.
     pub has_kernel: bool,
+    /// Whether line tables were found, by which components are told.
+    pub has_lines: bool,
 }
 
 impl Profile {
@@ -118,6 +120,10 @@ impl Breakdown {
             profiler_s: profile.own.as_secs_f64(),
             wall_s: profile.wall.as_secs_f64(),
             has_kernel: profile.has_kernel,
+            has_lines: profile
+                .stacks
+                .iter()
+                .any(|stack| stack.frames.iter().any(|frame| !frame.file.is_empty())),
         }
     }
 
@@ -164,6 +170,13 @@ impl fmt::Display for Breakdown {
             self.lost,
             self.profiler_s,
         )?;
+        if !self.has_lines && self.samples > 0 {
+            writeln!(
+                f,
+                "the program has no line tables, so that no component is known: compile it with \
+                 debug = \"line-tables-only\", and do not strip it"
+            )?;
+        }
         if !self.has_kernel {
             writeln!(
                 f,
@@ -223,6 +236,10 @@ mod tests {
         assert_eq!(breakdown.share("locking"), None);
         let text = breakdown.to_string();
         assert!(text.contains("B-tree") && text.contains("10.00 % not assigned"), "{text}");
+        assert!(breakdown.has_lines && !text.contains("no line tables"), "{text}");
+        let stripped = Profile { stacks: vec![stack("", "0x1", 5, 0)], ..Profile::default() };
+        let text = stripped.breakdown(&Components::default()).to_string();
+        assert!(text.contains("the program has no line tables"), "{text}");
         assert!(Profile::default().breakdown(&Components::default()).shares.is_empty());
     }
 }

@@ -211,6 +211,8 @@ impl<M: PoolStrategy> Store<M> {
         watch: &mut BackupWatch<'_>,
     ) -> Result<Copied, Error> {
         let started = Instant::now();
+        let (store, target) = (self.pages().path().display(), data.path().display());
+        let _span = tracing::info_span!("backup", %store, %target).entered();
         self.may_write()?;
         for target in [data, log] {
             if target.length() > 0 {

@@ -188,6 +188,7 @@ impl<M: PoolStrategy> Store<M> {
     /// # Errors
     /// As there.
     pub fn shrink(&self, watch: &mut ShrinkWatch<'_>) -> Result<Shrunk, Error> {
+        let _span = tracing::info_span!("shrink", store = %self.pages().path().display()).entered();
         self.may_write()?;
         let mut watch = |progress| watch(progress);
         let mut shrinking =

@@ -144,6 +144,8 @@ impl<M: PoolStrategy> Checkpointer<M> {
 
     /// Takes a checkpoint; `last` is where the last one says that recovery begins.
     fn take_locked(&self, last: &mut Lsn) -> Result<Taken, CheckpointError> {
+        let store = self.pages.path().display();
+        let _span = tracing::debug_span!("checkpoint", %store).entered();
         let statistics = self.pool.statistics();
         let begun = statistics.latencies.start(Timing::CheckpointTime);
         let taken = self.take_behind(last);

@@ -178,6 +178,7 @@ fn recover(
     device: Arc<dyn Device>,
     settings: &LogSettings<'_>,
 ) -> Result<OpenedLog, RecoveryError> {
+    let _span = tracing::info_span!("recovery", store = %pages.path().display()).entered();
     let (log, tail) = open_log(device, pages, &settings.log)?;
     let started = std::time::Instant::now();
     let mut progress = |progress| (settings.progress)(progress);

@@ -59,6 +59,18 @@ pub fn range_of(bucket: usize) -> (u64, u64) {
     (low, low + width - 1)
 }
 
+/// What takes so long is reported to `tracing`: a second.
+const SLOW_NS: u64 = 1_000_000_000;
+
+#[cold]
+#[inline(never)]
+fn report_slow(timing: Timing, ns: u64) {
+    // How long a range lives is its user's business.
+    if timing != Timing::ScanTime {
+        tracing::info!(timing = timing.name(), took_ms = ns / 1_000_000, "slow: {}", timing.help());
+    }
+}
+
 /// One thread's values of one timing.
 struct Cells {
     buckets: [AtomicU64; BUCKETS],
@@ -193,9 +205,12 @@ impl Latencies {
         }
     }
 
-    /// Records a latency in ns.
+    /// Records a latency in ns; one that is very long is reported, too.
     #[inline]
     pub fn record(&self, timing: Timing, ns: u64) {
+        if ns >= SLOW_NS {
+            report_slow(timing, ns);
+        }
         let slot = thread_slot();
         let row = self.rows[slot % SLOTS].get_or_init(Self::new_row);
         row[timing as usize].record(slot < OWNED, ns);

@@ -17,6 +17,7 @@ mod policies;
 mod read_ahead;
 mod read_path;
 mod scans;
+mod spans;
 mod stale;
 mod statistics;
 mod stores;

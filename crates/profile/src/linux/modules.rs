@@ -126,7 +126,7 @@ fn base_of(object: &object::File<'_>, mapping: &Mapping) -> Option<u64> {
     let segment = object.segments().find(|segment| {
         let (start, len) = segment.file_range();
         let is_run = match segment.flags() {
-            object::SegmentFlags::Elf { p_flags, .. } => p_flags.0 & object::elf::PF_X.0 != 0,
+            object::SegmentFlags::Elf { p_flags, .. } => p_flags & object::elf::PF_X != 0,
             _ => false,
         };
         // A mapping begins at the page that its segment begins in, where another one may end.

@@ -85,6 +85,11 @@ impl<'o> Builder<'o> {
     /// [`Error`]: options, file, policy or memory will not do; `M` has no log and one was asked for
     /// on a device of its own.
     pub fn open<M: PoolStrategy>(self) -> Result<Arc<Store<M>>, Error> {
+        let path = match &self.place {
+            Place::File(path) => path.to_path_buf(),
+            Place::Device(data) | Place::Devices { data, .. } => data.path().to_path_buf(),
+        };
+        let _span = tracing::info_span!("open", store = %path.display()).entered();
         let options = Store::<M>::adapted(self.options);
         let prepared = match self.place {
             Place::File(path) => Prepared::file(&path, &options, !M::TREES_ONLY, self.names)?,
