@@ -114,7 +114,7 @@ fn is_alone(setup: &Setup) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use millpond::internals::store::{LatchingMode, TranslationMode};
+    use millpond::internals::store::LatchingMode;
 
     use super::*;
 
@@ -123,9 +123,8 @@ mod tests {
         let setup = Setup::new();
         assert_eq!(hindrance(&setup, "watt"), None);
         assert!(hindrance(&setup, "nonsense").unwrap().contains("nonsense"));
-        let mut hashed = setup;
-        hashed.options.lab.translation = TranslationMode::Hashed;
-        hashed.options.lab.latching = LatchingMode::Latched;
-        assert!(hindrance(&hashed, "lean-evict").unwrap().contains("not compiled"));
+        let mut latched = setup;
+        latched.options.lab.latching = LatchingMode::Latched;
+        assert!(hindrance(&latched, "watt").unwrap().contains("not compiled"));
     }
 }
