@@ -66,7 +66,7 @@ impl Components {
     }
 
     /// The component that a source file belongs to: that with the longest path which the file is
-    /// in. Paths are those of this repository, and of its crates where cargo keeps them.
+    /// in. Paths are those of a repository, wherever it is checked out.
     pub fn of_file(&self, file: &str) -> Option<&Component> {
         self.find(file).map(|at| &self.all[at])
     }
@@ -114,8 +114,7 @@ impl Components {
     }
 }
 
-/// Whether `file` is `path`, or in that folder, wherever the repository is. Cargo keeps the source
-/// of a crate of the repository in a folder that ends in its version.
+/// Whether `file` is `path`, or in that folder, wherever the repository is.
 fn is_in(file: &str, path: &str) -> bool {
     let ends = |rest: &str| rest.is_empty() || rest.starts_with('/');
     let mut from = 0;
@@ -140,7 +139,7 @@ fn is_program(frame: &Frame) -> bool {
         || file.contains("/library/core/src/")
         || file.contains("/library/alloc/src/")
         || file.contains("/.cargo/registry/")
-        || file.contains("/rustc-");
+        || file.starts_with("/rust/deps/");
     !file.is_empty() && !is_foreign
 }
 
@@ -178,6 +177,8 @@ mod tests {
         let mutex = "/rustc/abc/library/std/src/sys/sync/mutex/futex.rs";
         assert_eq!(charged(&[mutex, "crates/engine/src/lock/table.rs"]), "locking, latching");
         assert_eq!(charged(&[std, "/shop/src/main.rs", tree]), "program");
+        // What the standard library is made of.
+        assert_eq!(charged(&["/rust/deps/hashbrown-0.16.1/src/map.rs", tree]), "B-tree");
         assert_eq!(charged(&[std]), "program");
         assert_eq!(charged(&["crates/engine/src/page/view.rs", tree]), "B-tree");
     }

@@ -11,8 +11,6 @@ pub(crate) const GET: (Counter, Timing) = (Counter::Gets, Timing::GetTime);
 pub(crate) const PUT: (Counter, Timing) = (Counter::Puts, Timing::PutTime);
 /// Removals.
 pub(crate) const DELETE: (Counter, Timing) = (Counter::Deletes, Timing::DeleteTime);
-/// Commits.
-pub(crate) const COMMIT: (Counter, Timing) = (Counter::Commits, Timing::CommitTime);
 
 /// What a write of a transaction is.
 pub(crate) fn write_of(value: Option<&[u8]>) -> (Counter, Timing) {

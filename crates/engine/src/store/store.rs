@@ -231,12 +231,10 @@ impl<M: PoolStrategy> Store<M> {
             return Err(LabError::NoTransactions.into());
         }
         self.may_read()?;
+        let mut trees = TreesOf { named: &self.named, pool: &self.pool };
+        let snapshot = Snapshot::begin(&self.txns, caller, &mut trees)?;
         self.pool.counters().count(Counter::Snapshots);
-        Ok(Snapshot::begin(
-            &self.txns,
-            caller,
-            &mut TreesOf { named: &self.named, pool: &self.pool },
-        )?)
+        Ok(snapshot)
     }
 
     /// What the store did since it was opened, and its state now.

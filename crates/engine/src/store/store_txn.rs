@@ -7,9 +7,8 @@ use std::time::{Duration, Instant};
 
 use crate::btree::{Detached, WriteCondition, WriteOutcome};
 use crate::pool::PoolStrategy;
-use crate::stats::Statistics;
 use crate::stats::counters::{Counter, Timing};
-use crate::store::counted::{COMMIT, DELETE, GET, PUT, ScanCount, write_of};
+use crate::store::counted::{DELETE, GET, PUT, ScanCount, write_of};
 use crate::store::error::Error;
 use crate::store::error::lab::LabError;
 use crate::store::handle::StoreTree;
@@ -246,17 +245,10 @@ impl<M: PoolStrategy> StoreTxn<M> {
     pub fn scan(
         &mut self,
         tree: &StoreTree<M>,
-        (lower, upper): (Bound<&[u8]>, Bound<&[u8]>),
-        mut f: impl FnMut(&[u8], &[u8]) -> bool,
+        bounds: (Bound<&[u8]>, Bound<&[u8]>),
+        f: impl FnMut(&[u8], &[u8]) -> bool,
     ) -> Result<(), Error> {
-        self.check(tree)?;
-        let mut count = ScanCount::begin(self.store.pool().statistics());
-        let scanned = self.tx.scan(tree.btree(), lower, upper, |key, value| {
-            count.rows += 1;
-            f(key, value)
-        });
-        drop(count);
-        self.noted(scanned)
+        self.scan_counted(tree, bounds, true, f)
     }
 
     /// As [`Transaction::scan`], from the last key to the first.
@@ -266,15 +258,29 @@ impl<M: PoolStrategy> StoreTxn<M> {
     pub fn scan_back(
         &mut self,
         tree: &StoreTree<M>,
+        bounds: (Bound<&[u8]>, Bound<&[u8]>),
+        f: impl FnMut(&[u8], &[u8]) -> bool,
+    ) -> Result<(), Error> {
+        self.scan_counted(tree, bounds, false, f)
+    }
+
+    fn scan_counted(
+        &mut self,
+        tree: &StoreTree<M>,
         (lower, upper): (Bound<&[u8]>, Bound<&[u8]>),
+        forward: bool,
         mut f: impl FnMut(&[u8], &[u8]) -> bool,
     ) -> Result<(), Error> {
         self.check(tree)?;
         let mut count = ScanCount::begin(self.store.pool().statistics());
-        let scanned = self.tx.scan_back(tree.btree(), lower, upper, |key, value| {
+        let each = |key: &[u8], value: &[u8]| {
             count.rows += 1;
             f(key, value)
-        });
+        };
+        let scanned = match forward {
+            true => self.tx.scan(tree.btree(), lower, upper, each),
+            false => self.tx.scan_back(tree.btree(), lower, upper, each),
+        };
         drop(count);
         self.noted(scanned)
     }
@@ -335,7 +341,8 @@ impl<M: PoolStrategy> StoreTxn<M> {
     /// # Errors
     /// [`Error`].
     pub fn pop(&mut self, tree: &StoreTree<M>, first: bool) -> Result<Option<OwnedEntry>, Error> {
-        self.whole_call(DELETE, |txn| txn.pop_uncounted(tree, first))
+        self.store.pool().counters().count(Counter::Deletes);
+        self.timed(Timing::DeleteTime, |txn| txn.pop_uncounted(tree, first))
     }
 
     fn pop_uncounted(
@@ -395,20 +402,18 @@ impl<M: PoolStrategy> StoreTxn<M> {
     /// # Errors
     /// [`Error`].
     pub fn commit(mut self) -> Result<(), Error> {
-        self.whole_call(COMMIT, Self::finish)
+        let done = self.timed(Timing::CommitTime, Self::finish);
+        if done.is_ok() {
+            self.store.pool().counters().count(Counter::Commits);
+        }
+        done
     }
 
-    /// Counts a call that has all of the transaction, and now and then times it: without a clone
-    /// of the store, whose count of references is one line for all threads.
+    /// Now and then times a call that has all of the transaction: without a clone of the store,
+    /// whose count of references is one line for all threads.
     #[inline(always)]
-    fn whole_call<R>(
-        &mut self,
-        (counter, timing): (Counter, Timing),
-        work: impl FnOnce(&mut Self) -> R,
-    ) -> R {
-        let Statistics { counters, latencies } = self.store.pool().statistics();
-        counters.count(counter);
-        let started = latencies.start(timing);
+    fn timed<R>(&mut self, timing: Timing, work: impl FnOnce(&mut Self) -> R) -> R {
+        let started = self.store.pool().latencies().start(timing);
         let done = work(self);
         self.store.pool().latencies().stop(timing, started);
         done

@@ -22,10 +22,8 @@ type Inner = Arc<EngineStore<HashedLatchedAny>>;
 
 pub struct Conventional;
 
-/// Policies that cool pages need swips.
 fn options_of(start: &Start) -> Options {
-    let policy = if start.policy.starts_with("lean") { "random" } else { start.policy };
-    options(start).policy(policy).lab(|lab| {
+    options(start).lab(|lab| {
         lab.translation = TranslationMode::Hashed;
         lab.latching = LatchingMode::Latched;
     })

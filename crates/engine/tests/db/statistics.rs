@@ -1,8 +1,9 @@
 //! What a store counts, times and reports, wherever it is called.
 
-use std::sync::mpsc;
+use std::sync::{Mutex, mpsc};
 use std::time::Duration;
 
+use millpond::internals::io::{MemoryDevice, PowerSupply};
 use millpond::{Db, Durability, EvictionMode, Options, Published, Stats, TxnOptions};
 
 use super::{place, tiny};
@@ -146,19 +147,26 @@ fn log_and_checkpoints_are_counted_and_timed() {
     let (_dir, path) = place();
     let db = Db::open(&path, options()).unwrap();
     let tree = db.raw_tree("t").unwrap();
+    let commit = |n: u32| {
+        let tx = db.begin_with(TxnOptions::default().durability(Durability::Sync)).unwrap();
+        tx.raw_tree(&tree).put(&n.to_be_bytes(), &[7; 100]).unwrap();
+        tx.commit().unwrap();
+    };
+    let mut commits = 0;
     let stats = during(&db, || {
-        for n in 0..10u32 {
-            let tx = db.begin_with(TxnOptions::default().durability(Durability::Sync)).unwrap();
-            tx.raw_tree(&tree).put(&n.to_be_bytes(), &[7; 100]).unwrap();
-            tx.commit().unwrap();
+        let before = db.stats().log_waits;
+        // The log's own thread may be faster with some of them.
+        while commits < 10 || db.stats().log_waits == before {
+            commit(commits);
+            commits += 1;
         }
     });
-    assert_eq!((stats.commits, stats.log_waits, stats.log_time.count), (10, 10, 10));
+    assert_eq!((stats.commits, stats.commit_time.count), (commits.into(), commits.into()));
+    assert!(stats.log_waits >= 1 && stats.log_time.count == stats.log_waits, "{stats}");
     assert!(stats.log_bytes > 1000 && stats.log_bytes_written >= stats.log_bytes, "{stats}");
-    assert!(stats.log_records >= 20 && stats.log_flushes >= 10 && stats.log_syncs >= 10);
-    assert!(stats.log_sync_time.count >= 10, "{stats}");
-    assert!(stats.log_sync_time.sum_ns <= stats.log_time.sum_ns * 2, "{stats}");
-    assert!(stats.commit_time.sum_ns >= stats.log_time.sum_ns, "{stats}");
+    assert!(stats.log_records >= 20 && stats.log_flushes >= 1, "{stats}");
+    assert!(stats.log_syncs >= stats.log_flushes, "{stats}");
+    assert!(stats.log_sync_time.count >= stats.log_flushes, "{stats}");
     assert_eq!((stats.waiting_for_log, stats.checkpoint_failures), (0, 0));
     let before = db.stats().log_unforgotten;
     let stats = during(&db, || db.checkpoint().unwrap());
@@ -167,8 +175,24 @@ fn log_and_checkpoints_are_counted_and_timed() {
     drop(tree);
     db.close().unwrap();
     let published = Published::read(&path).unwrap().stats;
-    assert_eq!(published.commits, 10);
+    assert_eq!(published.commits, u64::from(commits));
     assert!(published.log_bytes > 1000 && published.checkpoints >= 2);
+}
+
+#[test]
+fn a_commit_that_fails_is_not_counted_as_one() {
+    let supply = PowerSupply::new();
+    let [data, log] = ["data", "log"].map(|name| supply.device(name, MemoryDevice::new()));
+    let db = Db::open_on_devices(data, log, options()).unwrap();
+    let tree = db.raw_tree("t").unwrap();
+    db.flush().unwrap();
+    let stats = during(&db, || {
+        let tx = db.begin_with(TxnOptions::default().durability(Durability::Sync)).unwrap();
+        tx.raw_tree(&tree).put(b"k", b"v").unwrap();
+        supply.cut();
+        assert!(tx.commit().is_err());
+    });
+    assert_eq!((stats.commits, stats.puts), (0, 1));
 }
 
 #[test]
@@ -200,7 +224,7 @@ fn what_snapshots_and_transactions_keep_is_a_gauge() {
     assert_eq!(db.stats().active_transactions, 0);
 }
 
-/// A closure of the user sleeps under a page's latch, and another thread wants it.
+/// A closure of the user lingers under a page's latch, and another thread wants it.
 #[test]
 fn a_thread_that_waits_is_counted_timed_and_seen() {
     let db = Db::in_memory(options()).unwrap();
@@ -208,18 +232,26 @@ fn a_thread_that_waits_is_counted_timed_and_seen() {
     tree.put(b"k", b"value").unwrap();
     tree.put(b"neighbour", b"value").unwrap();
     let (entered, is_entered) = mpsc::channel();
+    let (go, wait) = mpsc::channel();
+    let wait = Mutex::new(wait);
     let stats = during(&db, || {
+        let before = db.stats().latch_waits;
         std::thread::scope(|scope| {
             scope.spawn(|| {
-                let sleep = |_: &mut [u8]| {
+                let linger = |_: &mut [u8]| {
                     entered.send(()).unwrap();
-                    std::thread::sleep(Duration::from_millis(100));
+                    wait.lock().unwrap().recv().unwrap();
                 };
-                assert!(tree.update_in_place(b"k", sleep).unwrap().is_some());
+                assert!(tree.update_in_place(b"k", linger).unwrap().is_some());
             });
             is_entered.recv().unwrap();
             // Not the same key: its lock is held, too.
-            assert_eq!(tree.get(b"neighbour").unwrap().unwrap(), b"value");
+            let reader = scope.spawn(|| tree.get(b"neighbour").unwrap().unwrap());
+            while db.stats().latch_waits == before {
+                std::thread::yield_now();
+            }
+            go.send(()).unwrap();
+            assert_eq!(reader.join().unwrap(), b"value");
         });
     });
     assert!(stats.latch_conflicts >= 1 && stats.latch_waits >= 1, "{stats}");

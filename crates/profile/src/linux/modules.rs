@@ -1,11 +1,11 @@
 //! The program and the libraries that the process has mapped, and how their stacks are unwound.
 
-use std::collections::HashMap;
-use std::fs;
-use std::path::PathBuf;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
 
 use framehop::x86_64::{CacheX86_64, UnwindRegsX86_64, UnwinderX86_64};
 use framehop::{ExplicitModuleSectionInfo, Module as UnwindModule, Unwinder};
+use object::read::{ReadCache, ReadRef};
 use object::{Object, ObjectSection, ObjectSegment};
 
 use crate::error::ProfileError;
@@ -21,7 +21,6 @@ pub(super) struct Module {
 }
 
 /// All of them.
-#[derive(Default)]
 pub(super) struct Modules {
     pub(super) all: Vec<Module>,
 }
@@ -82,35 +81,35 @@ impl StackUnwinder {
     }
 }
 
+/// A file of which only what is asked for is read.
+fn opened(path: &Path) -> Option<ReadCache<File>> {
+    File::open(path).ok().map(ReadCache::new)
+}
+
 impl Modules {
-    /// What is mapped now, and what unwinds its stacks.
-    pub(super) fn mapped() -> Result<(Modules, StackUnwinder), ProfileError> {
+    /// What is mapped now. What cannot be read is left out: its frames have no names.
+    pub(super) fn mapped() -> Result<Modules, ProfileError> {
         let path = "/proc/self/maps";
         let maps = fs::read_to_string(path).map_err(|error| ProfileError::io(path, error))?;
-        let mut modules = Modules::default();
-        let mut unwinder = UnwinderX86_64::new();
-        let mut files: HashMap<PathBuf, Vec<u8>> = HashMap::new();
-        for mapping in maps.lines().filter_map(mapping) {
-            let file = match files.get(&mapping.path) {
-                Some(file) => file,
-                // What cannot be read has frames without names.
-                None => {
-                    let Ok(file) = fs::read(&mapping.path) else { continue };
-                    files.entry(mapping.path.clone()).or_insert(file)
-                }
-            };
-            let Ok(object) = object::File::parse(file.as_slice()) else { continue };
-            let Some(base) = base_of(&object, &mapping) else { continue };
-            unwinder.add_module(UnwindModule::new(
-                mapping.path.to_string_lossy().into_owned(),
-                mapping.start..mapping.end,
-                base,
-                sections(&object),
-            ));
+        let module = |mapping: Mapping| {
+            let file = opened(&mapping.path)?;
+            let base = base_of(&object::File::parse(&file).ok()?, &mapping)?;
             let Mapping { start, end, path, .. } = mapping;
-            modules.all.push(Module { path, start, end, base });
+            Some(Module { path, start, end, base })
+        };
+        Ok(Modules { all: maps.lines().filter_map(mapping).filter_map(module).collect() })
+    }
+
+    /// What unwinds their stacks.
+    pub(super) fn unwinder(&self) -> StackUnwinder {
+        let mut unwinder = UnwinderX86_64::new();
+        for Module { path, start, end, base } in &self.all {
+            let Some(file) = opened(path) else { continue };
+            let Ok(object) = object::File::parse(&file) else { continue };
+            let name = path.to_string_lossy().into_owned();
+            unwinder.add_module(UnwindModule::new(name, *start..*end, *base, sections(&object)));
         }
-        Ok((modules, StackUnwinder { unwinder, cache: CacheX86_64::new() }))
+        StackUnwinder { unwinder, cache: CacheX86_64::new() }
     }
 
     /// The module that `address` is in, and the address in its file.
@@ -122,7 +121,7 @@ impl Modules {
 }
 
 /// What is added to an address of the file where it is mapped.
-fn base_of(object: &object::File<'_>, mapping: &Mapping) -> Option<u64> {
+fn base_of<'d, R: ReadRef<'d>>(object: &object::File<'d, R>, mapping: &Mapping) -> Option<u64> {
     let segment = object.segments().find(|segment| {
         let (start, len) = segment.file_range();
         let is_run = match segment.flags() {
@@ -136,7 +135,9 @@ fn base_of(object: &object::File<'_>, mapping: &Mapping) -> Option<u64> {
     Some(mapping.start.wrapping_sub(address.wrapping_add(mapping.offset)))
 }
 
-fn sections(object: &object::File<'_>) -> ExplicitModuleSectionInfo<Vec<u8>> {
+fn sections<'d, R: ReadRef<'d>>(
+    object: &object::File<'d, R>,
+) -> ExplicitModuleSectionInfo<Vec<u8>> {
     let section = |name: &str| object.section_by_name(name);
     let range = |name: &str| {
         let found = section(name)?;
@@ -180,7 +181,7 @@ mod tests {
 
     #[test]
     fn a_function_of_this_program_is_at_its_address_in_the_file() {
-        let (modules, _) = Modules::mapped().unwrap();
+        let modules = Modules::mapped().unwrap();
         let here = a_function_of_this_program_is_at_its_address_in_the_file as fn() as usize as u64;
         let (at, address) = modules.find(here).unwrap();
         assert_eq!(modules.all[at].path, std::env::current_exe().unwrap());

@@ -34,7 +34,7 @@ pub(super) struct Rings {
 }
 
 /// Ids of the process's threads.
-pub(super) fn threads() -> Result<Vec<i32>, ProfileError> {
+fn threads() -> Result<Vec<i32>, ProfileError> {
     let path = "/proc/self/task";
     let entries = fs::read_dir(path).map_err(|error| ProfileError::io(path, error))?;
     let ids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
@@ -71,7 +71,6 @@ fn builder(options: &Options, kernel: bool) -> Builder<'static> {
         .sample(flags)
         .sample_regs_user(BP | SP | IP)
         .sample_stack_user((options.stack_bytes.clamp(512, 65_528)) & !7)
-        .wakeup_watermark(RING_BYTES_LEAST / 4)
         .exclude_kernel(!kernel)
         .exclude_hv(true);
     builder

@@ -74,7 +74,8 @@ impl Sampling {
         let (told, begun) = mpsc::channel();
         let (asked, over) = (options.clone(), is_over.clone());
         let thread = thread::Builder::new().name("millpond-profile".into()).spawn(move || {
-            let opened = Modules::mapped().and_then(|(_, unwinder)| {
+            let opened = Modules::mapped().and_then(|modules| {
+                let unwinder = modules.unwinder();
                 let mut rings = Rings::open(&asked, thread_id())?;
                 rings.enable()?;
                 Ok((rings, unwinder, cpu_time(libc::RUSAGE_THREAD)))
@@ -122,8 +123,7 @@ impl Sampling {
         let collected = thread.join().map_err(|_| ProfileError::Ended)??;
         let cpu = cpu_time(libc::RUSAGE_SELF);
         // Libraries may have been mapped meanwhile: what is there now.
-        let (modules, _) = Modules::mapped()?;
-        let mut symbols = Symbols::of(modules);
+        let mut symbols = Symbols::of(Modules::mapped()?);
         let Collected { own, lost, has_kernel, .. } = collected;
         let threads = collected.threads.len() as u64;
         let per_second = u64::from(self.options.per_second.clamp(1, 100_000));
