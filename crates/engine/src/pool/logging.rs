@@ -5,7 +5,7 @@
 
 use std::ptr::NonNull;
 
-use millpond_base::Lsn;
+use millpond_base::{Lsn, PageId};
 
 use crate::io::simulated::planted::planted;
 use crate::page::View;
@@ -55,6 +55,10 @@ impl<M: PoolStrategy> ChangeLog<Pool<M>> for RedoLog {
     fn page_freed(pool: &Pool<M>, changes: &mut ChangeSet, frame: NonNull<FrameHeader>) {
         let Some(page) = pool.header(frame).page() else { return };
         changes.page_freed(frame, page);
+    }
+
+    fn is_referred_to(pool: &Pool<M>, page: PageId) -> bool {
+        pool.redo.space_at_tail(|_, space| space.is_referred_to(page))
     }
 
     fn commit(pool: &Pool<M>, mut changes: Box<ChangeSet>) -> Lsn {
@@ -144,6 +148,13 @@ impl<M: PoolStrategy> Pool<M> {
     /// Returns whether changes are logged, and show in the LSNs of pages.
     pub(crate) fn is_logged(&self) -> bool {
         <RedoLog as ChangeLog<Pool<M>>>::is_on(self) && !planted!(PageLsnNotSet)
+    }
+
+    /// Returns whether the log knows that `page` is free. A page that refers to it is an older
+    /// version; its latch is held, for a thread that frees a page holds that of its parent.
+    pub(crate) fn is_free(&self, page: PageId) -> bool {
+        <RedoLog as ChangeLog<Pool<M>>>::is_on(self)
+            && self.redo.space_at_tail(|_, space| !space.is_taken(page))
     }
 
     /// Sets the LSN of the page in `frame`, which is latched exclusively: the end of the last

@@ -329,6 +329,12 @@ impl<'p, P: Pages> MiniTransaction<'p, P> {
         }
     }
 
+    /// Returns whether the log knows that nothing refers to the root `page`, which is free or an
+    /// orphan: a page that names it is an older version.
+    pub fn is_unreferenced(&self, page: PageId) -> bool {
+        self.is_logged() && !P::Log::is_referred_to(self.pages, page)
+    }
+
     /// The root `page` was attached: it is no orphan any longer.
     pub fn attached(&self, page: PageId) {
         if self.is_logged() {

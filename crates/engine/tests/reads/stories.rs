@@ -328,6 +328,41 @@ fn an_older_page_in_place_of_a_root_that_hangs_frees_no_other_values_pages() {
     assert!(hung > 5, "{hung} values could not be freed at once");
 }
 
+/// The roots that an older leaf names were freed, and hold their values still: a second deletion
+/// freed them a second time, and each became two pages.
+#[test]
+fn an_older_leaf_whose_values_were_freed_frees_nothing_a_second_time() {
+    let (device, log) = store_of_large_values();
+    let db = Db::open_on_devices(device.clone(), log.clone(), options()).unwrap();
+    let tree = db.raw_tree("t").unwrap();
+    for key in 0..6_u8 {
+        tree.delete(&[key]).unwrap();
+    }
+    drop(tree);
+    db.close().unwrap();
+    for page in 2..device.length() / PAGE as u64 {
+        if PageHeader::read(&read(&device, page).unwrap()).kind == PageType::BTREE_LEAF {
+            device.damage(PageId(page), ReadFault::OlderVersion, 1);
+        }
+    }
+    let db = Db::open_on_devices(device.clone(), log.clone(), options()).unwrap();
+    let tree = db.raw_tree("t").unwrap();
+    let gone: Vec<u8> = (0..12).filter(|key| tree.contains(&[*key]).unwrap()).collect();
+    assert_eq!(gone.len(), 12, "the leaf is as it was");
+    for key in 0..6 {
+        let error = tree.delete(&[key]).unwrap_err().to_string();
+        assert!(error.contains("is free, or the root of a value that was replaced"), "{error}");
+        assert!(tree.put(&[key], b"small").is_err());
+    }
+    for key in 20..26 {
+        tree.put(&[key], &vec![key; 20_000]).unwrap();
+    }
+    for key in (6..12).chain(20..26) {
+        let filled = if key < 20 { key ^ 128 } else { key };
+        assert_eq!(tree.get(&[key]).unwrap(), Some(vec![filled; 20_000]), "{key}");
+    }
+}
+
 /// A snapshot keeps what transactions under way have replaced. One value that cannot be read let no
 /// snapshot begin, and so no range of any tree, until that transaction was over.
 #[test]

@@ -23,7 +23,7 @@ use crate::btree::write::request::{
 };
 use crate::btree::write::undo::{Before, Undo};
 use crate::pool::{
-    ANCHOR_STAMP, ANCHOR_SWIP, Actor, MiniTransaction, Pages, PoolError, Swip, Try, Write,
+    ANCHOR_STAMP, ANCHOR_SWIP, Actor, Jump, MiniTransaction, Pages, PoolError, Swip, Try, Write,
 };
 
 /// What an entry's new value needs: the anchor that holds its root's swip, latched, and its name.
@@ -364,6 +364,12 @@ impl<P: Pages> BTree<P> {
             len: reference.len,
             stamp: reference.stamp,
         });
+        if let Some(large) = large
+            && mtr.is_unreferenced(large.root)
+        {
+            // Its pages, which may have other contents by now, would be freed a second time.
+            return Err(unreferenced(large.root, leaf.id()));
+        }
         self.log_undo_of_swap(mtr, &leaf, i, pending.request, large);
         let page = leaf.page_mut_with_redo(|out| redo_note::remove(out, i));
         Edit::leaf(page).remove(i);
@@ -387,6 +393,13 @@ impl<P: Pages> BTree<P> {
         let thin = node.is_thin() && node.count().is_multiple_of(4);
         Ok(pending.done(true, true, thin))
     }
+}
+
+/// Ends the attempt: the log knows that nothing refers to `root`, and an entry of `leaf` does.
+#[cold]
+fn unreferenced(root: PageId, leaf: PageId) -> Jump {
+    let what = "it is free, or the root of a value that was replaced".to_string();
+    Jump::failed(PoolError::Misfit { page: root, parent: Some(leaf), what })
 }
 
 /// Logs an error of the work that follows a write on behalf of an actor, and goes on: the write is

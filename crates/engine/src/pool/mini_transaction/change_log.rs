@@ -2,7 +2,7 @@
 
 use std::ptr::NonNull;
 
-use millpond_base::Lsn;
+use millpond_base::{Lsn, PageId};
 
 use crate::pool::frame::FrameHeader;
 use crate::pool::mini_transaction::change_set::ChangeSet;
@@ -33,6 +33,9 @@ pub trait ChangeLog<P>: 'static {
     /// The page of `frame` is to be freed once that is logged.
     fn page_freed(pages: &P, changes: &mut ChangeSet, frame: NonNull<FrameHeader>);
 
+    /// Returns whether something refers to the root `page`: it is in use, and no orphan.
+    fn is_referred_to(pages: &P, page: PageId) -> bool;
+
     /// The mini-transaction is over: logs what it changed as one record, releases its pages, and
     /// returns where the record begins.
     fn commit(pages: &P, changes: Box<ChangeSet>) -> Lsn;
@@ -60,6 +63,10 @@ impl<P> ChangeLog<P> for NoLog {
     fn page_allocated(_: &P, _: &mut ChangeSet, _: NonNull<FrameHeader>) {}
 
     fn page_freed(_: &P, _: &mut ChangeSet, _: NonNull<FrameHeader>) {}
+
+    fn is_referred_to(_: &P, _: PageId) -> bool {
+        true
+    }
 
     fn commit(_: &P, _: Box<ChangeSet>) -> Lsn {
         Lsn(0)

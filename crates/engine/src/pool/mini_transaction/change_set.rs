@@ -343,10 +343,7 @@ impl ChangeSet {
         }
         for event in &self.events {
             match event {
-                OrphanEvent::Orphaned(page, root) => {
-                    debug_assert!(space.is_taken(*page), "{page:?}, an orphan root, is in use");
-                    space.hang(*page, *root);
-                }
+                OrphanEvent::Orphaned(page, root) => space.hang(*page, *root),
                 OrphanEvent::Attached(page) => space.place(*page),
             }
         }

@@ -47,14 +47,21 @@ impl PageSpace {
     }
 
     /// Returns whether `page` is in use.
-    pub(super) fn is_taken(&self, page: PageId) -> bool {
+    pub(in crate::pool) fn is_taken(&self, page: PageId) -> bool {
         let word = self.taken.get((page.0 / 64) as usize);
         word.is_some_and(|word| word & 1 << (page.0 % 64) != 0)
     }
 
-    /// Makes the root `page` an orphan.
+    /// Returns whether something refers to the root `page`: it is in use, and no orphan.
+    pub(in crate::pool) fn is_referred_to(&self, page: PageId) -> bool {
+        self.is_taken(page) && !self.orphans.contains_key(&page)
+    }
+
+    /// Makes the root `page` an orphan, if it is in use: a free page is freed no second time.
     pub fn hang(&mut self, page: PageId, root: OrphanRoot) {
-        self.orphans.insert(page, root);
+        if self.is_taken(page) {
+            self.orphans.insert(page, root);
+        }
     }
 
     /// The root `page` was attached: it is no orphan any more.

@@ -4,19 +4,6 @@
 //! # Order
 //! The parent's latch may be held while the table of in-flight loads is locked, never the other way
 //! round: under the table's mutex a swip is only read, through the parent's version.
-//!
-//! # How a loaded page is verified
-//! Checksum and page id reveal a damaged page, not an outdated one: a device that loses a write
-//! leaves the older version, which is sound. So a page that was loaded is verified against its
-//! parent ([`Kind::verify_child`](crate::pool::Kind::verify_child)), under the parent's exclusive
-//! latch, before it can be reached: by its loader, or by the thread that attaches a ready page.
-//! A page that does not fit is dropped, and its operation fails with an error that names both.
-//!
-//! With a page table a page can be reached as soon as it is loaded, whether or not its parent is
-//! still in memory: to wait for the parent would be a pool of another kind than the one that is
-//! compared with ours. A page that was loaded without its parent is marked, and verified by the
-//! first thread that finds it; one that does not fit stays marked, and is not read, until it is
-//! evicted.
 
 use std::ptr::NonNull;
 
@@ -24,14 +11,13 @@ use millpond_base::{FrameId, Lsn, Mark, PageId, PageKind};
 use millpond_policies::contract::{Access, HitHook, HitOn};
 
 use crate::io::simulated::planted::planted;
-use crate::page::{PageHeader, PageType};
+use crate::page::PageHeader;
 use crate::pool::borrowed::back_off;
 use crate::pool::buffer_pool::Pool;
 use crate::pool::error::PoolError;
 use crate::pool::frame::{FrameHeader, POLICY_LINE, State};
 use crate::pool::guard::Read;
 use crate::pool::jump::{Cold, Jump, Load, Try};
-use crate::pool::kind::{ANCHOR_STAMP, NoSwips};
 use crate::pool::latch::Latching;
 use crate::pool::options::PoolStrategy;
 use crate::pool::recording::storage_recorder::StorageRequest;
@@ -152,28 +138,6 @@ impl<M: PoolStrategy> Pool<M> {
         }
     }
 
-    /// Checks that a page from storage holds no pointers: they would be followed.
-    fn verify(&self, frame: NonNull<FrameHeader>, page: PageId) -> Result<(), PoolError> {
-        let view = self.view(frame);
-        let Some(kind) = self.kinds.of(view) else { return Ok(()) };
-        let pages = self.storage.pages();
-        let mut bad = None;
-        kind.swips(view, &mut |at| {
-            let word = Swip(view.u64(at));
-            if !word.is_evicted() || word.page().0 >= pages {
-                bad = Some(at);
-            }
-            bad.is_none()
-        });
-        match bad {
-            None => Ok(()),
-            Some(at) => {
-                let what = format!("the reference at byte {at} leads to no page of the store");
-                Err(PoolError::Corrupt { page, what })
-            }
-        }
-    }
-
     /// After a load: makes the page reachable if its parent is available, else leaves it for the
     /// next thread that needs it.
     fn attach_or_leave(&self, load: &Load, arrived: Arrived) -> Result<(), PoolError> {
@@ -218,38 +182,6 @@ impl<M: PoolStrategy> Pool<M> {
         self.in_flight.end(load.page);
     }
 
-    /// Verifies a page that was loaded without its parent, and found by the page table. The parent
-    /// is latched exclusively by this thread.
-    #[cold]
-    pub(crate) fn verify_found(
-        &self,
-        parent: NonNull<FrameHeader>,
-        at: usize,
-        frame: NonNull<FrameHeader>,
-        page: PageId,
-    ) -> Try<()> {
-        debug_assert!(
-            self.header(parent).latch.is_exclusive(),
-            "a child is verified below its parent"
-        );
-        let header = self.header(frame);
-        if !header.latch.try_exclusive() {
-            return Err(Jump::Restart);
-        }
-        let is_it = header.page() == Some(page)
-            && Swip(self.view(parent).u64(at)) == Swip::evicted(page)
-            && self.knows_swips_of(parent);
-        let result = match is_it {
-            true => self.fits(frame, page, (parent, at)).map_err(Jump::failed),
-            false => Err(self.kinds.all_registered().map_or_else(Jump::failed, |()| Jump::Restart)),
-        };
-        if result.is_ok() {
-            header.set_unverified(false);
-        }
-        header.latch.release_unchanged();
-        result
-    }
-
     /// Makes a loaded page reachable whose swip is at `place`, in a page that is latched
     /// exclusively, and ends its in-flight load; or drops it, if it does not fit its parent.
     fn publish_verified(
@@ -269,28 +201,6 @@ impl<M: PoolStrategy> Pool<M> {
         }
         self.in_flight.end(page);
         fits
-    }
-
-    /// Checks that a loaded page fits the page that refers to it.
-    #[inline(never)]
-    fn fits(
-        &self,
-        frame: NonNull<FrameHeader>,
-        page: PageId,
-        (parent, at): (NonNull<FrameHeader>, usize),
-    ) -> Result<(), PoolError> {
-        let (above, view) = (self.view(parent), self.view(frame));
-        let mut result =
-            self.kinds.of(above).map_or(Ok(()), |kind| kind.verify_child(above, at, view));
-        if PageHeader::type_in(above) == PageType::ANCHOR && result.is_ok() {
-            let stamp = above.u64(ANCHOR_STAMP);
-            result = match (self.kinds.of(view), stamp) {
-                (kind, 0) => kind.map_or(Ok(()), |kind| kind.verify_root(view)),
-                (kind, stamp) => kind.unwrap_or(&NoSwips).verify_stamp(view, stamp),
-            };
-        }
-        let parent = self.header(parent).page();
-        result.map_err(|what| PoolError::Misfit { page, parent, what })
     }
 
     /// Returns where the swip `word` of `child` is in the page of `parent`, which is latched

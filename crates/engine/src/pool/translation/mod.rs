@@ -4,3 +4,4 @@ pub(in crate::pool) mod fetch;
 pub mod in_flight;
 pub mod page_table;
 pub(in crate::pool) mod resolve;
+mod verify;

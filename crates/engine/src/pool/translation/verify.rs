@@ -1,0 +1,114 @@
+//! How a loaded page is verified.
+//!
+//! Checksum and page id reveal a damaged page, not an outdated one: a device that loses a write
+//! leaves the older version, which is sound. So a page that was loaded is verified against its
+//! parent ([`Kind::verify_child`](crate::pool::Kind::verify_child)), under the parent's exclusive
+//! latch, before it can be reached: by its loader, or by the thread that attaches a ready page.
+//! A page that does not fit is dropped, and its operation fails with an error that names both.
+//! So does one that is free as of the end of the log: it holds what it was when it was freed, and
+//! was its parent's then.
+//!
+//! With a page table a page can be reached as soon as it is loaded, whether or not its parent is
+//! still in memory: to wait for the parent would be a pool of another kind than the one that is
+//! compared with ours. A page that was loaded without its parent is marked, and verified by the
+//! first thread that finds it; one that does not fit stays marked, and is not read, until it is
+//! evicted.
+
+use std::ptr::NonNull;
+
+use millpond_base::PageId;
+
+use crate::page::{PageHeader, PageType};
+use crate::pool::buffer_pool::Pool;
+use crate::pool::error::PoolError;
+use crate::pool::frame::FrameHeader;
+use crate::pool::jump::{Jump, Try};
+use crate::pool::kind::{ANCHOR_STAMP, NoSwips};
+use crate::pool::options::PoolStrategy;
+use crate::pool::swip::Swip;
+
+impl<M: PoolStrategy> Pool<M> {
+    /// Checks that a page from storage holds no pointers: they would be followed.
+    pub(super) fn verify(
+        &self,
+        frame: NonNull<FrameHeader>,
+        page: PageId,
+    ) -> Result<(), PoolError> {
+        let view = self.view(frame);
+        let Some(kind) = self.kinds.of(view) else { return Ok(()) };
+        let pages = self.storage.pages();
+        let mut bad = None;
+        kind.swips(view, &mut |at| {
+            let word = Swip(view.u64(at));
+            if !word.is_evicted() || word.page().0 >= pages {
+                bad = Some(at);
+            }
+            bad.is_none()
+        });
+        match bad {
+            None => Ok(()),
+            Some(at) => {
+                let what = format!("the reference at byte {at} leads to no page of the store");
+                Err(PoolError::Corrupt { page, what })
+            }
+        }
+    }
+
+    /// Verifies a page that was loaded without its parent, and found by the page table. The parent
+    /// is latched exclusively by this thread.
+    #[cold]
+    pub(crate) fn verify_found(
+        &self,
+        parent: NonNull<FrameHeader>,
+        at: usize,
+        frame: NonNull<FrameHeader>,
+        page: PageId,
+    ) -> Try<()> {
+        debug_assert!(
+            self.header(parent).latch.is_exclusive(),
+            "a child is verified below its parent"
+        );
+        let header = self.header(frame);
+        if !header.latch.try_exclusive() {
+            return Err(Jump::Restart);
+        }
+        let is_it = header.page() == Some(page)
+            && Swip(self.view(parent).u64(at)) == Swip::evicted(page)
+            && self.knows_swips_of(parent);
+        let result = match is_it {
+            true => self.fits(frame, page, (parent, at)).map_err(Jump::failed),
+            false => Err(self.kinds.all_registered().map_or_else(Jump::failed, |()| Jump::Restart)),
+        };
+        if result.is_ok() {
+            header.set_unverified(false);
+        }
+        header.latch.release_unchanged();
+        result
+    }
+
+    /// Checks that a loaded page fits the page that refers to it.
+    #[inline(never)]
+    pub(super) fn fits(
+        &self,
+        frame: NonNull<FrameHeader>,
+        page: PageId,
+        (parent, at): (NonNull<FrameHeader>, usize),
+    ) -> Result<(), PoolError> {
+        let (above, view) = (self.view(parent), self.view(frame));
+        let mut result =
+            self.kinds.of(above).map_or(Ok(()), |kind| kind.verify_child(above, at, view));
+        if PageHeader::type_in(above) == PageType::ANCHOR && result.is_ok() {
+            let stamp = above.u64(ANCHOR_STAMP);
+            result = match (self.kinds.of(view), stamp) {
+                (kind, 0) => kind.map_or(Ok(()), |kind| kind.verify_root(view)),
+                (kind, stamp) => kind.unwrap_or(&NoSwips).verify_stamp(view, stamp),
+            };
+        }
+        if result.is_ok() && self.is_free(page) {
+            // With two pages of one id, one would overwrite the other.
+            result = Err("it is free".to_string());
+        }
+        let parent = self.header(parent).page();
+        result.map_err(|what| PoolError::Misfit { page, parent, what })
+    }
+}
