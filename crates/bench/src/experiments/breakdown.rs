@@ -8,7 +8,7 @@ use millpond_profile::{Options, Profile, Sampling};
 
 use crate::error::BenchError;
 use crate::instance::setup::Setup;
-use crate::instance::{InstanceInfo, prepare};
+use crate::instance::{Instance, InstanceInfo, Recorders, prepare};
 use crate::run::client::Workload;
 use crate::run::runner::{Length, Observer, Outcome, RunSpec};
 
@@ -66,12 +66,26 @@ pub fn sample(
     // Better to fail before loading than after it.
     drop(Sampling::start(options)?);
     let mut instance = prepare(setup, workload, observer)?;
+    sample_instance(instance.as_mut(), workload.name(), spec, options, observer)
+}
+
+/// Samples an engine that is loaded while its workload, called `name`, runs.
+///
+/// # Errors
+/// What a run reports, or that the process may not sample itself.
+pub fn sample_instance(
+    instance: &mut dyn Instance,
+    name: &str,
+    spec: &RunSpec,
+    options: &Options,
+    observer: &mut dyn Observer,
+) -> Result<Sampled, BenchError> {
     let plain = RunSpec { measure: half(spec.measure), ..*spec };
-    observer.begin(&format!("{}, not sampled", workload.name()));
+    observer.begin(&format!("{name}, not sampled"));
     let before = instance.run(&plain, &mut |_| Ok(()), observer)?;
-    observer.begin(&format!("{}, sampled", workload.name()));
+    observer.begin(&format!("{name}, sampled"));
     let mut sampling = None;
-    let mut start = |_: crate::instance::Recorders<'_>| {
+    let mut start = |_: Recorders<'_>| {
         sampling = Some(Sampling::start(options)?);
         Ok(())
     };
@@ -81,7 +95,7 @@ pub fn sample(
         Some(sampling) => sampling.stop()?,
         None => Profile::default(),
     };
-    observer.begin(&format!("{}, not sampled", workload.name()));
+    observer.begin(&format!("{name}, not sampled"));
     let after =
         instance.run(&RunSpec { warm_up: Length::NONE, ..plain }, &mut |_| Ok(()), observer)?;
     Ok(Sampled { info: instance.info().clone(), plain: [before, after], outcome, profile })

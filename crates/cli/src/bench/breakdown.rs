@@ -27,7 +27,8 @@ const EXAMPLES: &str = "Examples:
   millpond breakdown tpcc --folded tpcc.folded       for flame-graph programs
 
 A component's latching has a row of its own. Time in the kernel and in the allocator is its
-caller's. `workload` is what draws keys and rows, `program` what belongs to neither.
+caller's. `useful work` is what a transaction does with its rows, `workload driver` what draws keys
+and times it, `program` what belongs to neither.
 The process samples itself: kernel.perf_event_paranoid must be 2 at most, 1 for the kernel's time.";
 
 /// What runs.
@@ -121,11 +122,7 @@ impl Args {
                 let standard = tpcc::Config::standard(scale, threads);
                 let mix = match self.mix {
                     MixArg::Standard => Mix::STANDARD,
-                    MixArg::Gilbert => Mix {
-                        payment: Mix::STANDARD.payment + Mix::STANDARD.delivery,
-                        delivery: 0,
-                        ..Mix::STANDARD
-                    },
+                    MixArg::Gilbert => Mix::GILBERT,
                 };
                 Workload::Tpcc(tpcc::Config { mix, ..standard })
             }

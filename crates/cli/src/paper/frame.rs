@@ -102,7 +102,16 @@ impl FrameArgs {
 
 /// Runs an experiment as the flags say.
 pub(super) fn play(experiment: &mut Experiment, args: &FrameArgs) -> Result<(), Failure> {
-    let options = args.options(experiment.paper)?;
+    play_as(experiment.paper, experiment, args)
+}
+
+/// The same for one that has its own name for `millpond paper`.
+pub(super) fn play_as(
+    name: &str,
+    experiment: &mut Experiment,
+    args: &FrameArgs,
+) -> Result<(), Failure> {
+    let options = args.options(name)?;
     let plan = Plan::of(experiment, &options.figures, options.repetitions)
         .map_err(ExperimentError::from)?;
     if args.plan {

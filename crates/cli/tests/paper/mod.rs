@@ -4,5 +4,6 @@
 mod gilbert;
 mod leanstore;
 mod leanstore_hits;
+mod looking_glass;
 mod support;
 mod watt;

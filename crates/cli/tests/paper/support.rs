@@ -59,7 +59,12 @@ pub fn number(table: &Table, row: usize, column: &str) -> f64 {
 /// The rows and the page of a whole run at the quick scale, in which each figure has rows and a
 /// section, and nothing that was measured in passing looks like a result.
 pub fn whole_run(experiment: &str, out: &Path, figures: &[&str]) -> (Table, String) {
-    let folder = folder(&paper(experiment, out, &["--scale", "quick"]));
+    what_came(&paper(experiment, out, &["--scale", "quick"]), figures)
+}
+
+/// The same of a run that is over.
+pub fn what_came(output: &Output, figures: &[&str]) -> (Table, String) {
+    let folder = folder(output);
     let table = rows(&folder);
     let page = std::fs::read_to_string(folder.join("report.html")).unwrap();
     for figure in figures {

@@ -52,6 +52,10 @@ impl Mix {
     pub const STANDARD: Mix =
         Mix { new_order: 45, payment: 43, order_status: 4, delivery: 4, stock_level: 4 };
 
+    /// The standard mix with Payment in Delivery's place (gilbert 1.3.2).
+    pub const GILBERT: Mix =
+        Mix { new_order: 45, payment: 47, order_status: 4, delivery: 0, stock_level: 4 };
+
     /// Nothing but transactions of one kind.
     pub fn only(kind: Kind) -> Mix {
         let share = |of| u32::from(of == kind);

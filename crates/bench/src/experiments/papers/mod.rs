@@ -3,6 +3,7 @@
 //! - [`gilbert`]: throughput and miss rate of every live policy over pool sizes (gilbert 1.2, 1.3).
 //! - [`gilbert_stated`]: those of his policies that stalled, as he states them.
 //! - [`leanstore`]: LeanStore's evaluation in memory and beyond.
+//! - [`looking_glass`]: where a transaction's CPU time goes (gilbert 2).
 //! - [`live`]: a figure whose cells are runs of the engine.
 //! - [`stall`]: when a policy counts as stalled.
 //! - [`watt_live`]: WATT's live figures (watt 6).
@@ -18,6 +19,7 @@ mod leanstore_memory;
 mod leanstore_outgrow;
 mod leanstore_outside;
 pub mod live;
+pub mod looking_glass;
 mod sizes;
 pub mod stall;
 mod threads;

@@ -1,0 +1,32 @@
+//! The experiment: its figures, for one scale.
+
+use millpond_lab::experiment::{Experiment, Scale};
+
+use super::course::Course;
+use super::steps::{self, Count};
+use super::{removal, sampled, throughput};
+use crate::experiments::papers::live::Loaded;
+
+/// The experiment for one scale; instructions are counted by `count`, if there is any.
+pub fn experiment(scale: Scale, count: Option<Count>) -> Experiment {
+    let (course, loaded) = (Course { scale }, Loaded::default());
+    Experiment {
+        paper: "gilbert-2",
+        title: "The looking glass (Gilbert, 2020, chapter 2), repeated".to_string(),
+        note: format!(
+            "Look-ups and updates in Gilbert's shape, and TPC-C with Payment in Delivery's place, \
+             with an asynchronous log and two-phase locks, everything in memory. Runs with many \
+             threads have {}. His: five minutes after five to warm up, 10 M rows and 100 \
+             warehouses, 12 cores with two hardware threads each, Foster B-trees on a page table \
+             with latched pages and RANDOM.",
+            course.threads()
+        ),
+        scale,
+        figures: vec![
+            steps::figure(course, &loaded, count),
+            throughput::figure(course, &loaded),
+            sampled::figure(course, &loaded),
+            removal::figure(course, &loaded),
+        ],
+    }
+}

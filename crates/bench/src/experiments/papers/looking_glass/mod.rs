@@ -1,0 +1,18 @@
+//! Gilbert's second chapter live: where a transaction's CPU time goes, component by component.
+//!
+//! - [`experiment`]: the figures, for one scale.
+//! - [`published`]: his numbers.
+//! - [`course`]: engines and workloads.
+//! - [`throughput`]: throughput over threads (fig. 2.12).
+//! - [`sampled`]: CPU time by component, sampled (figs 2.13–2.18, table 2.1).
+//! - [`removal`]: by taking one component after the other away (2.1.4).
+//! - [`steps`]: Harizopoulos' steps, in instructions as well (fig. 2.1).
+
+pub mod experiment;
+pub mod steps;
+
+mod course;
+mod published;
+mod removal;
+mod sampled;
+mod throughput;

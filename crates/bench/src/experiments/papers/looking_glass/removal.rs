@@ -1,0 +1,256 @@
+//! CPU time by taking one component after the other away, in two orders (gilbert 2.1.4), beside
+//! what samples say.
+//!
+//! With one thread, since without latches there can be no second one. The policy is WATT until
+//! replacement is taken away: the pool without latches is compiled for it only.
+
+use millpond::internals::store::{LatchingMode, TranslationMode};
+use millpond_lab::experiment::{About, Figure, Grid};
+use millpond_lab::report::{Bar, BarPlot, Claim, Section};
+use millpond_lab::table::{Table, Value};
+
+use super::course::{CONVENTIONAL, Course, Step, engine};
+use super::published::of_ours;
+use super::sampled::{rows_of, sampled};
+use crate::error::BenchError;
+use crate::experiments::papers::live::{Job, LiveFigure, Loaded};
+use crate::experiments::papers::sizes::RANDOM;
+use crate::experiments::table::Row;
+use crate::instance::Instance;
+use crate::instance::setup::{Engine, Setup};
+use crate::run::runner::{Observer, RunSpec};
+
+const ABOUT: About = About {
+    id: "removal",
+    title: "CPU time by removal (2.1.4)",
+    asks: "How much CPU time does a transaction need less when logging, locking, latching, the \
+           page table, replacement and the pool are taken away one after the other; and do \
+           samples of the whole engine rank them alike?",
+    says: "Harizopoulos et al. took components out of Shore until a tree in memory was left, which \
+           executed a fifteenth of the instructions.",
+};
+
+const WORKLOADS: [&str; 3] = ["tpcc", "ycsb-read", "ycsb-update"];
+/// The engine with everything.
+const FULL: &str = "everything";
+const LOG_FIRST: &str = "log first";
+const POOL_FIRST: &str = "pool first";
+
+/// What is taken away last: what then remains is the tree.
+const TWIN: &str = "− pool";
+
+const LOG_FIRST_STEPS: [Step; 7] = [
+    (FULL, |_| {}),
+    ("− logging", |setup| setup.options.lab.log = false),
+    ("− locking, transactions", |setup| setup.options.lab.locks = false),
+    ("− shared latches", |setup| setup.options.lab.latching = LatchingMode::Optimistic),
+    ("− page table", |setup| setup.options.lab.translation = TranslationMode::Swizzled),
+    ("− latches", |setup| setup.options.lab.latching = LatchingMode::None),
+    (TWIN, to_twin),
+];
+
+const POOL_FIRST_STEPS: [Step; 6] = [
+    (FULL, |_| {}),
+    ("− page table, shared latches", |setup| {
+        setup.options.lab.translation = TranslationMode::Swizzled;
+        setup.options.lab.latching = LatchingMode::Optimistic;
+    }),
+    ("− replacement", |setup| setup.options.policy = RANDOM.to_string()),
+    ("− locking", |setup| setup.options.lab.locks = false),
+    ("− logging, transactions", |setup| setup.options.lab.log = false),
+    (TWIN, to_twin),
+];
+
+/// The same trees on plain memory.
+pub(super) fn to_twin(setup: &mut Setup) {
+    setup.engine = Engine::Twin;
+    setup.options.lab.translation = TranslationMode::Swizzled;
+    setup.options.lab.latching = LatchingMode::Optimistic;
+}
+
+pub(super) fn figure(course: Course, loaded: &Loaded) -> Box<dyn Figure> {
+    let seconds = course.scale.pick(0.1, 1.5, 60.0);
+    let mut jobs = Vec::new();
+    for workload in WORKLOADS {
+        for (order, steps) in [(LOG_FIRST, &LOG_FIRST_STEPS[..]), (POOL_FIRST, &POOL_FIRST_STEPS)] {
+            let mut setup = engine(CONVENTIONAL);
+            setup.options.policy = "watt".to_string();
+            for (step, take) in steps {
+                take(&mut setup);
+                let mut job = course.job(setup.clone(), course.workload(workload, 1), seconds);
+                job.axes = vec![
+                    ("workload", workload.into()),
+                    ("order", order.into()),
+                    ("step", (*step).into()),
+                ];
+                jobs.push(job);
+            }
+        }
+    }
+    Box::new(LiveFigure::new(ABOUT, jobs, loaded, draw).with_course(run))
+}
+
+/// The whole engine is sampled, between two runs that are not; every other step runs once.
+fn run(
+    job: &Job,
+    instance: &mut dyn Instance,
+    observer: &mut dyn Observer,
+) -> Result<Vec<Row>, BenchError> {
+    let is_full = job.axes.iter().any(|(_, value)| *value == Value::from(FULL));
+    if !is_full {
+        let spec = RunSpec { warm_up: job.warm_up, ..RunSpec::of(job.measure) };
+        let outcome = instance.run(&spec, &mut |_| Ok(()), observer)?;
+        if outcome.was_stopped {
+            return Err(BenchError::Stopped);
+        }
+        let info = instance.info();
+        let row = Row::default().with("component", "all").with_outcome(&outcome, info.engine);
+        return Ok(vec![row.with_facts(info)]);
+    }
+    let sampled = sampled(job, instance, observer)?;
+    let mut rows = rows_of(&sampled)?.into_iter();
+    // What it takes without the profiler.
+    let [before, after] = &sampled.plain;
+    let us = |run: &crate::run::runner::Outcome| run.cpu_s * 1e6 / run.transactions.max(1) as f64;
+    let plain = (us(before) + us(after)) / 2.0;
+    let whole = rows.next().map(|row| {
+        let fields = row.into_fields().into_iter();
+        let fields = fields.filter(|(name, _)| name != "cpu_us_per_tx");
+        fields.fold(Row::default(), |row, (name, value)| row.with(&name, value))
+    });
+    let whole = whole.map(|row| row.with("cpu_us_per_tx", plain));
+    Ok(whole.into_iter().chain(rows).collect())
+}
+
+fn draw(rows: &Table) -> Section {
+    let grid = Grid::of(rows, &["workload", "order", "step"], "cpu_us_per_tx");
+    let mut section = Section {
+        note: "µs of CPU time per transaction, and what share of the whole engine's that is. What \
+               a step saves is charged to what it takes away, and with it goes what that cost \
+               others: copies that nobody reads any more, cache lines, predictions. So both orders \
+               give each component another price."
+            .to_string(),
+        table: Table::new(["workload", "order", "step", "µs", "of all", "low", "high", "saved"]),
+        ..Section::default()
+    };
+    for workload in grid.labels(0) {
+        let mut plot = BarPlot {
+            title: format!("{workload}: what is left"),
+            y: "µs of CPU time per transaction".to_string(),
+            ..BarPlot::default()
+        };
+        for (order, steps) in [(LOG_FIRST, &LOG_FIRST_STEPS[..]), (POOL_FIRST, &POOL_FIRST_STEPS)] {
+            let mut before = 1.0;
+            for (step, _) in steps {
+                let place = [workload, order, *step];
+                let Some(value) = grid.interval(&place) else { continue };
+                let Some(ratio) = grid.ratio(&place, &[workload, order, FULL]) else { continue };
+                let numbers = [value.mean, ratio.mean, ratio.low, ratio.high, before - ratio.mean];
+                let names = place.map(Value::from);
+                section
+                    .table
+                    .rows
+                    .push(names.into_iter().chain(numbers.map(Value::from)).collect());
+                before = ratio.mean;
+                plot.bars.push(Bar {
+                    group: (*step).to_string(),
+                    series: order.to_string(),
+                    value,
+                });
+            }
+        }
+        section.plots.push(plot.into());
+        section.claims.push(agree(rows, &grid, workload));
+    }
+    section
+}
+
+/// What both ways can tell apart.
+const GROUPS: [&str; 3] = ["logging", "locking and transactions", "pool"];
+
+/// Of a whole: what each group takes away by removal, log first.
+fn by_removal(grid: &Grid, workload: &str) -> Option<[f64; 3]> {
+    let left = |step: &str| {
+        let ratio = grid.ratio(&[workload, LOG_FIRST, step], &[workload, LOG_FIRST, FULL]);
+        ratio.map(|ratio| ratio.mean)
+    };
+    let (log, locks) = (left("− logging")?, left("− locking, transactions")?);
+    Some([1.0 - log, log - locks, locks - left(TWIN)?])
+}
+
+/// Of a whole: what each group has in the samples of the whole engine.
+fn by_samples(rows: &Table, workload: &str) -> Option<[f64; 3]> {
+    let grid = Grid::of(rows, &["workload", "order", "step", "component"], "component_us_per_tx");
+    let total = Grid::of(rows, &["workload", "order", "step"], "sampled_us_per_tx");
+    let whole = total.mean(&[workload, LOG_FIRST, FULL])?;
+    let mut sums = [0.0; 3];
+    for component in grid.labels(3) {
+        let at = match of_ours(component) {
+            Some("logging") => 0,
+            Some("locking" | "locking, latching") => 1,
+            Some(pool) if pool.starts_with("pool") => 2,
+            _ => continue,
+        };
+        sums[at] += grid.mean(&[workload, LOG_FIRST, FULL, component]).unwrap_or(0.0);
+    }
+    Some(sums.map(|sum| sum / whole))
+}
+
+/// Whether two ways rank groups alike; `None` where one cannot tell two of them apart, by a
+/// fiftieth of the whole.
+fn alike(removal: &[f64; 3], samples: &[f64; 3]) -> Option<bool> {
+    const APART: f64 = 0.02;
+    let pairs =
+        [(0, 1), (0, 2), (1, 2)].map(|(a, b)| (removal[a] - removal[b], samples[a] - samples[b]));
+    let clear = |(r, s): &(f64, f64)| r.abs() > APART && s.abs() > APART;
+    if pairs.iter().filter(|pair| clear(pair)).any(|(r, s)| r.signum() != s.signum()) {
+        return Some(false);
+    }
+    pairs.iter().all(clear).then_some(true)
+}
+
+fn agree(rows: &Table, grid: &Grid, workload: &str) -> Claim {
+    let says = format!("{workload}: by removal and by samples, components rank alike (ours)");
+    let Some((removal, samples)) = by_removal(grid, workload).zip(by_samples(rows, workload))
+    else {
+        return Claim::open(&says, "not all of it was run");
+    };
+    let each =
+        GROUPS.iter().zip(removal.iter().zip(&samples)).map(|(group, (removal, samples))| {
+            format!("{group} {:.1} % removed, {:.1} % sampled", removal * 100.0, samples * 100.0)
+        });
+    let here = each.collect::<Vec<_>>().join("; ");
+    match alike(&removal, &samples) {
+        Some(holds) => Claim::new(&says, here, holds),
+        None => Claim::open(&says, here),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranks_are_alike_unless_a_clear_difference_has_the_other_sign() {
+        assert_eq!(alike(&[0.4, 0.2, 0.1], &[0.5, 0.25, 0.05]), Some(true));
+        assert_eq!(alike(&[0.4, 0.2, 0.1], &[0.2, 0.4, 0.1]), Some(false));
+        assert_eq!(alike(&[0.4, 0.2, 0.19], &[0.5, 0.25, 0.05]), None, "two that are as large");
+        assert_eq!(alike(&[0.1, 0.2, 0.19], &[0.5, 0.25, 0.05]), Some(false), "whatever others do");
+    }
+
+    #[test]
+    fn each_step_takes_something_away_and_both_orders_end_alike() {
+        let ends = [&LOG_FIRST_STEPS[..], &POOL_FIRST_STEPS].map(|steps| {
+            let mut setup = engine(CONVENTIONAL);
+            setup.options.policy = "watt".to_string();
+            for (step, take) in &steps[1..] {
+                let before = setup.clone();
+                take(&mut setup);
+                assert!(setup != before, "{step}");
+            }
+            assert!(!setup.options.lab.log && !setup.options.lab.locks);
+            setup.engine
+        });
+        assert_eq!(ends, [Engine::Twin; 2]);
+    }
+}
