@@ -6,8 +6,8 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 
+use millpond::Db;
 use millpond::internals::store::stats::stat_file::stat_path;
-use millpond::{Db, Published};
 use rustix::fs::{Mode, OFlags};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
@@ -70,6 +70,7 @@ fn rates_over_all_intervals_are_the_calls_that_were_made() {
         txn.tree(&tree).put(&number, &0).unwrap();
         if number < 12 { txn.commit().unwrap() } else { txn.abort().unwrap() }
     }
+    drop(tree);
     db.close().unwrap();
     let lines: Vec<Json> =
         lines.map(|line| serde_json::from_str(&line.unwrap()).unwrap()).collect();
@@ -133,6 +134,7 @@ fn a_wait_is_seen_while_it_lasts_and_charged_when_it_is_over() {
         writer.commit().unwrap();
         waiting.join().unwrap().unwrap();
     });
+    drop(tree);
     db.close().unwrap();
     let rest: Vec<Json> = lines.collect();
     let waited = |line: &Json| {

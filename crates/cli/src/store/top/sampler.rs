@@ -185,10 +185,10 @@ impl Sampler {
     ) -> Interval {
         let mut waiting_recently = PerWait::default();
         for sample in &self.recent {
-            let parts = sample.map(|threads| threads / self.recent.len() as f64);
-            waiting_recently.iter_mut().zip(parts).for_each(|(mean, part)| *mean += part);
+            waiting_recently.iter_mut().zip(sample).for_each(|(sum, threads)| *sum += threads);
         }
         let recent_samples = self.recent.len();
+        let waiting_recently = waiting_recently.map(|sum| sum / recent_samples as f64);
         let restart = self.restart.take();
         Interval { stats, seconds, samples, waiting, waiting_recently, recent_samples, restart }
     }
@@ -270,6 +270,7 @@ mod tests {
     fn waiting_time_per_second_may_be_that_of_several_threads() {
         let mut later = version(12.0, 0, 0);
         later.stats.lock_time.sum_ns = 7_000_000_000;
+        later.stats.lock_time.buckets = vec![(1 << 32, 2)];
         let mut sampler = Sampler::new(version(10.0, 0, 0), secs(0.0));
         sampler.see(later, secs(2.0));
         let interval = sampler.end(secs(2.0), SECOND).unwrap();
