@@ -2,7 +2,6 @@
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read, Write};
-use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 
@@ -173,10 +172,10 @@ fn what_is_not_open_is_not_watched() {
     }
 }
 
-/// A top on a pseudo-terminal: our end, the program's, and what came so far.
+/// A top on a pseudo-terminal: our end, and what came so far. Only the program has the other end,
+/// so that reading fails when it ended.
 struct Screen {
     ours: File,
-    theirs: OwnedFd,
     top: Child,
     text: String,
 }
@@ -201,7 +200,7 @@ impl Screen {
             .stderr(end())
             .spawn()
             .unwrap();
-        Screen { ours: File::from(ours), theirs, top, text: String::new() }
+        Screen { ours: File::from(ours), top, text: String::new() }
     }
 
     /// Reads until what came since `from` contains this; where it ends.
@@ -223,7 +222,7 @@ impl Screen {
     }
 
     fn is_raw(&self) -> bool {
-        !tcgetattr(&self.theirs).unwrap().local_modes.contains(LocalModes::ICANON)
+        !tcgetattr(&self.ours).unwrap().local_modes.contains(LocalModes::ICANON)
     }
 
     /// Reads to the end; the terminal must be as it was.

@@ -44,7 +44,7 @@ pub(crate) struct Args {
     /// Seconds of an interval, 0.1 to 86400
     #[arg(long, short, value_name = "S", default_value = "1", value_parser = seconds)]
     interval: Duration,
-    /// End after so many intervals
+    /// End after N intervals
     #[arg(long, short = 'n', value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
     /// Append a block of text per interval; the default where there is no terminal
@@ -125,7 +125,8 @@ fn draw(
     width: usize,
     height: Option<usize>,
 ) -> Vec<Line> {
-    let restart = interval.and_then(|interval| interval.restart.as_deref());
+    let said = interval.and_then(|interval| interval.restart.as_deref());
+    let restart = watcher.restart().or(said);
     let notice = match (watcher.notice(), restart) {
         (Some(notice), _) => Some(format!("{notice}: these are its last numbers{keys}")),
         (None, Some(reason)) => Some(format!("{reason}: counted from there{keys}")),
@@ -142,8 +143,8 @@ fn draw(
     lines(&shown, width, height)
 }
 
-/// Draws the whole screen, until a key asks to leave or the last interval is over. It stays when the
-/// store is closed, and goes on when it is opened again.
+/// Draws the whole screen, until a key asks to leave or the last interval is over. It stays when
+/// the store is closed, and goes on when it is opened again.
 fn screen(args: &Args, mut watcher: Watcher<'_>, mut terminal: Terminal) -> Result<(), Failure> {
     let file = args.store.file.display().to_string();
     let mut last: Option<Interval> = None;
@@ -157,6 +158,10 @@ fn screen(args: &Args, mut watcher: Watcher<'_>, mut terminal: Terminal) -> Resu
         if let Some(interval) = ended {
             last = Some(interval);
             done += 1;
+        }
+        if watcher.restart().is_some() {
+            // Rates of what was before would stand beside the new store's clock.
+            last = None;
         }
         let size = terminal.size();
         if is_new || size != terminal.drawn() || drawn.elapsed() >= REDRAW {

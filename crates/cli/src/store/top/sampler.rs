@@ -1,10 +1,10 @@
 //! Intervals between the versions of its statistics that a store publishes.
 //!
 //! A store publishes once a second while it is used ([`PUBLISH_PERIOD`]) and rests when it is not.
-//! So an interval ends with a version, its length is the difference of the two versions' own clocks,
-//! and what happened is the difference of their counters: however late a version is seen, rates
-//! are true. Where no version comes, nothing happened, but for what was not published yet: the time
-//! up to [`LAG`] ago was idle, and what comes later is charged to the time after it.
+//! So an interval ends with a version, its length is the difference of the two versions' own
+//! clocks, and what happened is the difference of their counters: however late a version is seen,
+//! rates are true. Where no version comes, nothing happened, but for what was not published yet:
+//! the time up to [`LAG`] ago was idle, and what comes later is charged to the time after it.
 //!
 //! Each version is a sample of the threads' wait states: its gauges say how many wait for what.
 
@@ -118,6 +118,11 @@ impl Sampler {
         &self.newest
     }
 
+    /// Why the interval that has not ended yet does not go on from the one before, if it does not.
+    pub(super) fn restart(&self) -> Option<&str> {
+        self.restart.as_deref()
+    }
+
     /// Takes what was read `now`, which may be what was read before.
     pub(super) fn see(&mut self, read: Published, now: Duration) {
         if read == self.newest {
@@ -200,7 +205,7 @@ mod tests {
 
     const SECOND: Duration = Duration::from_secs(1);
 
-    /// A version after `uptime_s`, with so many lookups and so many threads waiting for a lock.
+    /// A version after `uptime_s`, with this number of lookups and of threads waiting for a lock.
     fn version(uptime_s: f64, gets: u64, waiting: u64) -> Published {
         let stats = Stats { uptime_s, gets, waiting_for_lock: waiting, ..Stats::default() };
         Published { started_ms: 5, stats, ..Published::default() }
@@ -292,6 +297,7 @@ mod tests {
             let mut sampler = Sampler::new(version(10.0, 100, 0), secs(0.0));
             let (mut third, uptime_s) = (second.clone(), second.stats.uptime_s);
             sampler.see(second, secs(1.0));
+            assert!(sampler.restart().is_some_and(|reason| reason.contains(says)));
             assert!(sampler.end(secs(1.0), SECOND).is_none(), "{says}: nothing to compare with");
             third.stats.gets += 30;
             third.stats.uptime_s = uptime_s + 2.0;

@@ -141,7 +141,7 @@ impl Terminal {
     fn is_ready(&self, timeout: Duration) -> io::Result<bool> {
         let timeout = Timespec::try_from(timeout).map_err(io::Error::other)?;
         match poll(&mut [PollFd::new(&self.input, PollFlags::IN)], Some(&timeout)) {
-            // A signal: whoever waits looks again.
+            // A signal: the caller looks again.
             Err(Errno::INTR) => Ok(false),
             other => Ok(other? > 0),
         }
@@ -154,7 +154,7 @@ impl Drop for Terminal {
     }
 }
 
-/// The bytes that replace what the screen shows: no line below the last row, so that nothing scrolls.
+/// The bytes that replace what the screen shows: no line below the last row, so nothing scrolls.
 /// A line is erased before it is written: afterwards, that would take the last column with it.
 fn frame(lines: &[Line], rows: usize) -> String {
     let mut text = "\x1b[H".to_string();

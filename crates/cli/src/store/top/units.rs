@@ -17,6 +17,11 @@ pub(super) fn count(number: f64) -> String {
     }
 }
 
+/// How many there are now: as a count, but whole.
+pub(super) fn level(number: u64) -> String {
+    if number < 10 { number.to_string() } else { count(number as f64) }
+}
+
 /// Bytes: `0 B`, `12.3 KiB`.
 pub(super) fn bytes(number: f64) -> String {
     scaled(number, 1024.0, &["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"])
@@ -63,6 +68,7 @@ mod tests {
         let expected =
             ["0", "0.4", "9.9", "10", "123", "1,000", "1,234", "10.0 k", "123 k", "4.6 M"];
         assert_eq!(shown, expected);
+        assert_eq!([0, 7, 10, 1234].map(level), ["0", "7", "10", "1,234"]);
         assert_eq!([0.0, 1000.0, 1536.0, 5e9].map(bytes), ["0 B", "1.0 KiB", "1.5 KiB", "4.7 GiB"]);
         let times = [850.0, 999.6, 12_345.0, 4.5e6, 12e9, 5e12].map(time);
         assert_eq!(times, ["850 ns", "1.0 µs", "12.3 µs", "4.5 ms", "12.0 s", "5000 s"]);

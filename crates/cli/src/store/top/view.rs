@@ -4,7 +4,7 @@ use millpond::internals::stats::counters::Timing;
 use millpond::{Published, Stats};
 
 use super::sampler::Interval;
-use super::units::{NONE, bytes, clock, count, percent, time};
+use super::units::{NONE, bytes, clock, count, level, percent, time};
 use super::waits;
 
 /// The narrowest and the shortest view; a smaller terminal sees a part of it.
@@ -59,8 +59,8 @@ pub(super) fn about(interval: Option<&Interval>, age_s: f64) -> String {
     }
 }
 
-/// The view, in lines of `width` characters at most; if `height` is given, in so many lines at most,
-/// and the last one says how many are missing.
+/// The view, in lines of `width` characters at most; if `height` is given, in that number of lines
+/// at most, and the last one says how many are missing.
 pub(super) fn lines(shown: &Shown<'_>, width: usize, height: Option<usize>) -> Vec<Line> {
     let width = width.max(WIDTH_MIN);
     let mut lines = vec![
@@ -217,8 +217,8 @@ impl Rates<'_> {
             ("timeout", self.of(count, |s| s.aborts_timeout)),
             ("error", self.of(count, |s| s.aborts_error)),
             ("asked for", self.of(count, aborts_asked_for)),
-            ("active", count(now.active_transactions as f64)),
-            ("snapshots", count(now.open_snapshots as f64)),
+            ("active", level(now.active_transactions)),
+            ("snapshots", level(now.open_snapshots)),
         ]
     }
 
@@ -274,10 +274,10 @@ fn aborts_asked_for(stats: &Stats) -> u64 {
 
 fn frames(now: &Stats) -> Vec<(&'static str, String)> {
     vec![
-        ("free", count(now.free_frames as f64)),
-        ("dirty", count(now.dirty_frames as f64)),
-        ("cooling", count(now.cooling_frames as f64)),
-        ("resident", count(now.resident_frames as f64)),
+        ("free", level(now.free_frames)),
+        ("dirty", level(now.dirty_frames)),
+        ("cooling", level(now.cooling_frames)),
+        ("resident", level(now.resident_frames)),
     ]
 }
 

@@ -8,8 +8,8 @@ use super::units::{NONE, count, time};
 /// The narrowest bar that says anything.
 const BAR_MIN: usize = 8;
 const NAME: usize = 9;
-/// Columns beside the name, and how wide each is with the blank before it. Where the width is short,
-/// the last of `BY_IMPORTANCE` goes first.
+/// Columns beside the name, and how wide each is with the blank before it. Where the width is
+/// short, the last of `BY_IMPORTANCE` goes first.
 const COLUMNS: [(&str, usize); 5] = [("now", 7), ("recent", 7), ("/s", 8), ("each", 9), ("s/s", 7)];
 const BY_IMPORTANCE: [usize; 5] = [4, 0, 2, 3, 1];
 

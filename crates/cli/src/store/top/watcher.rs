@@ -81,6 +81,12 @@ impl<'f> Watcher<'f> {
         self.sampler.newest()
     }
 
+    /// Why what was shown so far is not of this store any more, until an interval ends that names
+    /// the reason.
+    pub(super) fn restart(&self) -> Option<&str> {
+        self.sampler.restart()
+    }
+
     /// Looks; the interval that ended, if one did. The last one of a store ends with the store.
     pub(super) fn look(&mut self, length: Duration) -> Result<Option<Interval>, Failure> {
         let read = Published::read(self.file).map_err(|error| Failure::Store(error.to_string()))?;
