@@ -40,7 +40,7 @@ pub(crate) struct Output {
 
 /// Characters in a line of standard output: what COLUMNS says, or the terminal; none where neither
 /// does.
-fn line_width() -> Option<usize> {
+pub(crate) fn line_width() -> Option<usize> {
     let said = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
     said.or_else(|| terminal_width().map(usize::from))
 }

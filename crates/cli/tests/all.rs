@@ -7,4 +7,5 @@ mod command_line;
 mod laboratory;
 mod paper;
 mod stores;
+mod top;
 mod tour;

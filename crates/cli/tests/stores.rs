@@ -344,9 +344,10 @@ fn what_is_no_store_says_so() {
     assert!(shop.fails(1, &["check", "text"]).contains("nothing can be salvaged"));
     assert!(shop.fails(1, &["check", "absent"]).contains("absent"));
     shop.fails(2, &["put", "new.db", "a", "b", "--create", "--page-size", "5000"]);
-    for command in
-        ["get", "put", "del", "scan", "trees", "stat", "dump", "load", "check", "recover", "log"]
-    {
+    for command in [
+        "get", "put", "del", "scan", "trees", "stat", "top", "dump", "load", "check", "recover",
+        "log",
+    ] {
         let help = shop.ok(&[command, "--help"]);
         assert!(help.contains("Examples:\n  millpond "), "{command}: {help}");
     }

@@ -2,7 +2,7 @@
 
 use clap::Subcommand;
 
-use super::{backup, check, dump, entry, load, log, recover, scan, shrink, stat, trees};
+use super::{backup, check, dump, entry, load, log, recover, scan, shrink, stat, top, trees};
 use crate::error::Failure;
 
 #[derive(Subcommand, Debug)]
@@ -19,6 +19,8 @@ pub(crate) enum Command {
     Trees(trees::Args),
     /// Describe a store: of a running one its statistics, of a closed one its trees
     Stat(stat::Args),
+    /// Show what a running store does, each second: rates, waits, log and pool
+    Top(top::Args),
     /// Write a store as text, also one that is damaged
     Dump(dump::Args),
     /// Make a store from a dump
@@ -43,6 +45,7 @@ pub(crate) fn run(command: &Command) -> Result<(), Failure> {
         Command::Scan(args) => scan::run(args),
         Command::Trees(args) => trees::run(args),
         Command::Stat(args) => stat::run(args),
+        Command::Top(args) => top::run(args),
         Command::Dump(args) => dump::run(args),
         Command::Load(args) => load::run(args),
         Command::Check(args) => check::run(args),

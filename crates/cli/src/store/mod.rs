@@ -13,6 +13,7 @@ mod recover;
 mod scan;
 mod shrink;
 mod stat;
+mod top;
 mod trees;
 
 pub(crate) use check::look;
