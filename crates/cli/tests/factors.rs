@@ -103,7 +103,7 @@ fn what_cannot_be_is_refused_and_leaves_nothing() {
         (&["--policies", "t2-lru"], "'t2-lru' does not run live"),
         (&["--policies", "lrv"], "did you mean 'lru'"),
         (&["--policies", "lru-k(k=99)"], "lru-k"),
-        (&["--policies", ""], "policies"),
+        (&["--policies", ""], "the name is missing"),
         (&["--rounds", "4"], "5..=1000"),
         (&["--frames", "0"], "1..="),
         (&["--frames", "99999999999"], "1..="),

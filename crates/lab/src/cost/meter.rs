@@ -65,8 +65,8 @@ impl Tally {
 
 /// A [`Meter`] whose policy's type is forgotten.
 pub trait CostMeter: Send {
-    /// Goes on until `victims` pages found a victim, or until the timed parts took `limit`; one
-    /// block at least.
+    /// Goes on until `victims` pages found a victim, or until the timed parts took `limit`; a hit
+    /// and a victim at least.
     ///
     /// # Errors
     /// [`Stalled`] when the policy finds no victim.
@@ -194,7 +194,8 @@ impl<P: Policy> CostMeter for Meter<P> {
         loop {
             round.add(&self.block()?);
             let is_late = round.hit_time + round.victim_time >= limit;
-            if round.victims >= victims || is_late {
+            let has_both = round.hits > 0 && round.victims > 0;
+            if has_both && (round.victims >= victims || is_late) {
                 self.all.add(&round);
                 return Ok(round);
             }
