@@ -168,7 +168,7 @@ impl Entry {
         (self.make_meter)(spec, frames, references, seed).map_err(|e| self.param_error(e))
     }
 
-    /// Bytes that it has for a pool of one frame, before its first page.
+    /// Bytes that it has however small the pool is.
     ///
     /// # Errors
     /// [`PolicyError::Param`].

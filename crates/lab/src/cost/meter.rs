@@ -1,10 +1,10 @@
 //! A policy whose hits and victims are timed apart.
 //!
 //! References are classified first, untimed: hits are collected until some pages have missed. Then
-//! all these hits are delivered in one timed loop, and all these pages find victims and are admitted
-//! in another. So each policy has the hits per miss that it earns, a look at the clock costs next to
-//! nothing per event, and neither the drawing of references nor the page table is in what is timed.
-//! A page is evicted up to one such block later than it would be otherwise.
+//! all these hits are delivered in one timed loop, and all these pages find victims and are
+//! admitted in another. So each policy has the hits per miss that it earns, a look at the clock
+//! costs next to nothing per event, and neither the drawing of references nor the page table is in
+//! what is timed. A page is evicted up to one such block later than it would be otherwise.
 //!
 //! What is timed is the policy alone: no latch is taken, and hits are independent of each other, so
 //! that a processor overlaps their cache misses. A policy that a hit does not reach costs nothing.
@@ -211,10 +211,13 @@ impl<P: Policy> CostMeter for Meter<P> {
     }
 }
 
-/// Bytes that a policy has for a pool of one frame, before its first page: what does not grow with
-/// the pool, and the state of that frame.
+/// Bytes that a policy would have for a pool without frames: what does not grow with the pool, by
+/// what it has for one frame and for two before their first pages.
 pub fn fixed_bytes<P: Policy>(config: &P::Config) -> usize {
-    PolicyHost::<P>::new(config, &Shape { frames: 1, pages_dense: None, seed: 1 }).bytes()
+    let of = |frames| {
+        PolicyHost::<P>::new(config, &Shape { frames, pages_dense: None, seed: 1 }).bytes()
+    };
+    (2 * of(1)).saturating_sub(of(2))
 }
 
 struct NoVictim;
@@ -347,7 +350,8 @@ mod tests {
         let mut meter = meter::<Random>(1);
         assert!(meter.run(50, LONG).unwrap().victims >= 50);
         check(&meter);
-        assert_eq!(fixed_bytes::<Random>(&NoConfig {}), meter.bytes());
+        assert_eq!((fixed_bytes::<Random>(&NoConfig {}), meter.bytes()), (0, 0));
+        assert_eq!(fixed_bytes::<Lru>(&NoConfig {}), 0, "eight for each frame, and no more");
     }
 
     #[test]

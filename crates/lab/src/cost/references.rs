@@ -8,12 +8,12 @@ use millpond_workload::keys::{Zipf, permute_keyed};
 
 /// Pages for each frame: what is referenced is four times as large as the pool.
 const PAGES_PER_FRAME: u32 = 4;
-/// References for each frame, so that most pages return before the sequence begins anew.
+/// References for each frame, so that most pages return before the sequence restarts.
 const PER_FRAME: usize = 16;
 const LEAST: usize = 1 << 16;
 /// The exponent of the Zipf distribution.
 const THETA: f64 = 1.0;
-/// One reference in so many is a write.
+/// One reference in this many is a write.
 const WRITE_EVERY: u64 = 4;
 /// Of a reference: it writes.
 const WRITES: u32 = 1 << 31;
@@ -50,7 +50,7 @@ impl References {
         self.pages
     }
 
-    /// The reference at a position; the sequence begins anew at its end.
+    /// The reference at a position; the sequence restarts at its end.
     #[inline(always)]
     pub fn at(&self, position: usize) -> (PageId, Mark) {
         let reference = self.all[position % self.all.len()];
@@ -72,7 +72,7 @@ mod tests {
         assert_eq!(of(&one), of(&same));
         assert_ne!(of(&one), of(&other));
         assert!(of(&one).iter().all(|(page, _)| page.0 < 400));
-        assert_eq!(one.at(3), one.at(LEAST + 3), "it begins anew");
+        assert_eq!(one.at(3), one.at(LEAST + 3), "it restarts");
         let writes = of(&one).iter().filter(|(_, mark)| mark.is_write()).count();
         assert!((LEAST / 5..LEAST / 3).contains(&writes), "{writes}");
     }

@@ -59,7 +59,7 @@ pub(super) fn jobs(scale: Scale, own: &OwnPolicies) -> Vec<Job> {
     percents(scale).iter().flat_map(of).collect()
 }
 
-/// What is said in one place.
+/// One of his sentences, and where it stands.
 struct Said {
     about: &'static str,
     place: &'static str,

@@ -61,17 +61,16 @@ pub struct PolicyFactors {
     pub hit_percent: Option<Interval>,
     /// Costs, in the order of the sizes.
     pub costs: Vec<Cost>,
-    /// Bytes for a pool of one frame, before its first page.
+    /// Bytes that do not grow with the pool.
     pub fixed_bytes: usize,
 }
 
 impl PolicyFactors {
-    /// Bytes for each further frame, ghosts included, in the largest pool; none without one of
-    /// several frames.
+    /// Bytes for each frame, ghosts included, in the largest pool; none without a pool.
     pub fn bytes_per_frame(&self) -> Option<f64> {
         let largest = self.costs.iter().max_by_key(|cost| cost.frames)?;
-        let further = largest.frames.checked_sub(1).filter(|further| *further > 0)?;
-        Some((largest.bytes as f64 - self.fixed_bytes as f64) / f64::from(further))
+        let grown = largest.bytes as f64 - self.fixed_bytes as f64;
+        Some(grown / f64::from(largest.frames.max(1)))
     }
 
     /// What a victim costs in the largest pool over what it costs in the smallest one, from end to
