@@ -4,6 +4,7 @@ use millpond_bench::experiments::papers::gilbert_factors::rows::hit_reaches;
 use millpond_bench::experiments::papers::gilbert_factors::{
     Correction, Factors, PolicyFactors, Result,
 };
+use millpond_lab::experiment::Scale;
 use millpond_lab::interval::Interval;
 use millpond_lab::report::{Line, LinePlot};
 use millpond_lab::table::{Table, Value};
@@ -82,8 +83,12 @@ fn growth(what: &Factors, result: &Result) -> Option<(String, Table)> {
     (!table.rows.is_empty()).then_some((text, table))
 }
 
-fn corrected(corrections: &[Correction]) -> String {
-    let mut text = "Corrected beside his figures\n".to_string();
+fn corrected(corrections: &[Correction], scale: Scale) -> String {
+    let mut text = format!("Corrected beside his figures, scale {scale}");
+    if let Some(mark) = scale.mark() {
+        text += &format!(" ({mark}: nothing can be concluded)");
+    }
+    text += "\n";
     for one in corrections {
         let (claim, verdict) = (&one.claim, one.claim.verdict());
         text += &format!("\n{} ({})\n  he says: {}\n", one.about, one.place, claim.says);
@@ -112,8 +117,8 @@ pub(crate) fn parts(
     }
     let mut parts = vec![(head, main_table(what, result, counts))];
     parts.extend(growth(what, result));
-    if !result.corrections.is_empty() {
-        parts.push((corrected(&result.corrections), Table::default()));
+    if let Some(scale) = what.corrections {
+        parts.push((corrected(&result.corrections, scale), Table::default()));
     }
     parts
 }

@@ -100,7 +100,7 @@ fn in_turns(
             tallies[at].push(meters[at].run(victims, what.limit)?);
         }
     }
-    let cost = |(meter, tallies): (&Box<dyn CostMeter>, &Vec<Tally>)| {
+    let cost = |(bytes, tallies): (usize, &Vec<Tally>)| {
         let of = |ns: fn(&Tally) -> Option<f64>| {
             let each: Vec<f64> = tallies.iter().filter_map(ns).collect();
             Interval::of_rates(&each).ok_or(BenchError::Stopped)
@@ -111,10 +111,10 @@ fn in_turns(
             victim_ns: of(Tally::victim_ns)?,
             victims: tallies.iter().map(|tally| tally.victims).sum(),
             hits: tallies.iter().map(|tally| tally.hits).sum(),
-            bytes: meter.bytes(),
+            bytes,
         })
     };
-    meters.iter().zip(&tallies).map(cost).collect()
+    meters.iter().map(|meter| meter.bytes()).zip(&tallies).map(cost).collect()
 }
 
 fn begin(observer: &mut dyn Observer, what: &str) -> Result<(), BenchError> {
