@@ -74,6 +74,19 @@ impl Output {
         }
     }
 
+    /// Writes for people: tables, each below its text.
+    pub(crate) fn write_parts(&self, parts: &[(String, Table)]) -> Result<(), Failure> {
+        let part = |(text, table): &(String, Table)| match table.rows.is_empty() {
+            true => format!("{text}\n"),
+            false => format!("{text}\n{}", self.fitted(table)),
+        };
+        let all = parts.iter().map(part).collect::<Vec<_>>().join("\n");
+        match &self.out {
+            None => print(&all),
+            Some(path) => write_whole(path, |out| Ok(out.write_all(all.as_bytes())?)),
+        }
+    }
+
     /// The table as text: on a terminal, the columns that fit.
     fn fitted(&self, table: &Table) -> String {
         let width = if self.wide || self.out.is_some() { None } else { line_width() };

@@ -1,8 +1,8 @@
 //! `millpond policies`: the catalog.
 
+use millpond_bench::experiments::papers::gilbert_factors::rows::hit_reaches;
 use millpond_lab::registry::{Entry, Registry};
 use millpond_lab::table::{Table, Value};
-use millpond_policies::contract::Hit;
 use millpond_policies::info::Tier;
 use serde_json::json;
 
@@ -40,14 +40,6 @@ pub(crate) fn run(args: &Args, registry: &Registry) -> Result<(), Failure> {
     args.output.write("policies", &json!({}), &listed(&chosen))
 }
 
-fn hit_cost(hit: Hit) -> &'static str {
-    match hit {
-        Hit::Nothing => "nothing",
-        Hit::Meta => "own line",
-        Hit::Central => "central",
-    }
-}
-
 fn defaults(entry: &Entry) -> String {
     let pairs: Vec<String> =
         entry.params.iter().map(|p| format!("{}={}", p.name, p.default)).collect();
@@ -78,7 +70,7 @@ fn listed(entries: &[&Entry]) -> Table {
             info.age.name().into(),
             info.references.name().into(),
             info.family.name().into(),
-            hit_cost(entry.hit).into(),
+            hit_reaches(entry.hit).into(),
             f64::from(info.frame_bytes).into(),
             f64::from(info.ghost_bytes).into(),
             if info.live { "yes" } else { "no" }.into(),
@@ -100,7 +92,7 @@ fn described(entry: &Entry) -> String {
         info.class.name(),
         info.age.name(),
         info.references.name(),
-        hit_cost(entry.hit),
+        hit_reaches(entry.hit),
         info.frame_bytes,
         info.ghost_bytes,
         if info.live { "yes" } else { "no" },

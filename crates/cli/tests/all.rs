@@ -4,6 +4,7 @@ mod advise;
 mod bench;
 mod breakdown;
 mod command_line;
+mod factors;
 mod laboratory;
 mod paper;
 mod stores;

@@ -258,6 +258,7 @@ fn help_is_broken_where_the_terminal_ends_and_not_in_mid_sentence() {
         &["bench", "commits"],
         &["bench", "two-worlds"],
         &["bench", "evictors"],
+        &["bench", "factors"],
     ] {
         let args = [command, &["--help"]].concat();
         let output = lab.command(&args).env("COLUMNS", "70").output().unwrap();

@@ -6,11 +6,13 @@
 //! - [`tier2`]: the second-tier simulator, with its two models.
 //! - [`policy_host`]: a policy with its frames' metadata and its clock, for every host.
 //! - [`registry`]: the policies that can be run, Millpond's and a user's own.
+//! - [`cost`]: what a policy's hits and victims cost, and its bytes.
 //! - [`advise`]: which policy for a trace, in three lines.
 //! - [`experiment`]: the frame in which experiments of the papers run, cell by cell.
 //! - [`interval`]: means and ratios with their 95 % confidence intervals.
 
 pub mod advise;
+pub mod cost;
 pub mod curve;
 pub mod experiment;
 pub mod interval;

@@ -7,6 +7,7 @@ use millpond_policies::info::Info;
 use millpond_policies::registry::{Visitor, visit_all};
 use millpond_workload::trace::Source;
 
+use crate::cost::{CostMeter, Meter, References, fixed_bytes};
 use crate::sim::{Cell, SimOptions, Simulation};
 use crate::tier1::{Tier1, Tier1Options};
 use crate::tier2::{Tier2Cell, Tier2Options, Tier2Simulation};
@@ -42,6 +43,7 @@ pub enum PolicyError {
 type Make = fn(&Spec, &SimOptions) -> Result<Box<dyn Simulation>, ParamError>;
 type MakeTier2 = fn(&Spec, &Tier2Options) -> Result<Box<dyn Tier2Simulation>, ParamError>;
 type MakeTier1 = fn(&Spec, &Tier1Options, Box<dyn Source>) -> Result<Box<dyn Source>, ParamError>;
+type MakeMeter = fn(&Spec, u32, &References, u64) -> Result<Box<dyn CostMeter>, ParamError>;
 type Scaled = fn(&Spec, f64) -> Result<Spec, ParamError>;
 type Values = fn(&Spec) -> Result<Vec<(&'static str, String)>, ParamError>;
 
@@ -60,6 +62,8 @@ pub struct Entry {
     make: Make,
     make_tier1: MakeTier1,
     make_tier2: MakeTier2,
+    make_meter: MakeMeter,
+    fixed_bytes: fn(&Spec) -> Result<usize, ParamError>,
     values: Values,
     scaled: Scaled,
     ghosts_max: fn(&Spec, u32) -> Result<u64, ParamError>,
@@ -78,6 +82,11 @@ impl Entry {
                 Ok(Box::new(Tier1::<P>::new(&spec.config()?, options, source)))
             },
             make_tier2: |spec, options| Ok(Box::new(Tier2Cell::<P>::new(&spec.config()?, options))),
+            make_meter: |spec, frames, references, seed| {
+                let references = references.clone();
+                Ok(Box::new(Meter::<P>::new(&spec.config()?, frames, references, seed)))
+            },
+            fixed_bytes: |spec| Ok(fixed_bytes::<P>(&spec.config()?)),
             values: |spec| Ok(spec.config::<P::Config>()?.values()),
             scaled: |spec, share| {
                 let whole = spec.config::<P::Config>()?;
@@ -139,6 +148,32 @@ impl Entry {
         options: &Tier2Options,
     ) -> Result<Box<dyn Tier2Simulation>, PolicyError> {
         (self.make_tier2)(spec, options).map_err(|e| self.param_error(e))
+    }
+
+    /// It over a full pool of `frames` frames, at least 1, to measure what its hits and victims
+    /// cost.
+    ///
+    /// # Errors
+    /// [`PolicyError::Param`], and [`PolicyError::NeedsFuture`] for offline policies.
+    pub fn meter(
+        &self,
+        spec: &Spec,
+        frames: u32,
+        references: &References,
+        seed: u64,
+    ) -> Result<Box<dyn CostMeter>, PolicyError> {
+        if self.needs_future {
+            return Err(PolicyError::NeedsFuture(self.info.id.to_string()));
+        }
+        (self.make_meter)(spec, frames, references, seed).map_err(|e| self.param_error(e))
+    }
+
+    /// Bytes that it has however small the pool is.
+    ///
+    /// # Errors
+    /// [`PolicyError::Param`].
+    pub fn fixed_bytes(&self, spec: &Spec) -> Result<usize, PolicyError> {
+        (self.fixed_bytes)(spec).map_err(|e| self.param_error(e))
     }
 
     /// The value of each parameter under `spec`.

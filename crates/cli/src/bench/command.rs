@@ -18,7 +18,10 @@ use super::engine::{EngineArgs, RunArguments, growth, joined};
 use super::progress_line::ProgressLine;
 use super::results::{ResultArgs, line, write_file};
 use super::workload::{TpccArgs, YcsbArgs};
-use super::{commits, contest, evictors, opening, outgrow, ramp_up, scan, two_worlds};
+use super::{
+    commits, contest, count_instructions, evictors, factors, opening, outgrow, ramp_up, scan,
+    two_worlds,
+};
 use crate::error::Failure;
 use crate::output::complain;
 
@@ -50,6 +53,11 @@ enum Command {
     Commits(Box<commits::Args>),
     /// How fast policies evict while nothing else runs (watt 6.4)
     Evictors(Box<evictors::Args>),
+    /// What policies' hits, victims and bytes cost beside their hit rates (gilbert 1.3, 1.4)
+    Factors(Box<factors::Args>),
+    /// What `factors --instructions` has counted
+    #[command(hide = true)]
+    FactorsProbe(count_instructions::Args),
     /// How long an empty store takes to open, policy by policy
     Opening(Box<opening::Args>),
     /// Whether policies do live what they do simulated, and what a live pool changes
@@ -137,6 +145,8 @@ pub(crate) fn run(args: &Args, registry: &Registry) -> Result<(), Failure> {
         Command::Acid(args) => contest::acid(args),
         Command::Commits(args) => commits::run(args),
         Command::Evictors(args) => evictors::run(args),
+        Command::Factors(args) => factors::run(args, registry),
+        Command::FactorsProbe(args) => count_instructions::run(args, registry),
         Command::Opening(args) => opening::run(args),
         Command::TwoWorlds(args) => two_worlds::run(args, registry),
     }

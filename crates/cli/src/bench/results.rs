@@ -53,6 +53,21 @@ impl ResultArgs {
         output.write(command, params, table)
     }
 
+    /// Writes `parts` for people, and the rows in any other form.
+    pub(crate) fn write_parts(
+        &self,
+        command: &str,
+        params: &Json,
+        table: &Table,
+        parts: &[(String, Table)],
+    ) -> Result<(), Failure> {
+        let output = self.output();
+        match output.format {
+            Form::Table => output.write_parts(parts),
+            _ => output.write(command, params, table),
+        }
+    }
+
     /// Draws the plot, if one is asked for.
     pub(crate) fn draw(&self, plot: impl FnOnce() -> LinePlot) -> Result<(), Failure> {
         let Some(path) = &self.plot else { return Ok(()) };

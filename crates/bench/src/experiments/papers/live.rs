@@ -104,6 +104,12 @@ impl LiveFigure {
         self
     }
 
+    /// Runs jobs of others on the data that they share.
+    pub(super) fn shared(loaded: &Loaded) -> LiveFigure {
+        let about = About { id: "shared", title: "", asks: "", says: "" };
+        LiveFigure::new(about, Vec::new(), loaded, |_| Section::default())
+    }
+
     /// The data that the workload begins with.
     fn image(
         &self,
@@ -130,7 +136,8 @@ impl LiveFigure {
             .map_err(|_| BenchError::Closed)
     }
 
-    fn play(
+    /// Runs a job in a repetition, which is the seed: its rows, without the axes.
+    pub(super) fn play(
         &self,
         job: &Job,
         repetition: u32,

@@ -1,6 +1,7 @@
 //! The live experiments of the papers: what is run, and what is made of it.
 //!
 //! - [`gilbert`]: throughput and miss rate of every live policy over pool sizes (gilbert 1.2, 1.3).
+//! - [`gilbert_factors`]: his three factors of every live policy in one table (gilbert 1.3, 1.4).
 //! - [`gilbert_stated`]: those of his policies that stalled, as he states them.
 //! - [`leanstore`]: LeanStore's evaluation in memory and beyond.
 //! - [`looking_glass`]: where a transaction's CPU time goes (gilbert 2).
@@ -10,6 +11,7 @@
 
 pub mod gilbert;
 mod gilbert_course;
+pub mod gilbert_factors;
 pub mod gilbert_stated;
 mod gilbert_studies;
 pub mod leanstore;

@@ -1,0 +1,17 @@
+//! Gilbert's three factors of every live policy in one table (gilbert 1.3, 1.4), and what of his
+//! first chapter is corrected beside it.
+//!
+//! - [`factors`](factors()): hit rates live, and what hits, victims and bytes cost.
+//! - [`costs`](costs::costs): the last two, over pool sizes.
+//! - [`Correction`]: three of his figures, judged as what they measured.
+
+mod corrections;
+pub mod costs;
+mod factors;
+mod live_rounds;
+pub mod rows;
+#[cfg(test)]
+mod tests;
+
+pub use corrections::{Correction, LEAN, LOOP};
+pub use factors::{Factors, Live, PolicyFactors, Result, factors, table_policies};

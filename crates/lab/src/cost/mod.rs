@@ -1,0 +1,11 @@
+//! What a policy costs by itself: its hits, its victims, its bytes (gilbert 1.3).
+//!
+//! - [`Meter`]: a policy, full of pages, that is handed the hits and the misses of one sequence of
+//!   references, both timed apart.
+//! - [`References`]: that sequence.
+
+mod meter;
+mod references;
+
+pub use meter::{CostMeter, Meter, Tally, fixed_bytes};
+pub use references::References;
