@@ -33,8 +33,8 @@ pub(crate) const VALUE_MAX: u64 = 1 << 30;
 ///
 /// Both fences of a node and an entry of the longest key always fit on its page: a key gets a third
 /// of it. So a full leaf can be split until the entry to insert has one to itself, and an inner
-/// node until the separator to insert has. The value of an entry that would take more than a
-/// quarter of the page is stored in overflow pages.
+/// node until the separator to insert has. The value of an entry that would take more than a third
+/// of the page, too, is stored in overflow pages, of which it has at least one to itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
     /// Most bytes of a key: 1275 at a page size of 4096, 2641 at 8192.
@@ -52,7 +52,7 @@ impl Limits {
         let room = page_size - SLOTS_HINTED;
         Limits {
             key_max: room / 3 - INNER_SLOT - REFERENCE_ROOM,
-            inline_max: room / 4 - LEAF_SLOT,
+            inline_max: room / 3 - LEAF_SLOT,
             value_max: VALUE_MAX,
         }
     }

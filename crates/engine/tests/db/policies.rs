@@ -26,7 +26,7 @@ fn fight(tree: &RawTree, thread: u64) -> BTreeMap<Vec<u8>, Vec<u8>> {
     let mut model = BTreeMap::new();
     for _ in 0..steps() {
         let (key, value) =
-            (key(thread, random.u32(..400)), vec![random.u8(..); random.usize(..90)]);
+            (key(thread, random.u32(..400)), vec![random.u8(..); random.usize(..130)]);
         match random.u8(..8) {
             0..4 => assert_eq!(tree.insert(&key, &value).unwrap(), model.insert(key, value)),
             4 => assert_eq!(tree.remove(&key).unwrap(), model.remove(&key)),
