@@ -6,5 +6,6 @@ mod breakdown;
 mod command_line;
 mod laboratory;
 mod paper;
+mod phases;
 mod stores;
 mod tour;

@@ -18,7 +18,7 @@ use super::engine::{EngineArgs, RunArguments, growth, joined};
 use super::progress_line::ProgressLine;
 use super::results::{ResultArgs, line, write_file};
 use super::workload::{TpccArgs, YcsbArgs};
-use super::{commits, contest, evictors, opening, outgrow, ramp_up, scan, two_worlds};
+use super::{commits, contest, evictors, opening, outgrow, phases, ramp_up, scan, two_worlds};
 use crate::error::Failure;
 use crate::output::complain;
 
@@ -48,6 +48,8 @@ enum Command {
     Acid(Box<contest::AcidArgs>),
     /// Durable commits of one row, beside the device's own synced writes
     Commits(Box<commits::Args>),
+    /// A store through its life: one large transaction, small ones, reads, removals, shrinking
+    Phases(Box<phases::Args>),
     /// How fast policies evict while nothing else runs (watt 6.4)
     Evictors(Box<evictors::Args>),
     /// How long an empty store takes to open, policy by policy
@@ -136,6 +138,7 @@ pub(crate) fn run(args: &Args, registry: &Registry) -> Result<(), Failure> {
         Command::Affinity(args) => contest::affinity(args),
         Command::Acid(args) => contest::acid(args),
         Command::Commits(args) => commits::run(args),
+        Command::Phases(args) => phases::run(args),
         Command::Evictors(args) => evictors::run(args),
         Command::Opening(args) => opening::run(args),
         Command::TwoWorlds(args) => two_worlds::run(args, registry),

@@ -8,6 +8,7 @@ mod engine;
 mod evictors;
 mod opening;
 mod outgrow;
+mod phases;
 mod progress_line;
 mod ramp_up;
 mod results;
