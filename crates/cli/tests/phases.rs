@@ -139,7 +139,7 @@ fn what_cannot_be_is_refused_with_exit_code_2_and_says_what_there_is() {
         (&["--phases", "load,fly"], "there is no phase 'fly'; there are: load, single, batch,"),
         (&["--memory", "5%"], "Say bytes, such as 64MiB"),
         (&["--memory", "1KiB"], "memory"),
-        (&["--log-gap", "1KiB"], "log_gap"),
+        (&["--log-gap", "much"], "'much' is no size"),
         (&["--folder", "nowhere"], "nowhere: No such file"),
     ] {
         let few: &[&str] = if args[0] == "--rows" { &[] } else { &["--rows", "10"] };

@@ -313,7 +313,7 @@ impl Workload {
 /// About how many bytes of pages a row of [`Workload::Inserts`] takes.
 const INSERTED_BYTES: u64 = (inserts::KEY_LEN + inserts::VALUE_LEN + 14) as u64 * 3 / 2;
 
-/// Loads rows with several threads, each its part, one of so many.
+/// Loads rows with several threads: part 0, part 1, … of as many parts as there are threads.
 fn in_parts<S: Store>(
     store: &S,
     threads: u32,
