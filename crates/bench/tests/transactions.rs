@@ -15,13 +15,14 @@ use millpond_bench::instance::prepare;
 use millpond_bench::instance::setup::{Engine, Setup};
 use millpond_bench::run::client::Workload;
 use millpond_bench::run::record::StorageRecording;
-use millpond_bench::run::runner::{Length, RunSpec, Unwatched};
+use millpond_bench::run::runner::{self, Length, RunSpec, Unwatched};
 use millpond_bench::stores::db_store::DbStoreError;
 use millpond_bench::stores::txn_store::TxnStore;
 use millpond_lab::registry::Registry;
 use millpond_lab::tier2::{Model, Tier2Future, Tier2Options};
 use millpond_policies::config::Spec;
 use millpond_workload::formats::{self, ReadOptions};
+use millpond_workload::inserts;
 use millpond_workload::live::{Access, Scan, Session, Store, check_contract};
 use millpond_workload::tpcc::{self, Kind, Report, Scale, Tables, Worker};
 use millpond_workload::trace::{BATCH_LEN, Batch};
@@ -146,6 +147,40 @@ fn tpcc_stays_consistent_with_any_number_of_threads_and_rolls_back_what_it_wrote
         let orders = did.orders.load(Ordering::Relaxed);
         assert_eq!(after.orders - before.orders, orders, "{did:?}");
         store.close().unwrap();
+    }
+}
+
+#[test]
+fn what_a_run_inserted_is_committed_when_it_ends_in_the_middle_of_a_transaction_too() {
+    for rows_per_transaction in [300, 1700, u64::MAX] {
+        let config = inserts::Config { rows: 2500, rows_per_transaction, threads: 1 };
+        let (store, workload) = (in_memory(&options(400)), Workload::Inserts(config));
+        assert_eq!(workload.load(&store, Seed(3), 2).unwrap(), 2500);
+        let mut clients = workload.clients(&store, Seed(3)).unwrap();
+        let spec = RunSpec::of(Length::Operations(5));
+        let spec = RunSpec { warm_up: Length::Operations(1), ..spec };
+        let (counts, mut start) = (|| None, || Ok(()));
+        let run = runner::run(
+            &store,
+            &workload,
+            &mut clients,
+            &spec,
+            &counts,
+            &mut start,
+            &mut Unwatched,
+        );
+        let outcome = run.unwrap();
+        let (table, mut found) = (store.table(inserts::TABLE).unwrap().unwrap(), 0);
+        let mut session = store.session().unwrap();
+        let visit = |key: &[u8], value: &[u8]| {
+            assert!(inserts::is_value_of(key, value));
+            found += 1;
+            true
+        };
+        session.scan(table, Scan::whole(), visit).unwrap();
+        let of_warm_up = config.rows_per_step();
+        assert!(outcome.transactions > 4 * 300, "{outcome:?}");
+        assert_eq!(found, 2500 + of_warm_up + outcome.transactions);
     }
 }
 

@@ -7,6 +7,7 @@ mod command_line;
 mod factors;
 mod laboratory;
 mod paper;
+mod phases;
 mod stores;
 mod top;
 mod tour;

@@ -68,6 +68,24 @@ fn rows_have_shares_with_intervals_that_sum_to_one() {
 }
 
 #[test]
+fn rows_that_are_inserted_are_counted_in_one_transaction_and_in_batches() {
+    let folder = tempfile::tempdir().unwrap();
+    for (what, more) in [
+        ("bulk-insert", &["--threads", "1"][..]),
+        ("batch-insert", &["--threads", "2", "--batch-rows", "20"]),
+    ] {
+        let output = breakdown(folder.path(), &[&[what, "--rows", "10000"], more].concat());
+        let Some(text) = printed(&output) else { return };
+        assert!(text.contains(" rows/s, "), "{text}");
+        let output = breakdown(folder.path(), &[&[what, "--json"], more].concat());
+        let object: Json = serde_json::from_str(&printed(&output).unwrap()).unwrap();
+        let row = &object["rows"][0];
+        assert_eq!(row["workload"], what);
+        assert!(row["throughput_per_s"].as_f64().unwrap() > 100.0, "{row:#}");
+    }
+}
+
+#[test]
 fn profiles_are_written_for_other_programs() {
     let folder = tempfile::tempdir().unwrap();
     let files = ["--html", "a.html", "--folded", "a.folded", "--speedscope", "a.json", "--pprof"];
@@ -94,6 +112,7 @@ fn what_cannot_be_is_a_mistake_of_the_command_line() {
         &["nothing"],
         &["tpcc", "--format", "parquet"],
         &["tpcc", "--frequency", "0"],
+        &["batch-insert", "--batch-rows", "0"],
     ] {
         let output = breakdown(folder.path(), args);
         assert_eq!(output.status.code(), Some(2), "{args:?}: {output:?}");

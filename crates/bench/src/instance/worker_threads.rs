@@ -16,11 +16,7 @@ use crate::run::runner::{self, Observer, Outcome, RunSpec};
 
 /// Threads that are not to be: an unlatched store has one.
 pub(crate) fn check_threads(latching: LatchingMode, workload: &Workload) -> Result<(), BenchError> {
-    let threads = match workload {
-        Workload::Ycsb(config) => config.threads,
-        Workload::Tpcc(config) | Workload::Scan(config) => config.threads,
-    };
-    if latching == LatchingMode::None && threads > 1 {
+    if latching == LatchingMode::None && workload.threads() > 1 {
         return Err(BenchError::Usage("latching = none is for one thread".to_string()));
     }
     Ok(())

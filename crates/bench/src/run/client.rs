@@ -2,6 +2,7 @@
 
 use millpond::internals::btree::Limits;
 use millpond_base::Seed;
+use millpond_workload::inserts;
 use millpond_workload::live::{DriveError, Scan, Session, Store, TableId};
 use millpond_workload::tpcc::{self, Kind, Tables};
 use millpond_workload::ycsb::{self, LoadOrder, Operation};
@@ -17,6 +18,8 @@ pub enum Workload {
     Tpcc(tpcc::Config),
     /// Threads that scan TPC-C's orders and order lines in turn, without end (leanstore VI-C).
     Scan(tpcc::Config),
+    /// Rows inserted in random order of their keys, in transactions of any size.
+    Inserts(inserts::Config),
 }
 
 /// What a step of a client did.
@@ -40,6 +43,14 @@ pub trait Client: Send {
     /// # Errors
     /// What the workload or the store reports.
     fn step<S: Session>(&mut self, session: &mut S) -> Result<Done, DriveError<S::Error>>;
+
+    /// Commits a transaction that outlasts steps, if there is one: the run is over.
+    ///
+    /// # Errors
+    /// What the store reports.
+    fn finish<S: Session>(&mut self, _session: &mut S) -> Result<(), DriveError<S::Error>> {
+        Ok(())
+    }
 }
 
 impl Client for ycsb::Worker {
@@ -57,6 +68,16 @@ impl Client for tpcc::Worker {
         // NewOrders that were rolled back are a class of their own, behind the five kinds.
         let class = if step.rolled_back { Kind::ALL.len() as u8 } else { step.kind as u8 };
         Ok(Done { class, count: 1, retries: step.retries })
+    }
+}
+
+impl Client for inserts::Worker {
+    fn step<S: Session>(&mut self, session: &mut S) -> Result<Done, DriveError<S::Error>> {
+        Ok(Done { class: 0, count: inserts::Worker::step(self, session)?, retries: 0 })
+    }
+
+    fn finish<S: Session>(&mut self, session: &mut S) -> Result<(), DriveError<S::Error>> {
+        inserts::Worker::finish(self, session)
     }
 }
 
@@ -121,6 +142,8 @@ pub enum Clients {
     Tpcc(Vec<tpcc::Worker>),
     /// Scanners.
     Scan(Vec<Scanner>),
+    /// Threads that insert.
+    Inserts(Vec<inserts::Worker>),
 }
 
 impl Workload {
@@ -130,6 +153,7 @@ impl Workload {
             Workload::Ycsb(_) => "ycsb",
             Workload::Tpcc(_) => "tpcc",
             Workload::Scan(_) => "scan",
+            Workload::Inserts(_) => "inserts",
         }
     }
 
@@ -141,6 +165,16 @@ impl Workload {
                 Kind::ALL.iter().map(|k| k.name()).chain(["rolled-back"]).collect()
             }
             Workload::Scan(_) => vec!["order", "order_line"],
+            Workload::Inserts(_) => vec!["row"],
+        }
+    }
+
+    /// Threads that it runs with.
+    pub fn threads(&self) -> u32 {
+        match self {
+            Workload::Ycsb(config) => config.threads,
+            Workload::Tpcc(config) | Workload::Scan(config) => config.threads,
+            Workload::Inserts(config) => config.threads,
         }
     }
 
@@ -149,6 +183,7 @@ impl Workload {
         match &mut self {
             Workload::Ycsb(config) => config.threads = threads,
             Workload::Tpcc(config) | Workload::Scan(config) => config.threads = threads,
+            Workload::Inserts(config) => config.threads = threads,
         }
         self
     }
@@ -157,7 +192,7 @@ impl Workload {
     pub(crate) fn period(&self) -> u64 {
         match self {
             Workload::Ycsb(_) => 32,
-            Workload::Tpcc(_) | Workload::Scan(_) => 1,
+            Workload::Tpcc(_) | Workload::Scan(_) | Workload::Inserts(_) => 1,
         }
     }
 
@@ -181,6 +216,7 @@ impl Workload {
                     + u64::from(scale.customers) * 10 * (950 + 12 * 90 + 110);
                 u64::from(scale.warehouses) * of_warehouse + u64::from(scale.items) * 130
             }
+            Workload::Inserts(config) => config.rows * INSERTED_BYTES,
         }
     }
 
@@ -191,6 +227,7 @@ impl Workload {
             Workload::Ycsb(config) => operations * (config.shape.value_len() as u64 + 30) * 3 / 2,
             Workload::Tpcc(_) => operations * 700,
             Workload::Scan(_) => 0,
+            Workload::Inserts(config) => operations * config.rows_per_step() * INSERTED_BYTES,
         }
     }
 
@@ -202,6 +239,7 @@ impl Workload {
         match self {
             Workload::Ycsb(_) => 2_000_000,
             Workload::Tpcc(_) | Workload::Scan(_) => 80_000,
+            Workload::Inserts(config) => 600_000 / config.rows_per_step(),
         }
     }
 
@@ -214,12 +252,20 @@ impl Workload {
             Workload::Ycsb(config) => {
                 config.validate()?;
                 let table = ycsb::create(store).map_err(DriveError::Store)?;
-                load_rows(store, table, config, seed, threads)
+                in_parts(store, threads, |session, part| {
+                    ycsb::load(session, table, config, seed, part)
+                })
             }
             Workload::Tpcc(config) | Workload::Scan(config) => {
                 config.validate()?;
                 let tables = Tables::create(store)?;
                 Ok(tpcc::load(store, &tables, &config.scale, seed, threads)?)
+            }
+            Workload::Inserts(config) => {
+                let table = inserts::create(store).map_err(DriveError::Store)?;
+                in_parts(store, threads, |session, part| {
+                    inserts::Worker::load(config, table, seed, part, session)
+                })
             }
         }
     }
@@ -253,21 +299,29 @@ impl Workload {
                 };
                 Ok(Clients::Scan((0..config.threads).map(scanner).collect()))
             }
+            Workload::Inserts(config) => {
+                let table = store.table(inserts::TABLE).map_err(DriveError::Store)?;
+                let no_table = DriveError::<S::Error>::NoTable { table: inserts::TABLE };
+                let table = table.ok_or(no_table)?;
+                let worker = |thread| inserts::Worker::new(config, table, seed, thread);
+                Ok(Clients::Inserts((0..config.threads).map(worker).collect()))
+            }
         }
     }
 }
 
-/// Loads the rows of a key-value run, each thread its part.
-fn load_rows<S: Store>(
+/// About how many bytes of pages a row of [`Workload::Inserts`] takes.
+const INSERTED_BYTES: u64 = (inserts::KEY_LEN + inserts::VALUE_LEN + 14) as u64 * 3 / 2;
+
+/// Loads rows with several threads: part 0, part 1, … of as many parts as there are threads.
+fn in_parts<S: Store>(
     store: &S,
-    table: TableId,
-    config: &ycsb::Config,
-    seed: Seed,
     threads: u32,
+    part_of: impl Fn(&mut S::Session<'_>, (u32, u32)) -> Result<u64, DriveError<S::Error>> + Sync,
 ) -> Result<u64, BenchError> {
     let load = |part: u32| -> Result<u64, DriveError<S::Error>> {
         let mut session = store.session()?;
-        ycsb::load(&mut session, table, config, seed, (part, threads.max(1)))
+        part_of(&mut session, (part, threads.max(1)))
     };
     std::thread::scope(|scope| {
         let load = &load;

@@ -148,8 +148,24 @@ pub(crate) fn cpu_seconds() -> f64 {
 
 /// Bytes of this process that are in memory; `None` where the system does not tell.
 pub(crate) fn resident_bytes() -> Option<u64> {
+    bytes_of_status("VmRSS:")
+}
+
+/// The most bytes of this process that were in memory at a time, since it began or since
+/// [`reset_peak`]; `None` where the system does not tell.
+pub(crate) fn peak_resident_bytes() -> Option<u64> {
+    bytes_of_status("VmHWM:")
+}
+
+/// Lets the peak begin at what is in memory now. Where the system does not allow it, it stays that
+/// of the process.
+pub(crate) fn reset_peak() {
+    let _ = fs::write("/proc/self/clear_refs", "5");
+}
+
+fn bytes_of_status(name: &str) -> Option<u64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find(|line| line.starts_with("VmRSS:"))?;
+    let line = status.lines().find(|line| line.starts_with(name))?;
     let kib: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
     Some(kib << 10)
 }
@@ -173,6 +189,11 @@ mod tests {
         assert!(cpu_seconds() > 0.0);
         if let Some(bytes) = resident_bytes() {
             assert!(bytes > 1 << 18, "{bytes}");
+        }
+        if let Some(peak) = peak_resident_bytes() {
+            let large = std::hint::black_box(vec![1u8; 64 << 20]);
+            let higher = peak_resident_bytes().unwrap();
+            assert!(higher >= peak.max(large.len() as u64), "{peak}, then {higher}");
         }
     }
 }

@@ -208,11 +208,16 @@ struct Share {
     seconds: f64,
 }
 
+/// An empty histogram of latencies in nanoseconds.
+pub(crate) fn latencies() -> Histogram<u64> {
+    // Cannot fail: the bounds lie far enough apart, and two digits are allowed. They are fixed,
+    // because a value beyond them must not make a histogram grow in the middle of a run.
+    Histogram::new_with_bounds(1, LATENCY_NS_MAX, 2).expect("valid bounds")
+}
+
 impl Share {
     fn new() -> Share {
-        // Cannot fail: the bounds lie far enough apart, and two digits are allowed. They are fixed,
-        // because a value beyond them must not make a histogram grow in the middle of a run.
-        let latency = Histogram::new_with_bounds(1, LATENCY_NS_MAX, 2).expect("valid bounds");
+        let latency = latencies();
         Share { latency, by_class: [0; CLASSES_MAX], retries: 0, transactions: 0, seconds: 0.0 }
     }
 
@@ -281,6 +286,7 @@ fn work<C: Client, S: Store>(
     let length = (spec.measure.share(threads, thread), period);
     let start = Instant::now();
     let result = steps(client, &mut session, &mut share, (shared, cell, MEASURE), length);
+    let result = result.and_then(|()| client.finish(&mut session));
     share.seconds = start.elapsed().as_secs_f64();
     shared.arrive(result.is_err());
     result.map(|()| share)
@@ -475,6 +481,7 @@ pub fn run<S: Store>(
     match clients {
         Clients::Ycsb(all) => run_each(store, all, how, counts, at_start, observer),
         Clients::Tpcc(all) => run_each(store, all, how, counts, at_start, observer),
+        Clients::Inserts(all) => run_each(store, all, how, counts, at_start, observer),
         Clients::Scan(all) => run_each(store, all, how, counts, at_start, observer),
     }
 }

@@ -9,6 +9,7 @@ use millpond_bench::run::client::Workload;
 use millpond_lab::interval::Interval;
 use millpond_lab::report::{Bar, BarPlot};
 use millpond_profile::{Breakdown, Components, Options};
+use millpond_workload::inserts;
 use millpond_workload::tpcc;
 use millpond_workload::tpcc::{Mix, Scale};
 use millpond_workload::ycsb;
@@ -23,6 +24,8 @@ const EXAMPLES: &str = "Examples:
   millpond breakdown tpcc                            logging, locking, B-tree, pool, …
   millpond breakdown ycsb-read --threads 1,2         with one thread, and with two
   millpond breakdown tpcc --log off --locks off      what is left without them
+  millpond breakdown bulk-insert                     rows in one transaction, in random order
+  millpond breakdown batch-insert --durability sync  batches of rows, each durable by itself
   millpond breakdown tpcc --html bars.html --speedscope tpcc.json
   millpond breakdown tpcc --folded tpcc.folded       for flame-graph programs
 
@@ -40,6 +43,10 @@ enum What {
     YcsbRead,
     /// Updates of the same rows
     YcsbUpdate,
+    /// Inserts in random order, all of a thread's in one transaction: 24-byte keys, 150-byte values
+    BulkInsert,
+    /// The same in transactions of --batch-rows rows
+    BatchInsert,
 }
 
 /// Which transactions of TPC-C.
@@ -78,10 +85,14 @@ pub(crate) struct Args {
     /// Transactions of TPC-C
     #[arg(long, value_enum, default_value = "standard")]
     mix: MixArg,
-    /// Rows of YCSB
+    /// Rows of YCSB, and those that are there before others are inserted
     #[arg(long, default_value_t = 1_000_000, value_name = "N")]
     #[arg(value_parser = clap::value_parser!(u64).range(1..))]
     rows: u64,
+    /// Rows of a transaction of batch-insert
+    #[arg(long, default_value_t = 1_000, value_name = "N")]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..=1 << 40))]
+    batch_rows: u64,
     /// Rows as few as a hundredth, for trying things out
     #[arg(long)]
     tiny: bool,
@@ -128,6 +139,8 @@ impl Args {
             }
             What::YcsbRead => ycsb_of(rows, 0, threads),
             What::YcsbUpdate => ycsb_of(rows, 100, threads),
+            What::BulkInsert => inserts_of(rows, u64::MAX, threads),
+            What::BatchInsert => inserts_of(rows, self.batch_rows, threads),
         }
     }
 
@@ -136,6 +149,16 @@ impl Args {
             What::Tpcc => "tpcc",
             What::YcsbRead => "ycsb-read",
             What::YcsbUpdate => "ycsb-update",
+            What::BulkInsert => "bulk-insert",
+            What::BatchInsert => "batch-insert",
+        }
+    }
+
+    /// What is counted.
+    fn unit(&self) -> &'static str {
+        match self.what {
+            What::BulkInsert | What::BatchInsert => "rows",
+            _ => "transactions",
         }
     }
 
@@ -148,6 +171,7 @@ impl Args {
             "warehouses": self.warehouses,
             "mix": format!("{:?}", self.mix).to_lowercase(),
             "rows": self.rows,
+            "batch_rows": self.batch_rows,
             "tiny": self.tiny,
         });
         joined([own, engine.params()])
@@ -156,6 +180,10 @@ impl Args {
 
 fn ycsb_of(rows: u64, updates: u32, threads: u32) -> Workload {
     Workload::Ycsb(ycsb::Config { threads, ..ycsb::Config::gilbert(rows, updates) })
+}
+
+fn inserts_of(rows: u64, rows_per_transaction: u64, threads: u32) -> Workload {
+    Workload::Inserts(inserts::Config { rows, rows_per_transaction, threads })
 }
 
 /// One run and its breakdown.
@@ -212,7 +240,7 @@ fn text(args: &Args, part: &Part) -> String {
     let switch = |on| if on { "on" } else { "off" };
     format!(
         "{} with {threads} thread{plural}: {} {} {}, log {}, locks {}\n\
-         {:.0} transactions/s, {:.2} µs of CPU time each; {:.1} % fewer with the profiler\n\n\
+         {:.0} {}/s, {:.2} µs of CPU time each; {:.1} % fewer with the profiler\n\n\
          {breakdown}\n",
         args.name(),
         info.policy,
@@ -221,6 +249,7 @@ fn text(args: &Args, part: &Part) -> String {
         switch(info.log),
         switch(info.locks),
         outcome.throughput_per_s,
+        args.unit(),
         sampled.per_transaction_us(breakdown.cpu_s),
         sampled.overhead() * 100.0,
     )
@@ -266,7 +295,7 @@ fn bars(args: &Args, parts: &[Part]) -> BarPlot {
     BarPlot {
         title: format!("{}: CPU time by component", args.name()),
         note: "With 95 % intervals from the number of samples.".to_string(),
-        y: "µs of CPU time per transaction".to_string(),
+        y: format!("µs of CPU time per {}", args.unit().trim_end_matches('s')),
         bars: bars.collect(),
     }
 }

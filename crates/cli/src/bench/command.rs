@@ -19,8 +19,8 @@ use super::progress_line::ProgressLine;
 use super::results::{ResultArgs, line, write_file};
 use super::workload::{TpccArgs, YcsbArgs};
 use super::{
-    commits, contest, count_instructions, evictors, factors, opening, outgrow, ramp_up, scan,
-    two_worlds,
+    commits, contest, count_instructions, evictors, factors, opening, outgrow, phases, ramp_up,
+    scan, two_worlds,
 };
 use crate::error::Failure;
 use crate::output::complain;
@@ -51,6 +51,8 @@ enum Command {
     Acid(Box<contest::AcidArgs>),
     /// Durable commits of one row, beside the device's own synced writes
     Commits(Box<commits::Args>),
+    /// A store through its life: one large transaction, small ones, reads, removals, shrinking
+    Phases(Box<phases::Args>),
     /// How fast policies evict while nothing else runs (watt 6.4)
     Evictors(Box<evictors::Args>),
     /// What policies' hits, victims and bytes cost beside their hit rates (gilbert 1.3, 1.4)
@@ -144,6 +146,7 @@ pub(crate) fn run(args: &Args, registry: &Registry) -> Result<(), Failure> {
         Command::Affinity(args) => contest::affinity(args),
         Command::Acid(args) => contest::acid(args),
         Command::Commits(args) => commits::run(args),
+        Command::Phases(args) => phases::run(args),
         Command::Evictors(args) => evictors::run(args),
         Command::Factors(args) => factors::run(args, registry),
         Command::FactorsProbe(args) => count_instructions::run(args, registry),

@@ -6,7 +6,6 @@ use clap::ValueEnum;
 use millpond_bench::experiments::contest::{self as bench, Step, StepResult, contest};
 use millpond_bench::experiments::table::{Row, contest_row, table};
 use millpond_bench::instance::setup::Setup;
-use millpond_bench::run::client::Workload;
 use millpond_bench::run::runner::{Length, RunSpec};
 use millpond_lab::report::{Line, LinePlot};
 use serde_json::{Value as Json, json};
@@ -152,11 +151,7 @@ fn play(
 ) -> Result<Vec<StepResult>, Failure> {
     let spec = rounds.spec()?;
     for Step { setup, workload, .. } in &mut steps {
-        let threads = match workload {
-            Workload::Ycsb(config) => config.threads,
-            Workload::Tpcc(config) | Workload::Scan(config) => config.threads,
-        };
-        setup.growth = growth(workload, &spec, threads, rounds.rounds);
+        setup.growth = growth(workload, &spec, workload.threads(), rounds.rounds);
     }
     let played = contest(&steps, rounds.rounds, &spec, live);
     Ok(played?)

@@ -11,6 +11,7 @@ mod factors;
 mod factors_view;
 mod opening;
 mod outgrow;
+mod phases;
 mod progress_line;
 mod ramp_up;
 mod results;

@@ -76,6 +76,21 @@ impl ResultArgs {
     }
 }
 
+/// The columns that `bench phases` is about.
+const ANSWERS_OF_PHASES: [&str; 11] = [
+    "step",
+    "threads",
+    "rows_per_s",
+    "rows_per_s_low",
+    "rows_per_s_high",
+    "tx_per_s",
+    "p50_us",
+    "p99_us",
+    "cpu_us_per_row",
+    "disk_mib",
+    "peak_mib",
+];
+
 /// The columns that a command is about: they come first in its table.
 fn answers(command: &str) -> &'static [&'static str] {
     match command {
@@ -113,6 +128,7 @@ fn answers(command: &str) -> &'static [&'static str] {
             "ratio_to_probe_low",
             "ratio_to_probe_high",
         ],
+        "bench phases" => &ANSWERS_OF_PHASES,
         "bench evictors" => &[
             "step",
             "policy",

@@ -198,6 +198,7 @@ fn as_loaded(workload: Workload) -> Workload {
             config.has_affinity = false;
             Workload::Tpcc(config)
         }
+        inserts @ Workload::Inserts(_) => inserts,
     }
 }
 
@@ -241,8 +242,8 @@ pub fn broken_off(error: &BenchError) -> Option<End> {
 pub fn row(job: &Job, end: &End, instance: &dyn Instance) -> Row {
     let row = Row::default();
     let row = match end {
-        End::Full => row.with("end", "full").with("threads", threads_of(&job.workload)),
-        End::Starved => row.with("end", "starved").with("threads", threads_of(&job.workload)),
+        End::Full => row.with("end", "full").with("threads", job.workload.threads()),
+        End::Starved => row.with("end", "starved").with("threads", job.workload.threads()),
         End::Ran(outcome) => {
             let counts = outcome.counts.unwrap_or_default();
             row.with("end", "ran")
@@ -260,14 +261,6 @@ pub fn row(job: &Job, end: &End, instance: &dyn Instance) -> Row {
 
 fn one_row(job: &Job, end: &End, instance: &dyn Instance) -> Vec<Row> {
     vec![row(job, end, instance)]
-}
-
-/// Threads that a workload runs with.
-fn threads_of(workload: &Workload) -> u32 {
-    match workload {
-        Workload::Ycsb(config) => config.threads,
-        Workload::Tpcc(config) | Workload::Scan(config) => config.threads,
-    }
 }
 
 impl Figure for LiveFigure {
@@ -316,7 +309,7 @@ pub fn lengths(scale: Scale, workload: &Workload, seconds: f64, warm_up: f64) ->
         let operations = Length::Operations(match workload {
             Workload::Ycsb(_) => 2000,
             Workload::Tpcc(_) => 100,
-            Workload::Scan(_) => 4,
+            Workload::Scan(_) | Workload::Inserts(_) => 4,
         });
         return (operations, operations);
     }

@@ -1,0 +1,48 @@
+//! All phases, one after the other.
+
+use std::path::Path;
+
+use super::measure::Measured;
+use super::plan::{Phase, Plan};
+use super::store::{Tested, Watch};
+use super::{reads, upkeep, writes};
+use crate::error::BenchError;
+use crate::run::runner::Observer;
+
+/// Runs the plan's phases on a store of its own in `folder`, which is removed afterwards. What a
+/// phase came to is added to `done` when it ends, so that it is there whatever the next one does.
+///
+/// # Errors
+/// A folder or options that cannot be, what the store reports, that it has not what was committed,
+/// or that the observer ended the run.
+pub fn phases(
+    folder: &Path,
+    plan: &Plan,
+    observer: &mut dyn Observer,
+    done: &mut Vec<Measured>,
+) -> Result<(), BenchError> {
+    let own = tempfile::Builder::new().prefix("millpond-phases").tempdir_in(folder);
+    let own = own.map_err(|error| BenchError::Usage(format!("{}: {error}", folder.display())))?;
+    let mut tested = Tested::create(plan, own.path())?;
+    let watch = &mut Watch::new(observer);
+    done.extend(writes::load(&mut tested, watch)?);
+    for phase in Phase::ALL.into_iter().filter(|phase| plan.has(*phase)) {
+        match phase {
+            Phase::Load => {}
+            Phase::Single | Phase::Batch | Phase::AsyncSingle | Phase::AsyncBatch => {
+                done.extend(writes::commits(&mut tested, phase, watch)?);
+            }
+            Phase::Len => done.extend(reads::len(&tested)?),
+            Phase::Read | Phase::Range => {
+                for threads in &plan.threads {
+                    done.extend(reads::at_random(&tested, phase, *threads, watch)?);
+                }
+            }
+            Phase::Remove => done.extend(writes::remove(&mut tested, watch)?),
+            Phase::Shrink => done.extend(upkeep::shrink(&tested, watch)?),
+            Phase::Scan => done.extend(upkeep::scan(&mut tested, watch)?),
+        }
+    }
+    watch.observer.begin("closing the store");
+    tested.close()
+}
