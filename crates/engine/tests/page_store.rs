@@ -427,6 +427,27 @@ fn files_that_are_no_store_are_named_for_what_they_are() {
     }
 }
 
+/// The power fails while it grows: the superblock that a checkpoint wrote is durable, and the length
+/// of the file is not.
+#[test]
+fn a_store_that_was_growing_when_the_power_failed_is_recovered_at_its_full_length() {
+    for position in [Lsn(0), Lsn(77)] {
+        let (device, store) = in_memory(PageSize::KIB_4);
+        store.allocate_many(20).unwrap();
+        store.set_log_position(position, None).unwrap();
+        let (pages, bytes) = (store.pages(), device.to_bytes());
+        let cut = Arc::new(MemoryDevice::from_bytes(&bytes[..bytes.len() - 8192]));
+        let error = PageStore::open_on(cut.clone(), None, false).unwrap_err();
+        if position == Lsn(0) {
+            assert!(matches!(error, OpenError::Truncated { .. }), "no log knows it: {error}");
+            continue;
+        }
+        assert!(matches!(error, OpenError::NeedsRecovery { .. }), "{error}");
+        let recovered = PageStore::open_to_recover(cut, None).unwrap();
+        assert_eq!(recovered.pages(), pages);
+    }
+}
+
 #[test]
 fn no_corruption_of_the_first_pages_makes_opening_panic() {
     let (device, store) = in_memory(PageSize::KIB_4);

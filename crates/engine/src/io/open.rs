@@ -191,7 +191,10 @@ impl PageStore {
         let path = || device.path().to_path_buf();
         let found = superblock.page_size;
         let expected = superblock.pages.saturating_mul(found.bytes_u64());
-        if expected > device.length() {
+        // A store that is to be recovered may have been growing when the power failed: its
+        // superblock became durable, and its length did not.
+        let is_growing = !superblock.clean && superblock.log_position != Lsn(0);
+        if expected > device.length() && !is_growing {
             let found = device.length();
             return Err(OpenError::Truncated { path: path(), expected, found });
         }
