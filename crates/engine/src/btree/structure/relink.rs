@@ -1,7 +1,8 @@
 //! What structural changes share: copying nodes between pages, and keeping swips and their owners.
 
-use crate::btree::node::edit::{Edit, Payload, reference_at};
+use crate::btree::node::edit::{Edit, reference_at};
 use crate::btree::node::layout::{Node, Value};
+use crate::btree::write::redo_note;
 use crate::page::PAGE_HEADER;
 use crate::pool::{MiniTransaction, Pages, Swip, Write};
 
@@ -14,11 +15,11 @@ pub(crate) fn link<P: Pages>(
     right: &Write<'_, P>,
 ) {
     debug_assert!(index <= Node::inner(parent.view()).count(), "the parent has that child");
-    let (left, right) = (left.swip(), right.swip());
-    let mut edit = Edit::inner(parent.page_mut());
-    edit.insert(index, separator, &Payload::Child(left));
-    edit.count_insert(index);
-    edit.set_child(index + 1, right);
+    let beside = [left.swip(), right.swip()];
+    let pages = [left.id(), right.id()];
+    let page = parent.page_mut_with_redo(|out| redo_note::link(out, index, separator, pages));
+    let has_room = redo_note::link_in(&mut Edit::inner(page), index, separator, beside);
+    debug_assert!(has_room, "the caller has seen that there is room");
 }
 
 /// Copies all but the common header.

@@ -10,7 +10,8 @@ use crate::btree::node::layout::{INNER_SLOT, Node, common, rest_of};
 use crate::btree::node::split::separator;
 use crate::btree::structure::relink::{adopt_all, copy_body};
 use crate::btree::tree::BTree;
-use crate::page::PageBuffer;
+use crate::btree::write::rebuild::{Moved, Rebuild};
+use crate::btree::write::redo_note;
 use crate::pool::{MiniTransaction, Pages, Swip, Try, Write};
 
 /// A neighbour has room to spare if it could take this share of its page, in percent: each of the
@@ -84,14 +85,6 @@ impl Both<'_> {
     fn bytes(&self, entries: std::ops::Range<usize>) -> usize {
         entries.map(|i| self.size(i)).sum()
     }
-
-    /// Appends some entries to a draft.
-    fn push(&self, edit: &mut Edit<'_>, entries: std::ops::Range<usize>) -> bool {
-        let first = self.left.count();
-        let own = entries.start.min(first)..entries.end.min(first);
-        let others = entries.start.max(first) - first..entries.end.max(first) - first;
-        edit.push_range(self.pages[0], own) && edit.push_range(self.pages[1], others)
-    }
 }
 
 impl<P: Pages> BTree<P> {
@@ -161,21 +154,39 @@ impl<P: Pages> BTree<P> {
         if above.free() + above.entry_len_under(index, above.prefix_len()) < entry {
             return false;
         }
-        let mut drafts = [PageBuffer::new(a.view.len()), PageBuffer::new(a.view.len())];
-        let [first, second] = &mut drafts;
-        let mut edit = Edit::leaf(first.bytes_mut());
-        edit.init(&lower, Some(&middle));
-        let mut whole = both.push(&mut edit, 0..cut);
-        edit.finish();
-        let mut edit = Edit::leaf(second.bytes_mut());
-        edit.init(&middle, upper.as_deref());
-        whole &= both.push(&mut edit, cut..both.count());
-        edit.finish();
-        if !whole {
+        let first = a.count();
+        let [mine, others] = both.pages;
+        let moved = |source, entries| Moved { source, entries };
+        // Entries move to one side only.
+        let halves = [
+            Rebuild {
+                kept: 0..cut.min(first),
+                lower: &lower,
+                upper: Some(&middle),
+                front: Moved::default(),
+                back: moved(others, 0..cut.saturating_sub(first)),
+            },
+            Rebuild {
+                kept: cut.saturating_sub(first)..b.count(),
+                lower: &middle,
+                upper: upper.as_deref(),
+                front: moved(mine, cut.min(first)..first),
+                back: Moved::default(),
+            },
+        ];
+        let [Some(one), Some(two)] = [halves[0].build(mine), halves[1].build(others)] else {
             return false;
-        }
-        for (draft, page) in drafts.iter().zip([&mut *left, &mut *right]) {
-            copy_body(draft.bytes(), page.page_mut());
+        };
+        let notes = halves.map(|half| {
+            let mut note = Vec::new();
+            if mtr.is_logged() {
+                redo_note::rebuild(&mut note, &half, |swip| mtr.pages().page_of(swip));
+            }
+            note
+        });
+        for ((draft, note), page) in [one, two].iter().zip(&notes).zip([&mut *left, &mut *right]) {
+            let bytes = page.page_mut_with_redo(|out| out.extend_from_slice(note));
+            copy_body(draft.bytes(), bytes);
             debug_assert!(Node::leaf(page.view()).is_sound(), "a leaf that was filled is sound");
             // Values in overflow pages may have moved to the other leaf.
             adopt_all(mtr, page);

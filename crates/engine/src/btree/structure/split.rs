@@ -4,6 +4,8 @@
 //! split first, by an attempt of its own; so an attempt changes two levels at most, and what it
 //! leaves is always a sound tree.
 
+use millpond_base::PageId;
+
 use crate::btree::descend::{Place, Seek, sound};
 use crate::btree::node::edit::{Edit, put_swip};
 use crate::btree::node::layout::{INNER_SLOT, LAST_CHILD, Node, rest_of};
@@ -11,6 +13,8 @@ use crate::btree::node::split::{cut_inner, cut_leaf, trend};
 use crate::btree::structure::relink::{adopt_all, copy_body, link};
 use crate::btree::structure::shift::Full;
 use crate::btree::tree::{BTree, corrupt};
+use crate::btree::write::rebuild::{Moved, Rebuild};
+use crate::btree::write::redo_note;
 use crate::page::PageBuffer;
 use crate::pool::{MiniTransaction, Pages, PoolError, Swip, Try, Write};
 
@@ -161,17 +165,33 @@ impl<P: Pages> BTree<P> {
         edit.init(&cut.separator, upper.as_deref());
         let mut whole = edit.push_range(old.bytes(), right_from..count);
         edit.finish();
-        let mut edit = Edit::of(left.page_mut());
-        edit.init(&lower, Some(&cut.separator));
-        whole &= edit.push_range(old.bytes(), 0..cut.left);
-        edit.finish();
-        if !from.leaf {
+        let kept = Rebuild {
+            kept: 0..cut.left,
+            lower: &lower,
+            upper: Some(&cut.separator),
+            front: Moved::default(),
+            back: Moved::default(),
+        };
+        let draft = if from.leaf { kept.build(old.bytes()) } else { None };
+        whole &= draft.is_some() || !from.leaf;
+        if let Some(draft) = draft.filter(|_| whole) {
+            // Nothing moves in, so no value's root is named.
+            let page = left
+                .page_mut_with_redo(|out| redo_note::rebuild(out, &kept, |_| PageId::default()));
+            copy_body(draft.bytes(), page);
+        } else if !from.leaf {
+            let mut edit = Edit::of(left.page_mut());
+            edit.init(&lower, Some(&cut.separator));
+            whole &= edit.push_range(old.bytes(), 0..cut.left);
+            edit.finish();
             put_swip(right.page_mut(), LAST_CHILD, Swip(from.view.u64(LAST_CHILD)));
             let middle = Swip(from.view.u64(from.child_at(cut.left)));
             put_swip(left.page_mut(), LAST_CHILD, middle);
+            if !whole {
+                left.page_mut().copy_from_slice(old.bytes());
+            }
         }
         if !whole {
-            left.page_mut().copy_from_slice(old.bytes());
             right.free();
             return Err(corrupt(left.id(), "an entry reaches beyond its page"));
         }

@@ -6,6 +6,7 @@ mod in_place;
 mod operations;
 pub(crate) mod patch;
 mod pending;
+pub(crate) mod rebuild;
 pub(crate) mod redo_note;
 pub(crate) mod request;
 mod streamed;

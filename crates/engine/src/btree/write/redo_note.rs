@@ -1,13 +1,16 @@
 //! Physiological redo records of changes of one entry, and redo.
 //!
-//! A redo note names the edit that was done to a leaf's page; redo does the same edit to the same
-//! bytes. Whatever moves entries between pages is logged by the pool as bytes instead.
+//! A redo note names the edit that was done to a node's page; redo does the same edit to the same
+//! bytes. What else a structural change does is logged by the pool as bytes.
 //!
 //! ```text
 //!  1  insert          slot, key, payload     counted, for the next split
 //!  2  insert          slot, key, payload     in place of an entry that was removed
 //!  3  remove          slot
 //!  4  overwrite       slot, offset, bytes    a part of an inline value
+//!  5  rebuild         see `rebuild`          other fences, and entries from a neighbour
+//!  6  link            slot, separator, page of the child left of it, page of the one right of it
+//!                                            inner: a new child
 //!
 //! payload:  0, bytes  |  1, page of the root, length, stamp
 //! ```
@@ -18,6 +21,8 @@ use millpond_base::PageId;
 use crate::btree::node::edit::{Edit, Payload, Reference};
 use crate::btree::node::layout::{KIND, Node};
 use crate::btree::value::large::LargeValue;
+use crate::btree::write::rebuild;
+use crate::btree::write::rebuild::Rebuild;
 use crate::page::varint::{put_bytes, put_varint, take_bytes, take_varint};
 use crate::page::{PageType, View};
 use crate::pool::Swip;
@@ -26,6 +31,8 @@ const INSERT: u8 = 1;
 const REINSERT: u8 = 2;
 const REMOVE: u8 = 3;
 const OVERWRITE: u8 = 4;
+const REBUILD: u8 = 5;
+const LINK: u8 = 6;
 
 const INLINE: u8 = 0;
 const LARGE: u8 = 1;
@@ -50,6 +57,12 @@ pub(crate) fn insert(
     out.push(if counts { INSERT } else { REINSERT });
     put_varint(out, at as u64);
     put_bytes(out, key);
+    put_payload(out, payload, root);
+}
+
+/// Writes the payload of a leaf's entry; `root` is the page of the root of a value in overflow
+/// pages.
+pub(super) fn put_payload(out: &mut Vec<u8>, payload: &Payload<'_>, root: PageId) {
     match payload {
         Payload::Overflow(reference) => {
             out.push(LARGE);
@@ -61,6 +74,20 @@ pub(crate) fn insert(
         }
         Payload::Child(_) => debug_assert!(false, "leaves have no children"),
     }
+}
+
+/// Writes the note of a leaf that is built anew; `page_of` tells which page a swip refers to.
+pub(crate) fn rebuild(out: &mut Vec<u8>, how: &Rebuild<'_>, page_of: impl Fn(Swip) -> PageId) {
+    out.push(REBUILD);
+    how.put(out, page_of);
+}
+
+/// Writes the note of a new child: a separator at `at`, with these children beside it.
+pub(crate) fn link(out: &mut Vec<u8>, at: usize, separator: &[u8], beside: [PageId; 2]) {
+    out.push(LINK);
+    put_varint(out, at as u64);
+    put_bytes(out, separator);
+    beside.iter().for_each(|page| put_varint(out, page.0));
 }
 
 /// Writes the note of a removal.
@@ -81,12 +108,43 @@ pub(crate) fn overwrite(out: &mut Vec<u8>, at: usize, offset: usize, bytes: &[u8
 /// not in the state that it had before the edit.
 pub fn apply_redo_note(page: &mut [u8], note: &[u8]) -> bool {
     let node = Node::of(View::of(page));
-    node.view.u8(KIND) == PageType::BTREE_LEAF.0 && node.is_sound() && redo(page, note).is_some()
+    let is_link = note.first() == Some(&LINK);
+    let needed = if is_link { PageType::BTREE_INNER } else { PageType::BTREE_LEAF };
+    if node.view.u8(KIND) != needed.0 || !node.is_sound() {
+        return false;
+    }
+    let done = if is_link { redo_link(page, note) } else { redo(page, note) };
+    done.is_some()
+}
+
+fn redo_link(page: &mut [u8], note: &[u8]) -> Option<()> {
+    let (_, mut note) = note.split_first()?;
+    let at = usize::try_from(take_varint(&mut note)?).ok()?;
+    let separator = take_bytes(&mut note)?;
+    let [left, right] = [take_varint(&mut note)?, take_varint(&mut note)?].map(PageId);
+    let mut edit = Edit::inner(page);
+    let fits = at <= edit.node().count();
+    (fits && link_in(&mut edit, at, separator, [left, right].map(Swip::evicted))).then_some(())
+}
+
+/// Inserts a separator, with these children beside it, and counts it; `false`, and nothing changed,
+/// if there is no room.
+pub(crate) fn link_in(edit: &mut Edit<'_>, at: usize, separator: &[u8], beside: [Swip; 2]) -> bool {
+    let [left, right] = beside;
+    if !edit.insert(at, separator, &Payload::Child(left)) {
+        return false;
+    }
+    edit.count_insert(at);
+    edit.set_child(at + 1, right);
+    true
 }
 
 fn redo(page: &mut [u8], mut note: &[u8]) -> Option<()> {
     let (&op, rest) = note.split_first()?;
     note = rest;
+    if op == REBUILD {
+        return rebuild::redo(page, note);
+    }
     let at = usize::try_from(take_varint(&mut note)?).ok()?;
     let count = Node::leaf(View::of(page)).count();
     let mut edit = Edit::leaf(page);
@@ -117,7 +175,7 @@ fn redo(page: &mut [u8], mut note: &[u8]) -> Option<()> {
     }
 }
 
-fn take_payload<'a>(note: &mut &'a [u8]) -> Option<Payload<'a>> {
+pub(super) fn take_payload<'a>(note: &mut &'a [u8]) -> Option<Payload<'a>> {
     let (&form, rest) = note.split_first()?;
     *note = rest;
     match form {
