@@ -427,8 +427,8 @@ fn files_that_are_no_store_are_named_for_what_they_are() {
     }
 }
 
-/// The power fails while it grows: the superblock that a checkpoint wrote is durable, and the length
-/// of the file is not.
+/// The power fails while it grows: the superblock that a checkpoint wrote is durable, and the
+/// length of the file is not.
 #[test]
 fn a_store_that_was_growing_when_the_power_failed_is_recovered_at_its_full_length() {
     for position in [Lsn(0), Lsn(77)] {

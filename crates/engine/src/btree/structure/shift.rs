@@ -12,6 +12,7 @@ use crate::btree::structure::relink::{adopt_all, copy_body};
 use crate::btree::tree::BTree;
 use crate::btree::write::rebuild::{Moved, Rebuild};
 use crate::btree::write::redo_note;
+use crate::page::PageBuffer;
 use crate::pool::{MiniTransaction, Pages, Swip, Try, Write};
 
 /// A neighbour has room to spare if it could take this share of its page, in percent: each of the
@@ -174,17 +175,12 @@ impl<P: Pages> BTree<P> {
                 back: Moved::default(),
             },
         ];
-        let [Some(one), Some(two)] = [halves[0].build(mine), halves[1].build(others)] else {
+        let [Some(one), Some(two)] =
+            [drafted(mtr, mine, &halves[0]), drafted(mtr, others, &halves[1])]
+        else {
             return false;
         };
-        let notes = halves.map(|half| {
-            let mut note = Vec::new();
-            if mtr.is_logged() {
-                redo_note::rebuild(&mut note, &half, |swip| mtr.pages().page_of(swip));
-            }
-            note
-        });
-        for ((draft, note), page) in [one, two].iter().zip(&notes).zip([&mut *left, &mut *right]) {
+        for ((draft, note), page) in [one, two].iter().zip([&mut *left, &mut *right]) {
             let bytes = page.page_mut_with_redo(|out| out.extend_from_slice(note));
             copy_body(draft.bytes(), bytes);
             debug_assert!(Node::leaf(page.view()).is_sound(), "a leaf that was filled is sound");
@@ -197,4 +193,19 @@ impl<P: Pages> BTree<P> {
         edit.insert(index, &middle, &Payload::Child(swip));
         true
     }
+}
+
+/// A leaf that is built anew, and its redo record if there is a log; `None` if its entries do not
+/// fit.
+pub(super) fn drafted<P: Pages>(
+    mtr: &MiniTransaction<'_, P>,
+    own: &[u8],
+    how: &Rebuild<'_>,
+) -> Option<(PageBuffer, Vec<u8>)> {
+    let draft = how.build(own)?;
+    let mut note = Vec::new();
+    if mtr.is_logged() {
+        redo_note::rebuild(&mut note, how, |swip| mtr.pages().page_of(swip));
+    }
+    Some((draft, note))
 }

@@ -4,17 +4,14 @@
 //! split first, by an attempt of its own; so an attempt changes two levels at most, and what it
 //! leaves is always a sound tree.
 
-use millpond_base::PageId;
-
 use crate::btree::descend::{Place, Seek, sound};
 use crate::btree::node::edit::{Edit, put_swip};
 use crate::btree::node::layout::{INNER_SLOT, LAST_CHILD, Node, rest_of};
-use crate::btree::node::split::{cut_inner, cut_leaf, trend};
+use crate::btree::node::split::{Cut, cut_inner, cut_leaf, trend};
 use crate::btree::structure::relink::{adopt_all, copy_body, link};
-use crate::btree::structure::shift::Full;
+use crate::btree::structure::shift::{Full, drafted};
 use crate::btree::tree::{BTree, corrupt};
 use crate::btree::write::rebuild::{Moved, Rebuild};
-use crate::btree::write::redo_note;
 use crate::page::PageBuffer;
 use crate::pool::{MiniTransaction, Pages, PoolError, Swip, Try, Write};
 
@@ -130,10 +127,11 @@ impl<P: Pages> BTree<P> {
         mtr: &'o MiniTransaction<'o, P>,
         mut parent: Write<'o, P>,
         index: usize,
-        mut left: Write<'o, P>,
+        left: Write<'o, P>,
         need: Need<'_>,
     ) -> Try<Step> {
         let node = Node::of(left.view());
+        let (is_leaf, len) = (node.leaf, node.view.len());
         let count = node.count();
         let (at, is_there) = node.lower_bound(need.key);
         if node.leaf && is_there == need.is_new {
@@ -156,55 +154,66 @@ impl<P: Pages> BTree<P> {
         if above.free() < bytes {
             return Ok(Step::ParentFull(bytes));
         }
-        let mut right = self.new_page(mtr, need.level)?;
-        let (lower, upper) = (node.lower_bytes(), node.upper_bytes());
-        let old = PageBuffer::copy_of(left.page());
-        let from = Node { view: old.view(), leaf: node.leaf };
-        let right_from = if from.leaf { cut.left } else { cut.left + 1 };
-        let mut edit = Edit::of(right.page_mut());
-        edit.init(&cut.separator, upper.as_deref());
-        let mut whole = edit.push_range(old.bytes(), right_from..count);
-        edit.finish();
-        let kept = Rebuild {
-            kept: 0..cut.left,
-            lower: &lower,
-            upper: Some(&cut.separator),
-            front: Moved::default(),
-            back: Moved::default(),
-        };
-        let draft = if from.leaf { kept.build(old.bytes()) } else { None };
-        whole &= draft.is_some() || !from.leaf;
-        if let Some(draft) = draft.filter(|_| whole) {
-            // Nothing moves in, so no value's root is named.
-            let page = left
-                .page_mut_with_redo(|out| redo_note::rebuild(out, &kept, |_| PageId::default()));
-            copy_body(draft.bytes(), page);
-        } else if !from.leaf {
-            let mut edit = Edit::of(left.page_mut());
-            edit.init(&lower, Some(&cut.separator));
-            whole &= edit.push_range(old.bytes(), 0..cut.left);
-            edit.finish();
-            put_swip(right.page_mut(), LAST_CHILD, Swip(from.view.u64(LAST_CHILD)));
-            let middle = Swip(from.view.u64(from.child_at(cut.left)));
-            put_swip(left.page_mut(), LAST_CHILD, middle);
-            if !whole {
-                left.page_mut().copy_from_slice(old.bytes());
-            }
-        }
-        if !whole {
-            right.free();
-            return Err(corrupt(left.id(), "an entry reaches beyond its page"));
-        }
+        let right = self.new_page(mtr, need.level)?;
+        let (left, right) = cut_off(mtr, left, right, &cut)?;
         adopt_all(mtr, &right);
         link(&mut parent, index, &cut.separator, &left, &right);
         mtr.adopt(right.swip(), &parent);
-        self.tally.split(from.leaf);
+        self.tally.split(is_leaf);
         // Ascending keys leave full leaves, and nothing to merge.
-        if from.leaf && (count..=9 * count).contains(&(10 * cut.left)) {
-            self.tally.loosened(from.view.len() as u64);
+        if is_leaf && (count..=9 * count).contains(&(10 * cut.left)) {
+            self.tally.loosened(len as u64);
         }
         Ok(Step::Done)
     }
+}
+
+/// Moves what is behind the cut to the new page `right`; an error, and nothing changed, if an entry
+/// of the node cannot be read.
+fn cut_off<'o, P: Pages>(
+    mtr: &'o MiniTransaction<'o, P>,
+    mut left: Write<'o, P>,
+    mut right: Write<'o, P>,
+    cut: &Cut,
+) -> Try<(Write<'o, P>, Write<'o, P>)> {
+    let old = PageBuffer::copy_of(left.page());
+    let from = Node::of(old.view());
+    let (lower, upper) = (from.lower_bytes(), from.upper_bytes());
+    let right_from = if from.leaf { cut.left } else { cut.left + 1 };
+    let mut edit = Edit::of(right.page_mut());
+    edit.init(&cut.separator, upper.as_deref());
+    let is_whole = edit.push_range(old.bytes(), right_from..from.count());
+    edit.finish();
+    let kept = if from.leaf {
+        let (front, back) = (Moved::default(), Moved::default());
+        let upper = Some(&cut.separator[..]);
+        drafted(mtr, old.bytes(), &Rebuild { kept: 0..cut.left, lower: &lower, upper, front, back })
+    } else {
+        put_swip(right.page_mut(), LAST_CHILD, Swip(from.view.u64(LAST_CHILD)));
+        inner_kept(from, &old, cut).map(|draft| (draft, Vec::new()))
+    };
+    let Some((draft, redo)) = kept.filter(|_| is_whole) else {
+        right.free();
+        return Err(corrupt(left.id(), "an entry reaches beyond its page"));
+    };
+    let page = match from.leaf {
+        true => left.page_mut_with_redo(|out| out.extend_from_slice(&redo)),
+        false => left.page_mut(),
+    };
+    copy_body(draft.bytes(), page);
+    Ok((left, right))
+}
+
+/// What an inner node keeps that is cut; `None` if an entry of it cannot be read.
+fn inner_kept(from: Node<'_>, old: &PageBuffer, cut: &Cut) -> Option<PageBuffer> {
+    let mut draft = PageBuffer::copy_of(old.bytes());
+    let mut edit = Edit::of(draft.bytes_mut());
+    edit.init(&from.lower_bytes(), Some(&cut.separator));
+    let is_whole = edit.push_range(old.bytes(), 0..cut.left);
+    edit.finish();
+    let middle = Swip(from.view.u64(from.child_at(cut.left)));
+    put_swip(draft.bytes_mut(), LAST_CHILD, middle);
+    is_whole.then_some(draft)
 }
 
 /// Whether the next insert continues a pattern, for which a split leaves full leaves.

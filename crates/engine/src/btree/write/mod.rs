@@ -3,6 +3,7 @@
 
 pub(super) mod apply;
 mod in_place;
+mod logged_payload;
 mod operations;
 pub(crate) mod patch;
 mod pending;

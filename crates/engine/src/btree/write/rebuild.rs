@@ -1,8 +1,8 @@
 //! A leaf that is built anew: it keeps some of its entries, gets others from a neighbour, and has
 //! other fences (a split, a shift between neighbours).
 //!
-//! All of its bytes change place, but what is new is little: the fences, and what moved in. So it is
-//! logged by a physiological redo record, from which redo builds the same leaf.
+//! All of its bytes change place, but what is new is little: the fences, and what moved in. So it
+//! is logged by a physiological redo record, from which redo builds the same leaf.
 //!
 //! ```text
 //! first, number kept, lower fence, 0 | 1 and upper fence, number in front, entries, number behind,
@@ -15,7 +15,7 @@ use millpond_base::PageId;
 
 use crate::btree::node::edit::{Edit, Payload, payload_of};
 use crate::btree::node::layout::{Node, slots_at};
-use crate::btree::write::redo_note::{put_payload, take_payload};
+use crate::btree::write::logged_payload::{put_payload, take_payload};
 use crate::page::varint::{put_bytes, put_varint, take_bytes, take_varint};
 use crate::page::{PAGE_HEADER, PageBuffer, View};
 use crate::pool::Swip;
@@ -149,7 +149,7 @@ mod tests {
         page
     }
 
-    /// A leaf of `count` entries between the fences, some of them large; a tenth of the entries were
+    /// A leaf of `count` entries between the fences, some of them large; a tenth of them were
     /// removed again, so that its heap has holes.
     fn filled(random: &mut fastrand::Rng, fences: [&[u8]; 2], count: usize) -> Vec<u8> {
         let mut page = leaf(fences[0], Some(fences[1]));

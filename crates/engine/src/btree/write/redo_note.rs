@@ -11,16 +11,15 @@
 //!  5  rebuild         see `rebuild`          other fences, and entries from a neighbour
 //!  6  link            slot, separator, page of the child left of it, page of the one right of it
 //!                                            inner: a new child
-//!
-//! payload:  0, bytes  |  1, page of the root, length, stamp
 //! ```
-//! Numbers are varints; bytes have their number before them.
+//! Numbers are varints; bytes have their number before them. Payloads are those of
+//! `logged_payload`.
 
 use millpond_base::PageId;
 
-use crate::btree::node::edit::{Edit, Payload, Reference};
+use crate::btree::node::edit::{Edit, Payload};
 use crate::btree::node::layout::{KIND, Node};
-use crate::btree::value::large::LargeValue;
+use crate::btree::write::logged_payload::{put_payload, take_payload};
 use crate::btree::write::rebuild;
 use crate::btree::write::rebuild::Rebuild;
 use crate::page::varint::{put_bytes, put_varint, take_bytes, take_varint};
@@ -33,9 +32,6 @@ const REMOVE: u8 = 3;
 const OVERWRITE: u8 = 4;
 const REBUILD: u8 = 5;
 const LINK: u8 = 6;
-
-const INLINE: u8 = 0;
-const LARGE: u8 = 1;
 
 /// Where an entry was inserted.
 #[derive(Clone, Copy)]
@@ -58,22 +54,6 @@ pub(crate) fn insert(
     put_varint(out, at as u64);
     put_bytes(out, key);
     put_payload(out, payload, root);
-}
-
-/// Writes the payload of a leaf's entry; `root` is the page of the root of a value in overflow
-/// pages.
-pub(super) fn put_payload(out: &mut Vec<u8>, payload: &Payload<'_>, root: PageId) {
-    match payload {
-        Payload::Overflow(reference) => {
-            out.push(LARGE);
-            LargeValue { root, len: reference.len, stamp: reference.stamp }.put(out);
-        }
-        Payload::Inline(value) => {
-            out.push(INLINE);
-            put_bytes(out, value);
-        }
-        Payload::Child(_) => debug_assert!(false, "leaves have no children"),
-    }
 }
 
 /// Writes the note of a leaf that is built anew; `page_of` tells which page a swip refers to.
@@ -175,20 +155,6 @@ fn redo(page: &mut [u8], mut note: &[u8]) -> Option<()> {
     }
 }
 
-pub(super) fn take_payload<'a>(note: &mut &'a [u8]) -> Option<Payload<'a>> {
-    let (&form, rest) = note.split_first()?;
-    *note = rest;
-    match form {
-        INLINE => Some(Payload::Inline(take_bytes(note)?)),
-        LARGE => {
-            let LargeValue { root, len, stamp } = LargeValue::take(note)?;
-            let swip = Swip::evicted(root);
-            Some(Payload::Overflow(Reference { swip, len, stamp }))
-        }
-        _ => None,
-    }
-}
-
 /// Returns the part in which two values of one length differ: its offset, and its end.
 pub(crate) fn differing(old: &[u8], new: &[u8]) -> (usize, usize) {
     debug_assert_eq!(old.len(), new.len());
@@ -231,6 +197,7 @@ fn common(a: &[u8], b: &[u8]) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::btree::node::edit::Reference;
     use crate::page::PageHeader;
 
     fn leaf() -> Vec<u8> {
