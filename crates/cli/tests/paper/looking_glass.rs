@@ -1,8 +1,6 @@
 //! `millpond paper gilbert --chapter 2`.
 #![allow(clippy::print_stdout)]
 
-use std::process::Command;
-
 use super::support::{assert_keeps_to_its_time, labels, number, of_figure, paper, text, what_came};
 
 #[test]
@@ -58,18 +56,4 @@ fn the_chapter_in_miniature_keeps_to_its_time_and_there_is_no_third() {
     let output = paper("gilbert", &results, &["--chapter", "2", "--figure", "1.29"]);
     assert!(text(&output.stderr).contains("2.12"), "{}", text(&output.stderr));
     assert!(!results.exists(), "nothing was made");
-}
-
-#[test]
-fn a_step_runs_alone_for_a_program_that_counts_its_instructions() {
-    let alone = |step: &str| {
-        Command::new(env!("CARGO_BIN_EXE_millpond"))
-            .args(["paper", "gilbert", "--chapter", "2", "--alone", step, "--transactions", "5"])
-            .output()
-            .unwrap()
-    };
-    let output = alone("payment: − pool");
-    assert!(output.status.success() && output.stdout.is_empty(), "{}", text(&output.stderr));
-    let output = alone("payment: + pool");
-    assert!(text(&output.stderr).contains("no step 'payment: + pool'"));
 }

@@ -3,12 +3,11 @@
 use millpond_lab::experiment::{Experiment, Scale};
 
 use super::course::Course;
-use super::steps::{self, Count};
-use super::{removal, sampled, throughput};
+use super::{removal, sampled, steps, throughput};
 use crate::experiments::papers::live::Loaded;
 
-/// The experiment for one scale; instructions are counted by `count`, if there is any.
-pub fn experiment(scale: Scale, count: Option<Count>) -> Experiment {
+/// The experiment for one scale.
+pub fn experiment(scale: Scale) -> Experiment {
     let (course, loaded) = (Course { scale }, Loaded::default());
     Experiment {
         paper: "gilbert-2",
@@ -23,7 +22,7 @@ pub fn experiment(scale: Scale, count: Option<Count>) -> Experiment {
         ),
         scale,
         figures: vec![
-            steps::figure(course, &loaded, count),
+            steps::figure(course, &loaded),
             throughput::figure(course, &loaded),
             sampled::figure(course, &loaded),
             removal::figure(course, &loaded),

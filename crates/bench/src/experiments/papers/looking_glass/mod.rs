@@ -6,13 +6,13 @@
 //! - [`throughput`]: throughput over threads (fig. 2.12).
 //! - [`sampled`]: CPU time by component, sampled (figs 2.13–2.18, table 2.1).
 //! - [`removal`]: by taking one component after the other away (2.1.4).
-//! - [`steps`]: Harizopoulos' steps, in instructions as well (fig. 2.1).
+//! - [`steps`]: Harizopoulos' steps (fig. 2.1).
 
 pub mod experiment;
-pub mod steps;
 
 mod course;
 mod published;
 mod removal;
 mod sampled;
+mod steps;
 mod throughput;

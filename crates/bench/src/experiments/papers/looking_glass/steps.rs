@@ -1,24 +1,17 @@
 //! Harizopoulos' steps (gilbert fig. 2.1): NEW ORDER and PAYMENT, in instructions and CPU time.
 //!
-//! Instructions are counted by running a cell again under a program that counts them, twice, with
-//! two numbers of transactions: the difference is theirs, without loading. So they are exact to a
-//! few in a thousand; the data are those of the quick scale, since counting is fifty times slower.
-
-use std::process::Command;
+//! Instructions are counted where the machine has a counter; many virtual ones have none.
 
 use millpond::internals::store::{LatchingMode, TranslationMode};
-use millpond_lab::experiment::{About, Cell, Fields, Figure, FigureError, Grid, Scale, Watch};
+use millpond_lab::experiment::{About, Figure, Grid};
 use millpond_lab::report::{Bar, BarPlot, Claim, Section};
-use millpond_lab::table::{Table, Value};
+use millpond_lab::table::Table;
 use millpond_workload::tpcc::{Kind, Mix};
 
 use super::course::{CONVENTIONAL, Course, Step, engine};
 use super::removal::to_twin;
-use crate::error::BenchError;
 use crate::experiments::papers::live::{Job, LiveFigure, Loaded};
 use crate::experiments::papers::verdict::{below, claim};
-use crate::instance::prepare;
-use crate::run::runner::{Length, RunSpec, Unwatched};
 
 const ABOUT: About = About {
     id: "2.1",
@@ -29,10 +22,6 @@ const ABOUT: About = About {
            most the buffer manager; keys as integers save 16.2 %. Instructions and cycles do not \
            save alike: logging refers to many places in memory.",
 };
-
-/// The command that runs one step alone, for a number of transactions, and counts instructions.
-/// Its standard error has a line with `Collected` and the number. `None` where there is none.
-pub type Count = fn(step: &str, transactions: u64) -> Option<Command>;
 
 const FULL: &str = "everything";
 const STEPS: [Step; 7] = [
@@ -54,7 +43,6 @@ fn jobs(course: Course) -> Vec<Job> {
         for (step, take) in STEPS {
             take(&mut setup);
             let mut job = course.job(setup.clone(), course.tpcc(Mix::only(kind), 1), seconds);
-            job.need.seconds += course.scale.pick(0.0, 12.0, 12.0);
             job.axes = vec![("transaction", name.into()), ("step", step.into())];
             jobs.push(job);
         }
@@ -62,105 +50,8 @@ fn jobs(course: Course) -> Vec<Job> {
     jobs
 }
 
-/// The figure.
-pub(super) fn figure(course: Course, loaded: &Loaded, count: Option<Count>) -> Box<dyn Figure> {
-    let live = LiveFigure::new(ABOUT, jobs(course), loaded, draw);
-    Box::new(Steps { live, count })
-}
-
-/// The name of a step, as [`run_alone`] knows it.
-fn name(axes: &[(&'static str, Value)]) -> String {
-    axes.iter().map(|(_, value)| value.to_string()).collect::<Vec<_>>().join(": ")
-}
-
-/// Runs one step at the quick scale, by the name that [`Count`] got.
-///
-/// # Errors
-/// There is no such step, or what it reports.
-pub fn run_alone(step: &str, transactions: u64) -> Result<(), BenchError> {
-    let all = jobs(Course { scale: Scale::Quick });
-    let Some(job) = all.into_iter().find(|job| name(&job.axes) == step) else {
-        return Err(BenchError::Usage(format!("there is no step '{step}'")));
-    };
-    let mut setup = job.setup;
-    // Threads whose share of the instructions depends on how long the run takes.
-    setup.options.lab.background_writer = false;
-    setup.options.lab.background_merge = false;
-    let mut instance = prepare(&setup, &job.workload, &mut Unwatched)?;
-    let spec = RunSpec::of(Length::Operations(transactions));
-    instance.run(&spec, &mut |_| Ok(()), &mut Unwatched)?;
-    Ok(())
-}
-
-struct Steps {
-    live: LiveFigure,
-    count: Option<Count>,
-}
-
-impl Figure for Steps {
-    fn about(&self) -> About {
-        self.live.about()
-    }
-
-    fn cells(&self, repetition: u32) -> Vec<Cell> {
-        self.live.cells(repetition)
-    }
-
-    fn run(
-        &mut self,
-        cells: &[&Cell],
-        watch: &mut dyn Watch,
-    ) -> Result<Vec<Vec<Fields>>, FigureError> {
-        let mut all = self.live.run(cells, watch)?;
-        for (cell, rows) in cells.iter().zip(&mut all) {
-            if watch.stop() {
-                return Err(FigureError::Stopped);
-            }
-            let name = name(&cell.axes);
-            watch.detail(&format!("instructions of {name}"));
-            // The same in every repetition.
-            let count = self.count.filter(|_| cell.repetition == 1);
-            let counted = match count {
-                Some(count) => per_transaction(count, &name)?,
-                None => None,
-            };
-            for row in rows {
-                row.retain(|(name, _)| name != "instructions_per_tx");
-                row.push(("instructions_per_tx".to_string(), counted.into()));
-            }
-        }
-        Ok(all)
-    }
-
-    fn section(&self, rows: &Table) -> Section {
-        self.live.section(rows)
-    }
-}
-
-/// Instructions of one transaction; `None` where they cannot be counted.
-fn per_transaction(count: Count, step: &str) -> Result<Option<f64>, FigureError> {
-    const FEW: u64 = 50;
-    const MANY: u64 = 550;
-    let counted = |transactions: u64| -> Result<Option<u64>, FigureError> {
-        let Some(mut command) = count(step, transactions) else { return Ok(None) };
-        let failed = |what: String| FigureError::Failed(what.into());
-        let output = command
-            .output()
-            .map_err(|error| failed(format!("instructions could not be counted: {error}")))?;
-        let said = String::from_utf8_lossy(&output.stderr);
-        match collected(&said) {
-            Some(number) if output.status.success() => Ok(Some(number)),
-            _ => Err(failed(format!("instructions of '{step}' could not be counted: {said}"))),
-        }
-    };
-    let Some((few, many)) = counted(FEW)?.zip(counted(MANY)?) else { return Ok(None) };
-    Ok(Some(many.saturating_sub(few) as f64 / (MANY - FEW) as f64))
-}
-
-/// The number that the counting program reports.
-fn collected(said: &str) -> Option<u64> {
-    let line = said.lines().find(|line| line.contains("Collected"))?;
-    line.rsplit(' ').next()?.trim().parse().ok()
+pub(super) fn figure(course: Course, loaded: &Loaded) -> Box<dyn Figure> {
+    Box::new(LiveFigure::new(ABOUT, jobs(course), loaded, draw))
 }
 
 fn draw(rows: &Table) -> Section {
@@ -174,8 +65,8 @@ fn draw(rows: &Table) -> Section {
                8 KiB, an asynchronous log in memory. Steps of his that nothing here corresponds to: \
                keys as integers (keys are strings that compare as bytes), the directory look-up \
                (trees are opened once), the disk log (the log is in memory) and LSNs by themselves \
-               (they go with the log). Instructions are counted where valgrind is installed, with \
-               few data; the driver, which draws what is bought, is in all of them."
+               (they go with the log). Instructions are counted where \
+               the machine has a counter; the driver, which draws what is bought, is in all of them."
             .to_string(),
         table: Table::new(columns),
         ..Section::default()
@@ -241,27 +132,4 @@ fn claims(time: &Grid, instructions: &Grid, transaction: &str) -> Vec<Claim> {
         _ => Claim::open(&says, "instructions were not counted"),
     });
     all
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_number_of_instructions_is_read_from_what_the_program_says() {
-        let said = "==1== Events    : Ir\n==1== Collected : 3365449\n==1==\n";
-        assert_eq!(collected(said), Some(3_365_449));
-        assert_eq!(collected("==1== nothing"), None);
-        assert_eq!(collected("Collected : many"), None);
-    }
-
-    #[test]
-    fn a_step_that_does_not_exist_is_refused_and_each_that_does_runs_alone() {
-        let error = run_alone("new-order: − everything", 1).unwrap_err().to_string();
-        assert!(error.contains("there is no step 'new-order: − everything'"), "{error}");
-        let all = jobs(Course { scale: Scale::Quick });
-        for job in &all[..STEPS.len()] {
-            run_alone(&name(&job.axes), 3).unwrap();
-        }
-    }
 }
