@@ -125,8 +125,10 @@ fn a_store_gives_room_back_when_half_of_its_rows_are_gone() {
     let folder = tempfile::tempdir().unwrap();
     let chosen = ["--phases", "load,remove,shrink,scan", "--rows", "30000", "--json"];
     let rows = rows(&phases(folder.path(), &chosen));
-    let shrink = rows.iter().find(|row| row["step"] == "shrink").unwrap();
-    assert!(number(shrink, "disk_mib") < number(shrink, "disk_before_mib"), "{shrink:#}");
+    let of = |step: &str| rows.iter().find(|row| row["step"] == step).unwrap();
+    // What shrinking logs is given back when the store is closed, and so before the scan.
+    let [before, after] = ["shrink", "scan"].map(|step| number(of(step), "disk_before_mib"));
+    assert!(after < before / 2.0, "{after} of {before}: {:#}", of("scan"));
 }
 
 #[test]
