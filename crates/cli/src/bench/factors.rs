@@ -22,7 +22,7 @@ use super::results::ResultArgs;
 use crate::error::Failure;
 
 const EXAMPLES: &str = "Examples:
-  millpond bench factors                     every live policy: 25 minutes
+  millpond bench factors                     every live policy: tens of minutes
   millpond bench factors --no-corrections --plot victims.html
   millpond bench factors --policies lru,sorting-lru,zclock --frames 1000,4000000 --no-live
   millpond bench factors --instructions --json

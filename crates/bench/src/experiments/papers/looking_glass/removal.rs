@@ -11,7 +11,7 @@ use millpond_lab::table::{Table, Value};
 
 use super::course::{CONVENTIONAL, Course, Step, engine};
 use super::published::of_ours;
-use super::sampled::{rows_of, sampled};
+use super::sampled::{ALL, rows_of, sampled, us_of};
 use crate::error::BenchError;
 use crate::experiments::papers::live::{Job, LiveFigure, Loaded};
 use crate::experiments::papers::sizes::RANDOM;
@@ -27,7 +27,7 @@ const ABOUT: About = About {
            page table, replacement and the pool are taken away one after the other; and do \
            samples of the whole engine rank them alike?",
     says: "Harizopoulos et al. took components out of Shore until a tree in memory was left, which \
-           executed a fifteenth of the instructions.",
+           executed a tiny fraction of the instructions.",
 };
 
 const WORKLOADS: [&str; 3] = ["tpcc", "ycsb-read", "ycsb-update"];
@@ -90,40 +90,28 @@ pub(super) fn figure(course: Course, loaded: &Loaded) -> Box<dyn Figure> {
     Box::new(LiveFigure::new(ABOUT, jobs, loaded, draw).with_course(run))
 }
 
-/// The whole engine is sampled, between two runs that are not; every other step runs once.
+/// The whole engine is sampled once, between two runs that are not; all else runs once.
 fn run(
     job: &Job,
     instance: &mut dyn Instance,
     observer: &mut dyn Observer,
 ) -> Result<Vec<Row>, BenchError> {
-    let is_full = job.axes.iter().any(|(_, value)| *value == Value::from(FULL));
-    if !is_full {
-        let spec = RunSpec { warm_up: job.warm_up, ..RunSpec::of(job.measure) };
-        let outcome = instance.run(&spec, &mut |_| Ok(()), observer)?;
-        if outcome.was_stopped {
-            return Err(BenchError::Stopped);
-        }
-        let info = instance.info();
-        let row = Row::default().with("component", "all").with_outcome(&outcome, info.engine);
-        return Ok(vec![row.with_facts(info)]);
+    let is = |what: &str| job.axes.iter().any(|(_, value)| *value == Value::from(what));
+    if is(FULL) && is(LOG_FIRST) {
+        return rows_of(&sampled(job, instance, observer)?);
     }
-    let sampled = sampled(job, instance, observer)?;
-    let mut rows = rows_of(&sampled)?.into_iter();
-    // What it takes without the profiler.
-    let [before, after] = &sampled.plain;
-    let us = |run: &crate::run::runner::Outcome| run.cpu_s * 1e6 / run.transactions.max(1) as f64;
-    let plain = (us(before) + us(after)) / 2.0;
-    let whole = rows.next().map(|row| {
-        let fields = row.into_fields().into_iter();
-        let fields = fields.filter(|(name, _)| name != "cpu_us_per_tx");
-        fields.fold(Row::default(), |row, (name, value)| row.with(&name, value))
-    });
-    let whole = whole.map(|row| row.with("cpu_us_per_tx", plain));
-    Ok(whole.into_iter().chain(rows).collect())
+    let spec = RunSpec { warm_up: job.warm_up, ..RunSpec::of(job.measure) };
+    let outcome = instance.run(&spec, &mut |_| Ok(()), observer)?;
+    if outcome.was_stopped {
+        return Err(BenchError::Stopped);
+    }
+    let info = instance.info();
+    let row = Row::default().with("component", ALL).with_outcome(&outcome, info.engine);
+    Ok(vec![row.with("plain_us_per_tx", us_of(&outcome)).with_facts(info)])
 }
 
 fn draw(rows: &Table) -> Section {
-    let grid = Grid::of(rows, &["workload", "order", "step"], "cpu_us_per_tx");
+    let grid = Grid::of(rows, &["workload", "order", "step"], "plain_us_per_tx");
     let mut section = Section {
         note: "µs of CPU time per transaction, and what share of the whole engine's that is. What \
                a step saves is charged to what it takes away, and with it goes what that cost \
