@@ -26,3 +26,4 @@ pub use manager::LockManager;
 pub use mode::LockMode;
 pub use options::LockOptions;
 pub use owner::LockOwner;
+pub(crate) use spinlock::{Guard as SpinlockGuard, Spinlock};

@@ -1,4 +1,4 @@
-//! A mutex for what is held for some tens of nanoseconds.
+//! A mutex for what is usually held for some tens of nanoseconds.
 //!
 //! A transaction takes hundreds of them. To release the operating system's mutex takes an exchange
 //! with memory, from which it learns whether somebody sleeps; an exchange waits for all earlier
@@ -9,9 +9,9 @@
 //! Under a model checker it is that one's mutex.
 
 #[cfg(feature = "model")]
-pub(super) use model::{Guard, Spinlock};
+pub(crate) use model::{Guard, Spinlock};
 #[cfg(not(feature = "model"))]
-pub(super) use real::{Guard, Spinlock};
+pub(crate) use real::{Guard, Spinlock};
 
 #[cfg(feature = "model")]
 mod model {
@@ -19,9 +19,10 @@ mod model {
 
     use millpond_base::sync::{Mutex, MutexGuard};
 
-    pub(in crate::lock) type Guard<'a, T> = MutexGuard<'a, T>;
+    pub(crate) type Guard<'a, T> = MutexGuard<'a, T>;
 
-    pub(in crate::lock) struct Spinlock<T>(Mutex<T>);
+    #[derive(Default)]
+    pub(crate) struct Spinlock<T>(Mutex<T>);
 
     impl<T> Spinlock<T> {
         pub fn new(value: T) -> Spinlock<T> {
@@ -30,6 +31,10 @@ mod model {
 
         pub fn lock(&self) -> Guard<'_, T> {
             self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        }
+
+        pub fn try_lock(&self) -> Option<Guard<'_, T>> {
+            self.0.try_lock().ok()
         }
     }
 }
@@ -49,7 +54,8 @@ mod real {
     const YIELDS: u32 = 1000;
 
     /// A value that one thread at a time sees.
-    pub(in crate::lock) struct Spinlock<T> {
+    #[derive(Default)]
+    pub(crate) struct Spinlock<T> {
         is_taken: AtomicBool,
         value: UnsafeCell<T>,
     }
@@ -61,7 +67,7 @@ mod real {
 
     /// The right to the value. Its thread's alone: a `&T` to give to others needs more than
     /// `T: Send`.
-    pub(in crate::lock) struct Guard<'a, T> {
+    pub(crate) struct Guard<'a, T> {
         of: &'a Spinlock<T>,
         _threads: PhantomData<*mut T>,
     }
@@ -83,6 +89,12 @@ mod real {
                 self.take_later();
             }
             Guard { of: self, _threads: PhantomData }
+        }
+
+        /// Its value, if no other thread has it; waits for nothing.
+        #[inline]
+        pub fn try_lock(&self) -> Option<Guard<'_, T>> {
+            self.try_take().then(|| Guard { of: self, _threads: PhantomData })
         }
 
         #[cold]
@@ -149,6 +161,15 @@ mod real {
                 }
             });
             assert_eq!(both.lock().0, 4 * EACH);
+        }
+
+        #[test]
+        fn what_is_taken_is_not_given_to_another() {
+            let number = Spinlock::new(1);
+            let held = number.try_lock();
+            assert!(held.is_some() && number.try_lock().is_none());
+            drop(held);
+            assert_eq!(number.try_lock().map(|number| *number), Some(1));
         }
 
         #[test]

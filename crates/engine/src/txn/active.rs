@@ -16,13 +16,14 @@
 //! tail, after that.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use hashbrown::HashMap;
 use millpond_base::Lsn;
 
 use crate::io::simulated::planted::{planted, unless_planted};
+use crate::lock::{Spinlock, SpinlockGuard};
 use crate::pool::{PoolError, borrowed};
 use crate::stats::thread_slot::{OWNED, thread_slot};
 use crate::txn::undo_buffer::UndoBuffer;
@@ -34,8 +35,8 @@ pub struct Active {
     last: AtomicU64,
     steps: AtomicU64,
     over: AtomicBool,
-    /// Locked by its own thread within each call that changes something.
-    undo: Mutex<UndoBuffer>,
+    /// Taken by its own thread in each call that changes something, and given back by a plain store.
+    undo: Spinlock<UndoBuffer>,
 }
 
 impl std::fmt::Debug for Active {
@@ -62,23 +63,19 @@ impl Active {
 
     /// Locks its undo buffer, for its own thread: others hold it for moments.
     #[inline]
-    pub(super) fn undo(&self) -> MutexGuard<'_, UndoBuffer> {
-        self.undo.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn undo(&self) -> SpinlockGuard<'_, UndoBuffer> {
+        self.undo.lock()
     }
 
     /// Locks its undo buffer, for another thread. That waits for a call that the transaction is in.
     ///
     /// # Errors
     /// [`PoolError::Held`]: that call waits for a page that this thread lends.
-    pub(super) fn undo_of_other(&self) -> Result<MutexGuard<'_, UndoBuffer>, PoolError> {
+    pub(super) fn undo_of_other(&self) -> Result<SpinlockGuard<'_, UndoBuffer>, PoolError> {
         if borrowed::pages_borrowed() == 0 {
             return Ok(self.undo());
         }
-        borrowed::until(|| match self.undo.try_lock() {
-            Ok(undo) => Some(undo),
-            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
-            Err(TryLockError::WouldBlock) => None,
-        })
+        borrowed::until(|| self.undo.try_lock())
     }
 
     /// Begins a step, which may append a record.
@@ -239,9 +236,9 @@ impl ActiveTable {
                     reused.undo().clear();
                     spare
                 }
-                None => Arc::new(fresh(Mutex::default())),
+                None => Arc::new(fresh(Spinlock::default())),
             },
-            None => Arc::new(fresh(Mutex::default())),
+            None => Arc::new(fresh(Spinlock::default())),
         };
         let other = self.map().insert(tx, active.clone());
         assert!(other.is_none(), "transaction {tx} is in the table already");
