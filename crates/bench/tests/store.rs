@@ -62,13 +62,17 @@ fn every_combination_for_threads_keeps_the_contract_while_it_thrashes() {
         (Combination::SwizzledAny, "arc"),
         (Combination::SwizzledAny, "watt"),
         (Combination::HashedLatchedAny, "lru"),
-        (Combination::SwizzledLatchedCentral, "lru"),
-        (Combination::SwizzledLatchedCooling, "lean-evict"),
+        (Combination::SwizzledLatchedAny, "lru"),
+        (Combination::SwizzledLatchedAny, "lean-evict"),
         (Combination::HashedAny, "random"),
         (Combination::SwizzledAnyRecording, "lean-evict"),
     ];
     for (combination, policy) in combinations {
         combination.visit(Thrash { frames: 48, policy });
+    }
+    // Its inner pages, which are small here, are never evicted: 48 frames are full of them.
+    for policy in ["random", "lru"] {
+        Combination::TableLatchedAny.visit(Thrash { frames: 160, policy });
     }
 }
 

@@ -11,13 +11,13 @@ use millpond::internals::page::PageSize;
 use millpond::internals::pool::{
     EvictionMode, HostedPolicy, Optimistic, Pool, PoolError, PoolOptions, Workers,
 };
-use millpond::internals::store::combinations::{Compiled, CoolingHook};
+use millpond::internals::store::combinations::Compiled;
 use millpond_base::{PageId, Reason};
 use millpond_policies::config::Spec;
-use millpond_policies::contract::Shape;
+use millpond_policies::contract::{PolicySpec, Shape};
 use millpond_policies::policy::LeanEvict;
 
-type Strategies = Compiled<Optimistic, CoolingHook, true>;
+type Strategies = Compiled<Optimistic, <LeanEvict as PolicySpec>::Hook, true>;
 
 type Tree = BTree<Pool<Strategies>>;
 

@@ -119,8 +119,8 @@ impl Visit for PrepareTxn<'_> {
         if M::TREES_ONLY {
             return Err(BenchError::Usage(
                 "there are no transactions with these strategies: --log and --locks are for \
-                 translation swizzled with latching optimistic, and hashed with latched, without \
-                 --record"
+                 translation swizzled with latching optimistic, and hashed or swizzled-table with \
+                 latched, without --record"
                     .to_string(),
             ));
         }

@@ -12,7 +12,7 @@ fn the_chapter_runs_in_small_with_both_arms_and_both_orders() {
         println!("skipped: {said}");
         return;
     }
-    let (table, page) = what_came(&output, &["2.1", "2.12", "2.13", "removal"]);
+    let (table, page) = what_came(&output, &["2.1", "2.12", "2.13", "2.21", "removal"]);
     let arms = ["conventional", "modern"];
     for figure in ["2.12", "2.13"] {
         assert_eq!(labels(&table, figure, "arm"), arms, "{figure}");
@@ -34,6 +34,11 @@ fn the_chapter_runs_in_small_with_both_arms_and_both_orders() {
     }
     // Twelve runs, in which little or nothing was left unassigned.
     assert!(shares <= 12.0 + 1e-6, "{shares}");
+    assert_eq!(
+        labels(&table, "2.21", "translation"),
+        ["hashed", "swizzled", "swizzled-table"],
+        "one arm each"
+    );
     assert_eq!(labels(&table, "removal", "order"), ["log first", "pool first"]);
     assert_eq!(labels(&table, "removal", "step").len(), 11, "two of them in both orders");
     assert_eq!(labels(&table, "2.1", "transaction"), ["new-order", "payment"]);
@@ -47,7 +52,7 @@ fn the_chapter_in_miniature_keeps_to_its_time_and_there_is_no_third() {
     let results = out.path().join("results");
     let plan = text(&paper("gilbert", &results, &["--chapter", "2", "--plan"]).stdout);
     assert!(
-        ["2.1 ", "2.12", "2.13", "removal"].iter().all(|figure| plan.contains(figure)),
+        ["2.1 ", "2.12", "2.13", "2.21", "removal"].iter().all(|figure| plan.contains(figure)),
         "{plan}"
     );
     assert_keeps_to_its_time(&plan);

@@ -105,7 +105,7 @@ impl<M: PoolStrategy> Pool<M> {
         header.set_scanned(false);
         self.policy_host.admit(self.metas(), header.id(), &access, GhostHit::NONE, || {
             header.become_state(State::Hot);
-            if !M::SWIZZLES {
+            if M::HAS_TABLE {
                 self.table.insert(&self.memory, page, header.id());
             }
         });
@@ -120,7 +120,7 @@ impl<M: PoolStrategy> Pool<M> {
             header.latch.release_exclusive();
             return;
         };
-        if !M::SWIZZLES {
+        if M::HAS_TABLE {
             self.table.remove(&self.memory, page, header.id());
         }
         let publish = || header.become_state(State::Evicted);

@@ -154,7 +154,7 @@ impl<M: PoolStrategy> Pool<M> {
             hit_on: hosted.policy_host.hit_on(),
             clock: PolicyClock::new(options.references_per_tick, evictions_per_tick),
             statistics: Statistics::new(options.sample_period),
-            table: PageTable::new(if M::SWIZZLES { 2 } else { options.frames }),
+            table: PageTable::new(if M::HAS_TABLE { options.frames } else { 2 }),
             redo: RedoLog::default(),
             kinds: Kinds::new(),
             free: FreeLists::new(options.frames, nodes),

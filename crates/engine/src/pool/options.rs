@@ -18,6 +18,9 @@ pub trait PoolStrategy: Send + Sync + 'static {
     type Hook: HitHook;
     /// Whether references to pages in memory are pointers; else they go through a hash table.
     const SWIZZLES: bool;
+    /// Whether there is a hash table from page ids to frames: without swips it is needed; beside
+    /// them, as in Graefe's pointer swizzling (gilbert 2.4.1), it is looked into before a read.
+    const HAS_TABLE: bool = !Self::SWIZZLES;
     /// Whether page references can be recorded.
     const RECORDS: bool = false;
     /// Whether stores with these strategies have trees only, so that less is compiled.

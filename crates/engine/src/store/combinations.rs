@@ -6,32 +6,31 @@
 //! with is decided when it is opened ([`Combination::choose`]), and a call costs one `match`.
 //!
 //! ```text
-//! combination             translation  latching    hook     what it is for
-//! SwizzledAny             swizzled     optimistic  any      every policy: what users run
-//! HashedLatchedAny        hashed       latched     any      a conventional engine; ladder, bottom
-//! SwizzledLatchedCentral  swizzled     latched     central  the ladder: + swizzling
-//! SwizzledLatchedCooling  swizzled     latched     cooling  the ladder: + lean evict
-//! HashedAny               hashed       optimistic  any      − swizzling; beside the simulator
-//! SwizzledUnlatchedWatt   swizzled     none        watt     what latching costs; one thread
-//! SwizzledAnyRecording    swizzled     optimistic  any      any policy, with its references
+//! combination             translation     latching    hook  what it is for
+//! SwizzledAny             swizzled        optimistic  any   every policy: what users run
+//! HashedLatchedAny        hashed          latched     any   a conventional engine; ladder, bottom
+//! SwizzledLatchedAny      swizzled        latched     any   the ladder: + swizzling, + lean evict
+//! TableLatchedAny         swizzled-table  latched     any   Graefe's pointer swizzling
+//! HashedAny               hashed          optimistic  any   − swizzling; beside the simulator
+//! SwizzledUnlatchedWatt   swizzled        none        watt  what latching costs; one thread
+//! SwizzledAnyRecording    swizzled        optimistic  any   any policy, with its references
 //! ```
 //! [`Db`](crate::Db) is compiled for the first only, whatever the policy: so an embedder compiles
 //! the engine once. The others are the laboratory's: they exist with the cargo feature `lab`, and
 //! are reached through [`Combination::visit`] and [`Store<M>`](super::Store).
 //!
-//! Hot halves: `central` is that of `lru`, `2q`, `arc`,
-//! `lirs`, …; `cooling` of `lean-evict`; `watt` of `watt`. `any` stands for whichever a policy has,
-//! found at run time ([`AnyHook`]): a hit costs a predicted branch more, and with policies other
-//! than WATT that keep something in the frame an indirect call. [`Combination::policies`] lists
-//! which policies run with which combination.
+//! Hot halves: `watt` is that of `watt`. `any` stands for whichever a policy has, found at run time
+//! ([`AnyHook`]): a hit costs a predicted branch more, and with policies other than WATT that keep
+//! something in the frame an indirect call. [`Combination::policies`] lists which policies run with
+//! which combination.
 
 use std::any::{TypeId, type_name};
 use std::fmt;
 use std::marker::PhantomData;
 
 use millpond_policies::any_hook::AnyHook;
-use millpond_policies::contract::{CentralHook, HitHook, Policy, PolicySpec, Shape};
-use millpond_policies::policy::{LeanEvict, Watt};
+use millpond_policies::contract::{HitHook, Policy, PolicySpec, Shape};
+use millpond_policies::policy::Watt;
 use millpond_policies::registry::{Visitor, visit_all};
 
 use crate::pool::HitDelivery;
@@ -41,17 +40,22 @@ use crate::pool::{Latched, Unlatched};
 use crate::store::options::choices::{LatchingMode, TranslationMode};
 use crate::store::options::policy_choice::PolicyChoice;
 
-/// The hot half of `lean-evict`.
-pub type CoolingHook = <LeanEvict as PolicySpec>::Hook;
 /// The hot half of `watt`.
 pub type WattHook = <Watt as PolicySpec>::Hook;
 
-/// A combination as a type: latching, hot half, whether references are swizzled, and whether they
-/// are recorded. Only those with a name in this module are used by [`Db`](crate::Db).
-pub struct Compiled<L, T, const SWIZZLES: bool, const RECORDS: bool = false>(PhantomData<(L, T)>);
+/// A combination as a type: latching, hot half, whether references are swizzled, whether they are
+/// recorded, and whether a page table is kept beside swips. Only those with a name in this module
+/// are used by [`Db`](crate::Db).
+pub struct Compiled<
+    L,
+    T,
+    const SWIZZLES: bool,
+    const RECORDS: bool = false,
+    const KEEPS_TABLE: bool = false,
+>(PhantomData<(L, T)>);
 
-impl<L, T, const SWIZZLES: bool, const RECORDS: bool> PoolStrategy
-    for Compiled<L, T, SWIZZLES, RECORDS>
+impl<L, T, const SWIZZLES: bool, const RECORDS: bool, const KEEPS_TABLE: bool> PoolStrategy
+    for Compiled<L, T, SWIZZLES, RECORDS, KEEPS_TABLE>
 where
     L: Latching,
     T: HitHook,
@@ -59,18 +63,15 @@ where
     type Latching = L;
     type Hook = T;
     const SWIZZLES: bool = SWIZZLES;
+    const HAS_TABLE: bool = KEEPS_TABLE || !SWIZZLES;
     const RECORDS: bool = RECORDS;
-    // What users run, and the conventional engine that gilbert 2 measures, have transactions.
-    const TREES_ONLY: bool = SWIZZLES != L::OPTIMISTIC || RECORDS;
+    // What users run, and the conventional engines that gilbert 2 measures, have transactions.
+    const TREES_ONLY: bool = SWIZZLES != L::OPTIMISTIC && !KEEPS_TABLE || RECORDS;
 }
 
 /// The hot half that a combination is compiled for.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum HotHalf {
-    /// A hit is told to the policy, under its mutex.
-    Central,
-    /// A hit rescues a page from the cooling stage.
-    Cooling,
     /// A hit notes the time.
     Watt,
     /// A hit does what the policy's own hot half says, which is found at run time.
@@ -80,8 +81,6 @@ pub enum HotHalf {
 impl HotHalf {
     fn hook(self) -> TypeId {
         match self {
-            HotHalf::Central => TypeId::of::<CentralHook>(),
-            HotHalf::Cooling => TypeId::of::<CoolingHook>(),
             HotHalf::Watt => TypeId::of::<WattHook>(),
             HotHalf::Any => TypeId::of::<AnyHook>(),
         }
@@ -204,12 +203,12 @@ combinations! {
     laboratory {
         /// Page table, shared latches, any policy: a conventional engine, with transactions.
         HashedLatchedAny = Hashed, Latched, Any, false: Compiled<Latched, AnyHook, false>;
-        /// The classic pool with swips.
-        SwizzledLatchedCentral = Swizzled, Latched, Central, false:
-            Compiled<Latched, CentralHook, true>;
-        /// The same with lean eviction.
-        SwizzledLatchedCooling = Swizzled, Latched, Cooling, false:
-            Compiled<Latched, CoolingHook, true>;
+        /// Swips and shared latches: the classic pool with swips, or with lean eviction.
+        SwizzledLatchedAny = Swizzled, Latched, Any, false: Compiled<Latched, AnyHook, true>;
+        /// Graefe's pointer swizzling: swips, the page table beside them, pages that refer to
+        /// others never evicted; with shared latches and transactions, as gilbert measured it.
+        TableLatchedAny = SwizzledTable, Latched, Any, false:
+            Compiled<Latched, AnyHook, true, false, true>;
         /// Page table, optimistic latches, any policy.
         HashedAny = Hashed, Optimistic, Any, false: Compiled<Optimistic, AnyHook, false>;
         /// Swips, no latches, WATT: for one thread.
@@ -277,8 +276,6 @@ impl Combination {
 impl fmt::Display for Combination {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let policies = match self.hot_half() {
-            HotHalf::Central => "those that hear each hit (lru, arc, …)",
-            HotHalf::Cooling => "lean-evict",
             HotHalf::Watt => "watt",
             HotHalf::Any => "any other",
         };
@@ -362,15 +359,22 @@ mod tests {
     fn there_are_at_most_twelve_and_each_is_what_its_row_says() {
         struct Look;
         impl Visit for Look {
-            type Output = (bool, &'static str, TypeId, bool);
+            type Output = ((bool, bool), &'static str, TypeId, bool);
             fn visit<M: PoolStrategy>(self) -> Self::Output {
-                (M::SWIZZLES, M::Latching::NAME, TypeId::of::<M::Hook>(), M::RECORDS)
+                let translation = (M::SWIZZLES, M::HAS_TABLE);
+                (translation, M::Latching::NAME, TypeId::of::<M::Hook>(), M::RECORDS)
             }
         }
         assert!(Combination::ALL.len() <= 12);
         for c in Combination::ALL {
-            let (swizzles, latching, touch, records) = c.visit(Look);
-            assert_eq!(swizzles, c.translation() == TranslationMode::Swizzled, "{c:?}");
+            let (translation, latching, touch, records) = c.visit(Look);
+            let mode = match translation {
+                (true, false) => TranslationMode::Swizzled,
+                (true, true) => TranslationMode::SwizzledTable,
+                (false, true) => TranslationMode::Hashed,
+                (false, false) => panic!("{c:?} finds no page"),
+            };
+            assert_eq!(mode, c.translation());
             assert_eq!(latching, c.latching().to_string(), "{c:?}");
             assert!(touch == c.hot_half().hook() && records == c.records(), "{c:?}");
         }
@@ -405,8 +409,10 @@ mod tests {
         let clock = policy("clock");
         let choose =
             |latching| Combination::choose(TranslationMode::Swizzled, latching, &clock, false).ok();
-        assert_eq!(choose(LatchingMode::Latched), None);
+        assert_eq!(choose(LatchingMode::None), None);
         assert_eq!(choose(LatchingMode::Optimistic), Some(Combination::SwizzledAny));
+        #[cfg(feature = "lab")]
+        assert_eq!(choose(LatchingMode::Latched), Some(Combination::SwizzledLatchedAny));
     }
 
     #[test]
@@ -415,11 +421,11 @@ mod tests {
             let hosted = host_for::<AnyHook>(&policy(name), &shape(), HitDelivery::Auto).unwrap();
             assert_eq!(hosted.name(), name);
         }
-        let own = |text: &str| host_for::<CoolingHook>(&policy(text), &shape(), HitDelivery::Auto);
+        let own = |text: &str| host_for::<WattHook>(&policy(text), &shape(), HitDelivery::Auto);
         let wrong = own("lru").err().unwrap();
         assert!(matches!(wrong, PolicyFitError::HotHalf { policy: "lru", .. }), "{wrong}");
-        let lean = own("lean-evict(cooling=25%)").map(|hosted| hosted.name()).ok();
-        assert_eq!(lean, cfg!(feature = "lab").then_some("lean-evict"));
+        let watt = own("watt(epochs=4)").map(|hosted| hosted.name()).ok();
+        assert_eq!(watt, cfg!(feature = "lab").then_some("watt"));
     }
 
     #[test]

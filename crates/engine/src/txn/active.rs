@@ -35,7 +35,7 @@ pub struct Active {
     last: AtomicU64,
     steps: AtomicU64,
     over: AtomicBool,
-    /// Taken by its own thread in each call that changes something, and given back by a plain store.
+    /// Taken by its own thread in each call that changes something, given back by a plain store.
     undo: Spinlock<UndoBuffer>,
 }
 

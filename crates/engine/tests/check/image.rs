@@ -14,13 +14,13 @@ use millpond::internals::page::superblock::Superblock;
 use millpond::internals::page::{PageBuffer, PageHeader, PageSize, PageType, free_map};
 use millpond::internals::pool::{HostedPolicy, Optimistic};
 use millpond::internals::pool::{Pool, PoolOptions};
-use millpond::internals::store::combinations::{Compiled, CoolingHook};
+use millpond::internals::store::combinations::Compiled;
 use millpond_base::{PageId, Reason};
 use millpond_policies::config::Spec;
-use millpond_policies::contract::Shape;
+use millpond_policies::contract::{PolicySpec, Shape};
 use millpond_policies::policy::LeanEvict;
 
-type Swizzled = Compiled<Optimistic, CoolingHook, true>;
+type Swizzled = Compiled<Optimistic, <LeanEvict as PolicySpec>::Hook, true>;
 
 /// The id of the catalog, and those of the trees.
 pub const CATALOG: u32 = 1;

@@ -1,14 +1,16 @@
-//! The conventional engine that the laboratory compares with: a page table, shared latches, and
-//! the same log, locks and transactions (gilbert 2). Trees only, through `Store<M>`.
+//! The conventional engines that the laboratory compares with: a page table, swips beside it or
+//! not, shared latches, and the same log, locks and transactions (gilbert 2). Trees only, through
+//! `Store<M>`.
 
+use std::marker::PhantomData;
 use std::ops::Bound;
 use std::panic::Location;
 use std::sync::Arc;
 
 use millpond::internals::btree::WriteCondition;
-use millpond::internals::store::combinations::HashedLatchedAny;
+use millpond::internals::pool::PoolStrategy;
 use millpond::internals::store::{
-    Builder, LatchingMode, Store as EngineStore, StoreTree, StoreTxn, TranslationMode,
+    Builder, LatchingMode, Store as EngineStore, StoreTree, StoreTxn,
 };
 use millpond::internals::txn::Snapshot;
 use millpond::{Error, Isolation, Options, Savepoint, Structure, TxnOptions};
@@ -18,22 +20,24 @@ use crate::oracle::{State, Tree};
 use crate::plan::Start;
 use crate::subject::{Answer, Devices, Durability, Entries, Store, Subject, Transaction, View};
 
-type Inner = Arc<EngineStore<HashedLatchedAny>>;
+pub struct Conventional<M>(PhantomData<M>);
 
-pub struct Conventional;
-
-fn options_of(start: &Start) -> Options {
-    options(start).lab(|lab| {
-        lab.translation = TranslationMode::Hashed;
-        lab.latching = LatchingMode::Latched;
-    })
+impl<M> Conventional<M> {
+    pub fn new() -> Conventional<M> {
+        Conventional(PhantomData)
+    }
 }
 
-impl Subject for Conventional {
+/// The store's translation is that of its combination.
+fn options_of(start: &Start) -> Options {
+    options(start).lab(|lab| lab.latching = LatchingMode::Latched)
+}
+
+impl<M: PoolStrategy> Subject for Conventional<M> {
     fn open(&self, devices: &Devices, start: &Start) -> Answer<Box<dyn Store>> {
         let (data, log) = (devices.data.clone(), devices.log.clone());
         let options = options_of(start);
-        let store = Builder::devices(data, log, &options).open::<HashedLatchedAny>()?;
+        let store = Builder::devices(data, log, &options).open::<M>()?;
         Ok(Box::new(ConventionalStore { store, start: start.clone() }))
     }
 
@@ -46,17 +50,17 @@ impl Subject for Conventional {
     }
 }
 
-struct ConventionalStore {
-    store: Inner,
+struct ConventionalStore<M: PoolStrategy> {
+    store: Arc<EngineStore<M>>,
     start: Start,
 }
 
-impl ConventionalStore {
-    fn tree(&self, name: &str) -> Answer<StoreTree<HashedLatchedAny>> {
+impl<M: PoolStrategy> ConventionalStore<M> {
+    fn tree(&self, name: &str) -> Answer<StoreTree<M>> {
         Ok(self.store.open_tree(name)?)
     }
 
-    fn txn(&self, options: TxnOptions) -> Answer<ConventionalTransaction<'_>> {
+    fn txn(&self, options: TxnOptions) -> Answer<ConventionalTransaction<'_, M>> {
         let txn = StoreTxn::begin(&self.store, options.wait_max(self.start.patience))?;
         Ok(ConventionalTransaction { store: self, txn, savepoints: Vec::new() })
     }
@@ -64,7 +68,7 @@ impl ConventionalStore {
     /// One call, as a transaction of its own.
     fn alone<R>(
         &self,
-        call: impl FnOnce(&mut ConventionalTransaction<'_>) -> Answer<R>,
+        call: impl FnOnce(&mut ConventionalTransaction<'_, M>) -> Answer<R>,
     ) -> Answer<R> {
         let options = TxnOptions::default().durability(millpond::Durability::Async);
         let mut txn = self.txn(options)?;
@@ -74,7 +78,7 @@ impl ConventionalStore {
     }
 }
 
-impl Store for ConventionalStore {
+impl<M: PoolStrategy> Store for ConventionalStore<M> {
     fn create_tree(&self, tree: &str) -> Answer<()> {
         Ok(self.store.create_tree(tree).map(drop)?)
     }
@@ -134,12 +138,12 @@ impl Store for ConventionalStore {
     }
 }
 
-struct ConventionalView<'a> {
-    store: &'a ConventionalStore,
+struct ConventionalView<'a, M: PoolStrategy> {
+    store: &'a ConventionalStore<M>,
     snapshot: Arc<Snapshot>,
 }
 
-impl View for ConventionalView<'_> {
+impl<M: PoolStrategy> View for ConventionalView<'_, M> {
     fn get(&self, tree: &str, key: &[u8]) -> Answer<Option<Vec<u8>>> {
         let tree = self.store.tree(tree)?;
         Ok(self.snapshot.get(tree.btree(), key, <[u8]>::to_vec).map_err(Error::from)?)
@@ -165,13 +169,13 @@ impl View for ConventionalView<'_> {
     }
 }
 
-struct ConventionalTransaction<'a> {
-    store: &'a ConventionalStore,
-    txn: StoreTxn<HashedLatchedAny>,
+struct ConventionalTransaction<'a, M: PoolStrategy> {
+    store: &'a ConventionalStore<M>,
+    txn: StoreTxn<M>,
     savepoints: Vec<Savepoint>,
 }
 
-impl Transaction for ConventionalTransaction<'_> {
+impl<M: PoolStrategy> Transaction for ConventionalTransaction<'_, M> {
     fn get(&mut self, tree: &str, key: &[u8]) -> Answer<Option<Vec<u8>>> {
         Ok(self.txn.get(&self.store.tree(tree)?, key, <[u8]>::to_vec)?)
     }

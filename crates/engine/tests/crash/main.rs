@@ -25,8 +25,12 @@ mod worker;
 use std::sync::Arc;
 
 use campaign::{Seeds, attempt};
+#[cfg(feature = "lab")]
+use conventional::Conventional;
 use engine::Engine;
 use log_store::OverLog;
+#[cfg(feature = "lab")]
+use millpond::internals::store::combinations::{HashedLatchedAny, TableLatchedAny};
 use millpond_base::rounds::rounds;
 use subject::Subject;
 use telling::jobs;
@@ -71,9 +75,14 @@ fn campaign_over_the_engine() {
 
 #[cfg(feature = "lab")]
 #[test]
-fn campaign_over_the_conventional_engine() {
+fn campaign_over_the_conventional_engines() {
     let seeds = Seeds::asked_for(Seeds { from: 0, count: rounds(15, 60), sweeps: 0, jobs: jobs() });
-    let subject = Arc::new(conventional::Conventional) as Arc<dyn Subject>;
-    let (_, failures) = campaign::run(&subject, seeds);
-    assert!(failures.is_empty(), "{failures:?}");
+    let subjects: [Arc<dyn Subject>; 2] = [
+        Arc::new(Conventional::<HashedLatchedAny>::new()),
+        Arc::new(Conventional::<TableLatchedAny>::new()),
+    ];
+    for subject in subjects {
+        let (_, failures) = campaign::run(&subject, seeds);
+        assert!(failures.is_empty(), "{failures:?}");
+    }
 }

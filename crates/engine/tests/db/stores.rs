@@ -5,11 +5,20 @@ use std::sync::{Arc, Mutex};
 use millpond::internals::pool::recording::recorder::{Reference, Sink};
 use millpond::internals::store::combinations::SwizzledAny;
 #[cfg(feature = "lab")]
-use millpond::internals::store::combinations::{HashedLatchedAny, SwizzledLatchedCentral};
+use millpond::internals::store::combinations::{
+    HashedLatchedAny, SwizzledUnlatchedWatt, TableLatchedAny,
+};
 use millpond::internals::store::{Builder, Combination};
 use millpond::{Db, Error, Structure};
 #[cfg(feature = "lab")]
-use millpond::{TxnOptions, internals::btree::WriteCondition, internals::store::StoreTxn};
+use millpond::{
+    TxnOptions,
+    internals::{
+        btree::WriteCondition,
+        pool::PoolStrategy,
+        store::{Store, StoreTxn},
+    },
+};
 
 use super::any_store::in_memory;
 use super::{assert_sound, place, tiny};
@@ -26,25 +35,32 @@ fn the_same_file_is_opened_by_any_combination() {
     store.close().unwrap();
     #[cfg(feature = "lab")]
     {
-        let wrong = Builder::file(&path, &tiny(32)).open::<SwizzledLatchedCentral>();
+        let lru = tiny(32).policy("lru");
+        let wrong = Builder::file(&path, &lru).open::<SwizzledUnlatchedWatt>();
         let wrong = wrong.err().unwrap();
-        assert!(matches!(wrong, Error::PolicyFit(_)), "watt does not fit: {wrong}");
-        let store =
-            Builder::file(&path, &tiny(32).policy("lru")).open::<HashedLatchedAny>().unwrap();
-        assert_eq!(store.tree("t").unwrap().btree().count().unwrap(), 500);
-        assert_eq!(store.pool().policy(), "lru");
-        let mut tx = StoreTxn::begin(&store, TxnOptions::default()).unwrap();
-        let tree = store.tree("t").unwrap();
-        tx.write(&tree, b"key", Some(b"value"), WriteCondition::Always).unwrap();
-        tx.commit().unwrap();
-        drop(tree);
-        store.close().unwrap();
+        assert!(matches!(wrong, Error::PolicyFit(_)), "lru does not fit: {wrong}");
+        write_one(Builder::file(&path, &lru).open::<HashedLatchedAny>().unwrap(), 500);
+        write_one(Builder::file(&path, &lru).open::<TableLatchedAny>().unwrap(), 501);
     }
     let db = Db::open(&path, tiny(32)).unwrap();
-    let committed = u64::from(cfg!(feature = "lab"));
+    let committed = 2 * u64::from(cfg!(feature = "lab"));
     assert_eq!(db.raw_tree("t").unwrap().len().unwrap(), 500 + committed);
     db.close().unwrap();
     assert_sound(&path);
+}
+
+/// Adds a row to the `rows` that are there.
+#[cfg(feature = "lab")]
+fn write_one<M: PoolStrategy>(store: Arc<Store<M>>, rows: u64) {
+    assert_eq!(store.tree("t").unwrap().btree().count().unwrap(), rows);
+    assert_eq!(store.pool().policy(), "lru");
+    let mut tx = StoreTxn::begin(&store, TxnOptions::default()).unwrap();
+    let tree = store.tree("t").unwrap();
+    let key = [b"key", rows.to_string().as_bytes()].concat();
+    tx.write(&tree, &key, Some(b"value"), WriteCondition::Always).unwrap();
+    tx.commit().unwrap();
+    drop(tree);
+    store.close().unwrap();
 }
 
 #[test]

@@ -122,7 +122,7 @@ fn with_every_hot_half_indexes_and_heaps_do_what_maps_do_while_the_pool_thrashes
 #[test]
 #[cfg(feature = "lab")]
 fn stores_of_the_laboratory_refuse_everything_but_trees() {
-    use millpond::internals::store::combinations::{Combination, SwizzledLatchedCooling};
+    use millpond::internals::store::combinations::{Combination, SwizzledLatchedAny};
     use millpond::internals::store::{Builder, LabError};
 
     let (_dir, path) = place();
@@ -130,9 +130,8 @@ fn stores_of_the_laboratory_refuse_everything_but_trees() {
     db.create_hash_index("i").unwrap();
     db.create_heap("h").unwrap();
     db.close().unwrap();
-    assert!(Combination::SwizzledLatchedCooling.has_trees_only());
-    let store =
-        Builder::file(&path, &tiny(32).policy("lean-evict")).open::<SwizzledLatchedCooling>();
+    assert!(Combination::SwizzledLatchedAny.has_trees_only());
+    let store = Builder::file(&path, &tiny(32).policy("lean-evict")).open::<SwizzledLatchedAny>();
     let store = store.unwrap();
     let refused = [
         store.hash_index("i").err().unwrap(),

@@ -12,6 +12,7 @@ use millpond_policies::contract::{
 };
 use millpond_policies::parts::prefetch;
 
+use crate::page::{PageHeader, PageType};
 use crate::pool::buffer_pool::Pool;
 use crate::pool::error::PoolError;
 use crate::pool::frame::{FrameHeader, IS_MODEL, State};
@@ -174,10 +175,20 @@ impl<'a, M: PoolStrategy> LiveHost<'a, M> {
         chosen.map(|child| pool.header(child).id())
     }
 
+    /// Returns whether it is an inner page of a tree where those are never evicted (gilbert 2.4.1).
+    /// Read without a latch: what becomes one meanwhile has children, which have to go first.
+    fn stays(&self, frame: NonNull<FrameHeader>) -> bool {
+        let is_inner = || PageHeader::type_in(self.pool.view(frame)) == PageType::BTREE_INNER;
+        M::SWIZZLES && M::HAS_TABLE && is_inner()
+    }
+
     /// Evicts a swizzled victim, or returns why not.
     fn unswizzle(&mut self, frame: NonNull<FrameHeader>) -> Result<OfferOutcome, RefusalReason> {
         let pool = self.pool;
         let header = pool.header(frame);
+        if self.stays(frame) {
+            return Err(RefusalReason::Permanent);
+        }
         let (parent, parent_held) = self.parent(header)?;
         let held = Held::try_new::<M::Latching>(header).ok_or(RefusalReason::Latched)?;
         self.still_evictable(header)?;
@@ -188,6 +199,9 @@ impl<'a, M: PoolStrategy> LiveHost<'a, M> {
         let cools = header.state() == State::Cooling;
         let word = if cools { Swip::cooling(frame) } else { Swip::hot(frame) };
         let at = pool.find_swip(parent, word, frame).ok_or(RefusalReason::Changed)?;
+        if M::HAS_TABLE && !pool.table.try_remove(&pool.memory, page, header.id()) {
+            return Err(RefusalReason::Latched);
+        }
         pool.set_swip(parent, at, Swip::evicted(page));
         header.set_parent(None);
         header.set_page(None);
@@ -242,6 +256,9 @@ impl<'a, M: PoolStrategy> LiveHost<'a, M> {
         }
         if !M::SWIZZLES {
             return self.cool_in_table(header);
+        }
+        if self.stays(frame) {
+            return Err(RefusalReason::Permanent);
         }
         let (parent, parent_held) = self.parent(header)?;
         if header.state() != State::Hot {

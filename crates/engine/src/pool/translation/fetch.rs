@@ -273,6 +273,9 @@ impl<M: PoolStrategy> Pool<M> {
                 debug_assert_eq!(Swip(self.view(parent).u64(at)), Swip::evicted(page));
                 header.set_parent(Some(parent));
                 header.become_state(State::Hot);
+                if M::HAS_TABLE {
+                    self.table.insert(&self.memory, page, header.id());
+                }
                 self.set_swip(parent, at, Swip::hot(arrived.frame));
             } else {
                 header.become_state(State::Hot);
@@ -373,7 +376,7 @@ impl<M: PoolStrategy> Pool<M> {
         ordered
     }
 
-    fn is_in_table(&self, page: PageId) -> bool {
+    pub(crate) fn is_in_table(&self, page: PageId) -> bool {
         !matches!(self.table.find(&self.memory, page), Ok(None))
     }
 

@@ -3,7 +3,9 @@
 //!
 //! A hot page costs one test of the swip's tag bits (leanstore III-A), the child's version and a
 //! second look at the parent's. With a hash table instead, the swip always holds a page id, which
-//! is looked up (leanstore fig. 2a).
+//! is looked up (leanstore fig. 2a). With both, the table is looked into before a page is read
+//! (gilbert 2.4.1): in vain but for moments, since here a page that was read, and whose parent was
+//! latched then, is left to the table of in-flight I/O, as it is without a page table.
 
 use std::ptr::NonNull;
 
@@ -194,6 +196,10 @@ impl<M: PoolStrategy> Pool<M> {
             return self.revive(parent, at, word);
         }
         let page = word.page();
+        if M::SWIZZLES && M::HAS_TABLE && self.is_in_table(page) {
+            // It was attached a moment ago: the swip is another one by now.
+            return Err(Jump::Restart);
+        }
         if let Some(arrived) = self.in_flight.claim(page) {
             let latch = &parent.header().latch;
             if M::Latching::promote(latch, parent.token()) {

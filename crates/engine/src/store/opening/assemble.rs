@@ -31,8 +31,11 @@ const GROUP_DELAY: Duration = Duration::from_micros(200);
 impl<M: PoolStrategy> Store<M> {
     /// Options whose budget has a page table if, and only if, there is one.
     pub(in crate::store) fn adapted(options: &Options) -> Options {
-        let translation =
-            if M::SWIZZLES { TranslationMode::Swizzled } else { TranslationMode::Hashed };
+        let translation = match (M::SWIZZLES, M::HAS_TABLE) {
+            (true, false) => TranslationMode::Swizzled,
+            (true, true) => TranslationMode::SwizzledTable,
+            (false, _) => TranslationMode::Hashed,
+        };
         options.clone().lab(|lab| lab.translation = translation)
     }
 

@@ -5,7 +5,7 @@
 //! pool           frames × (512-byte header + page), rounded up to 4 KiB
 //! lists          24 bytes per frame: free frames, frames that wait for their epoch, frames that
 //!                wait to be written
-//! page table     only if translation is hashed: 16 bytes per bucket, a bucket per frame, rounded
+//! page table     only if translation has one: 16 bytes per bucket, a bucket per frame, rounded
 //!                up to a power of two
 //! policy         list nodes, and as many ghosts as its parameters let it keep
 //! write buffers  64 pages: what is on its way out is copied, so that nobody waits for the device
@@ -85,7 +85,7 @@ pub struct Budget {
     pub pool_bytes: u64,
     /// Lists of frames.
     pub list_bytes: u64,
-    /// The page table of hashed translation, 0 without.
+    /// The page table, 0 without.
     pub table_bytes: u64,
     /// The policy's lists and ghosts, at most.
     pub policy_bytes: u64,
@@ -130,7 +130,9 @@ impl Budget {
             .ok_or_else(|| BudgetError::Unbounded { policy: demand.policy.spec.to_string() })?;
         let table_bytes = match demand.translation {
             TranslationMode::Swizzled => 0,
-            TranslationMode::Hashed => PageTable::<Optimistic>::bytes(frames),
+            TranslationMode::Hashed | TranslationMode::SwizzledTable => {
+                PageTable::<Optimistic>::bytes(frames)
+            }
         };
         let pool = u64::from(frames) * (FRAME_HEADER_BYTES as u64 + page);
         Ok(Budget {

@@ -42,6 +42,9 @@ choice! {
         Swizzled = "swizzled",
         /// Each reference looks into a hash table, as in classic pools.
         Hashed = "hashed",
+        /// References are pointers, the hash table is kept beside them, and pages that refer to
+        /// others are never evicted (gilbert 2.4.1).
+        SwizzledTable = "swizzled-table",
     }
 }
 
@@ -88,7 +91,7 @@ mod tests {
     fn every_switch_is_printed_as_it_is_read_and_says_what_it_takes() {
         assert_words::<DirectIo>(&["auto", "on", "off"], "auto");
         assert_words::<Submission>(&["auto", "sync", "uring"], "auto");
-        assert_words::<TranslationMode>(&["swizzled", "hashed"], "swizzled");
+        assert_words::<TranslationMode>(&["swizzled", "hashed", "swizzled-table"], "swizzled");
         assert_words::<LatchingMode>(&["optimistic", "latched", "none"], "optimistic");
         assert_words::<Reclamation>(&["epoch", "version"], "version");
         assert_words::<EvictionMode>(

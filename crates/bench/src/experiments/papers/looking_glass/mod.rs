@@ -6,6 +6,7 @@
 //! - [`throughput`]: throughput over threads (fig. 2.12).
 //! - [`sampled`]: CPU time by component, sampled (figs 2.13–2.18, table 2.1).
 //! - [`removal`]: by taking one component after the other away (2.1.4).
+//! - [`swizzling`]: swips beside a page table (fig. 2.21).
 //! - [`steps`]: Harizopoulos' steps (fig. 2.1).
 
 pub mod experiment;
@@ -15,4 +16,5 @@ mod published;
 mod removal;
 mod sampled;
 mod steps;
+mod swizzling;
 mod throughput;

@@ -94,7 +94,8 @@ pub(super) fn rows_of(sampled: &Sampled) -> Result<Vec<Row>, BenchError> {
     Ok([all].into_iter().chain(breakdown.shares.iter().map(component)).collect())
 }
 
-fn run(
+/// Samples a job: rows of the whole run and of its components.
+pub(super) fn run(
     job: &Job,
     instance: &mut dyn Instance,
     observer: &mut dyn Observer,
