@@ -85,18 +85,12 @@ impl Breakdown {
         let samples = profile.samples();
         let period = profile.period.as_secs_f64();
         let unassigned = charged.remove(&Charge::Unknown).map_or(0, |(user, kernel)| user + kernel);
-        let name = |charge: &Charge| match *charge {
-            Charge::Component(at, false) => components.all[at].name.clone(),
-            Charge::Component(at, true) => format!("{}, latching", components.all[at].name),
-            Charge::Program => "program".to_string(),
-            Charge::Unknown => "not assigned".to_string(),
-        };
         let mut shares: Vec<Share> = charged
             .iter()
             .map(|(charge, (user, kernel))| {
                 let (share_low, share_high) = interval(user + kernel, samples);
                 Share {
-                    component: name(charge),
+                    component: components.name_of(*charge),
                     samples: user + kernel,
                     kernel_samples: *kernel,
                     cpu_s: (user + kernel) as f64 * period,

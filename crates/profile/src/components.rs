@@ -89,6 +89,11 @@ impl Components {
 
     /// What the samples of a stack are charged to.
     pub(crate) fn charge(&self, stack: &Stack) -> Charge {
+        self.charge_with_frame(stack).0
+    }
+
+    /// The same, and which of its frames decided that.
+    pub(crate) fn charge_with_frame<'s>(&self, stack: &'s Stack) -> (Charge, Option<&'s Frame>) {
         let (mut latching, mut is_known) = (false, false);
         for frame in &stack.frames {
             is_known |= !frame.file.is_empty();
@@ -100,16 +105,26 @@ impl Components {
                 continue;
             }
             if let Some(at) = self.find(&frame.file) {
-                return Charge::Component(at, latching);
+                return (Charge::Component(at, latching), Some(frame));
             }
             if is_program(frame) {
-                return Charge::Program;
+                return (Charge::Program, Some(frame));
             }
         }
         if is_known || stack.frames.iter().any(|frame| !frame.function.starts_with("0x")) {
-            Charge::Program
+            (Charge::Program, None)
         } else {
-            Charge::Unknown
+            (Charge::Unknown, None)
+        }
+    }
+
+    /// The name of what samples are charged to.
+    pub(crate) fn name_of(&self, charge: Charge) -> String {
+        match charge {
+            Charge::Component(at, false) => self.all[at].name.clone(),
+            Charge::Component(at, true) => format!("{}, latching", self.all[at].name),
+            Charge::Program => "program".to_string(),
+            Charge::Unknown => "not assigned".to_string(),
         }
     }
 }
@@ -158,12 +173,7 @@ mod tests {
 
     fn charged(files: &[&str]) -> String {
         let components = Components::shipped().unwrap();
-        match components.charge(&stack(files)) {
-            Charge::Component(at, false) => components.all[at].name.clone(),
-            Charge::Component(at, true) => format!("{}, latching", components.all[at].name),
-            Charge::Program => "program".to_string(),
-            Charge::Unknown => "unknown".to_string(),
-        }
+        components.name_of(components.charge(&stack(files)))
     }
 
     #[test]

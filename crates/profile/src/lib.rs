@@ -33,6 +33,7 @@ mod breakdown;
 mod components;
 mod error;
 mod formats;
+mod functions;
 mod profile;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 #[path = "linux/mod.rs"]
@@ -44,5 +45,6 @@ mod sampling;
 pub use breakdown::{Breakdown, Share};
 pub use components::{Component, Components};
 pub use error::ProfileError;
+pub use functions::HotFunction;
 pub use profile::{Frame, Options, Profile, Stack};
 pub use sampling::Sampling;

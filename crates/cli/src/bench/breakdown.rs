@@ -8,7 +8,8 @@ use millpond_bench::experiments::table::{Row, table};
 use millpond_bench::run::client::Workload;
 use millpond_lab::interval::Interval;
 use millpond_lab::report::{Bar, BarPlot};
-use millpond_profile::{Breakdown, Components, Options};
+use millpond_lab::table::Table;
+use millpond_profile::{Breakdown, Components, HotFunction, Options};
 use millpond_workload::inserts;
 use millpond_workload::tpcc;
 use millpond_workload::tpcc::{Mix, Scale};
@@ -106,6 +107,9 @@ pub(crate) struct Args {
     /// Draw the components as bars into this HTML file
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
+    /// List so many functions of each component, those that took most
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    functions: usize,
     /// Write call stacks as flame-graph programs read them; with several numbers of threads, those
     /// of the last, as with the next two
     #[arg(long, value_name = "FILE")]
@@ -191,6 +195,8 @@ struct Part {
     threads: u32,
     sampled: Sampled,
     breakdown: Breakdown,
+    /// By component, where they are asked for.
+    functions: Vec<HotFunction>,
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
@@ -214,7 +220,11 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         let sampled = sampled?;
         let breakdown = sampled.profile.breakdown(&components);
         let was_stopped = sampled.was_stopped();
-        parts.push(Part { threads: *threads, sampled, breakdown });
+        let functions = match args.functions {
+            0 => Vec::new(),
+            _ => sampled.profile.functions(&components),
+        };
+        parts.push(Part { threads: *threads, sampled, breakdown, functions });
         if was_stopped {
             break;
         }
@@ -234,14 +244,14 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
 }
 
 fn text(args: &Args, part: &Part) -> String {
-    let Part { threads, sampled, breakdown } = part;
+    let Part { threads, sampled, breakdown, .. } = part;
     let plural = if *threads == 1 { "" } else { "s" };
     let (outcome, info) = (&sampled.outcome, &sampled.info);
     let switch = |on| if on { "on" } else { "off" };
     format!(
         "{} with {threads} thread{plural}: {} {} {}, log {}, locks {}\n\
          {:.0} {}/s, {:.2} µs of CPU time each; {:.1} % fewer with the profiler\n\n\
-         {breakdown}\n",
+         {breakdown}{}\n",
         args.name(),
         info.policy,
         info.translation,
@@ -252,11 +262,30 @@ fn text(args: &Args, part: &Part) -> String {
         args.unit(),
         sampled.per_transaction_us(breakdown.cpu_s),
         sampled.overhead() * 100.0,
+        functions(args, part),
     )
 }
 
+/// The functions of each component that took most, as many of each as asked for.
+fn functions(args: &Args, part: &Part) -> String {
+    if args.functions == 0 {
+        return String::new();
+    }
+    let mut table = Table::new(["component", "%", "function", "file"]);
+    for share in &part.breakdown.shares {
+        let own = part.functions.iter().filter(|it| it.component == share.component);
+        for it in own.take(args.functions) {
+            let percent = it.samples as f64 * 100.0 / part.breakdown.samples.max(1) as f64;
+            let names = [&it.component, &it.function, &it.file];
+            let [component, function, file] = names.map(|name| name.as_str().into());
+            table.rows.push(vec![component, percent.into(), function, file]);
+        }
+    }
+    format!("\n{}", table.to_text())
+}
+
 fn rows(args: &Args, part: &Part) -> Vec<Row> {
-    let Part { threads, sampled, breakdown } = part;
+    let Part { threads, sampled, breakdown, .. } = part;
     let row = |share: &millpond_profile::Share| {
         Row::default()
             .with("workload", args.name())
