@@ -42,7 +42,7 @@ mod sampling;
 mod sampling;
 
 pub use breakdown::{Breakdown, Share};
-pub use components::{Component, Components};
+pub use components::{Component, Components, LATCHING};
 pub use error::ProfileError;
 pub use profile::{Frame, Options, Profile, Stack};
 pub use sampling::Sampling;
