@@ -129,7 +129,7 @@ fn compare(folder: &Path, args: &[&str]) -> Output {
         .unwrap()
 }
 
-/// A result with so many samples of a microsecond each.
+/// A result whose samples stand for a microsecond each.
 fn written(folder: &Path, name: &str, params: &Json, samples: &[(&str, u64)]) {
     let row = |(component, samples): &(&str, u64)| {
         json!({

@@ -56,7 +56,7 @@ impl Interval {
         Interval { mean: n, low: (middle - half).max(0.0), high: middle + half }
     }
 
-    /// All of it, so many times over; `factor` is not negative.
+    /// The value and its ends times `factor`, which is not negative.
     #[must_use]
     pub fn times(&self, factor: f64) -> Interval {
         let Interval { mean, low, high } = self;

@@ -89,5 +89,11 @@ mod tests {
             found(&["crates/a/src/x.rs"], "\"crates/a/src\", \"crates/b/src\""),
             [Components::FILE]
         );
+        let part_of = |whole: &str| {
+            let paths = "\"crates/a/src\"]\n[[profile.components]]\nname = \"c\"\npart_of = ";
+            found(&["crates/a/src/x.rs"], &format!("{paths}\"{whole}\"\npaths = [\"crates/a/src\""))
+        };
+        assert_eq!(part_of("a"), none);
+        assert_eq!(part_of("b"), [Components::FILE], "a whole that is no component");
     }
 }

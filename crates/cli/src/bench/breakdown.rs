@@ -236,7 +236,7 @@ pub(super) fn tpcc_of(warehouses: u32, tiny: bool, mix: Mix, threads: u32) -> Wo
     Workload::Tpcc(tpcc::Config { mix, ..tpcc::Config::standard(scale, threads) })
 }
 
-/// Look-ups and, of a hundred, so many updates in Gilbert's shape.
+/// Look-ups, or updates in that many per cent, in Gilbert's shape.
 pub(super) fn ycsb_of(rows: u64, updates: u32, threads: u32) -> Workload {
     Workload::Ycsb(ycsb::Config { threads, ..ycsb::Config::gilbert(rows, updates) })
 }

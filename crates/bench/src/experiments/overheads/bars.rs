@@ -3,14 +3,9 @@
 use millpond_profile::Components;
 
 use super::arms::{Arm, Load, Part};
-use super::run::Repetition;
+use super::cost::{LOCKING, LOGGING, Repetition};
 use crate::experiments::papers::verdict::{below, claim};
 use crate::interval::Interval;
-
-/// The component that logging is charged to, with what is part of it.
-pub(super) const LOGGING: &str = "logging";
-/// The component that locks are charged to; transactions are part of it.
-pub(super) const LOCKING: &str = "locking";
 
 /// CPU time per transaction of an arm: all of it, or what a component and its parts have.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -126,7 +121,7 @@ fn ratio(bar: &Bar, repetitions: &[Repetition]) -> Option<Interval> {
 #[cfg(test)]
 mod tests {
     use super::super::arms::ARMS;
-    use super::super::run::Cost;
+    use super::super::cost::Cost;
     use super::*;
 
     fn components() -> Components {
@@ -152,7 +147,7 @@ mod tests {
         (one.verdict(), one.ratio.map_or(f64::NAN, |ratio| ratio.mean))
     }
 
-    /// The arm and component whose time is above the line, and what makes it lie so far from the bar.
+    /// Repetitions whose ratio for `bar` is `factor` times what it may be, and scatters.
     fn around(bar: &Bar, factor: f64, spread: f64) -> Vec<Repetition> {
         let bar = bar.clone();
         made_up(5, move |turn, arm, component| {

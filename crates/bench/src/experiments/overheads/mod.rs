@@ -6,12 +6,15 @@
 //!
 //! - `arms`: which engines run which workload, with how many threads.
 //! - `bars`: which ratios are judged, and how.
+//! - `cost`: what an arm took.
 //! - `run`: the repetitions.
 
 mod arms;
 mod bars;
+mod cost;
 mod run;
 
 pub use arms::{ARMS, Arm, Load, Part};
 pub use bars::{Bar, Judged, bars, judge};
-pub use run::{Cost, Overheads, Repetition, overheads};
+pub use cost::{Cost, Repetition};
+pub use run::{Overheads, overheads};

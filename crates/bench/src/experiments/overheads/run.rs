@@ -4,7 +4,7 @@ use millpond_base::Seed;
 use millpond_profile::{Components, Options, Sampling};
 
 use super::arms::{ARMS, Arm, Load};
-use super::bars::{LOCKING, LOGGING};
+use super::cost::{Cost, LOCKING, LOGGING, Repetition};
 use crate::error::BenchError;
 use crate::experiments::breakdown::sample_instance;
 use crate::instance::prepare;
@@ -26,61 +26,6 @@ pub struct Overheads {
     pub spec: RunSpec,
     /// How often each does.
     pub repetitions: u32,
-}
-
-/// What an arm took in one repetition.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Cost {
-    /// The arm.
-    pub arm: Arm,
-    /// Microseconds of CPU time per transaction, while nothing is sampled.
-    pub us: f64,
-    /// Of these, logging with what is part of it; `None` where components are not told.
-    pub logging_us: Option<f64>,
-    /// Locking with what is part of it; the same.
-    pub locking_us: Option<f64>,
-    /// Transactions per second.
-    pub throughput_per_s: f64,
-    /// Samples.
-    pub samples: u64,
-    /// Share of the samples that could not be assigned.
-    pub unassigned: f64,
-    /// What keeps the components from being what they seem.
-    pub caveats: Vec<String>,
-}
-
-impl Cost {
-    /// Nothing.
-    pub(super) fn none(arm: Arm) -> Cost {
-        Cost {
-            arm,
-            us: 0.0,
-            logging_us: None,
-            locking_us: None,
-            throughput_per_s: 0.0,
-            samples: 0,
-            unassigned: 0.0,
-            caveats: Vec::new(),
-        }
-    }
-}
-
-/// What all arms took in one repetition, in the order of [`ARMS`].
-#[derive(Clone, PartialEq, Debug)]
-pub struct Repetition(pub Vec<Cost>);
-
-impl Repetition {
-    /// Microseconds of CPU time per transaction of an arm: all, or those of [`LOGGING`] or
-    /// [`LOCKING`].
-    pub(super) fn us(&self, arm: &Arm, component: Option<&str>) -> Option<f64> {
-        let cost = self.0.iter().find(|cost| cost.arm == *arm)?;
-        match component {
-            None => Some(cost.us),
-            Some(LOGGING) => cost.logging_us,
-            Some(LOCKING) => cost.locking_us,
-            Some(_) => None,
-        }
-    }
 }
 
 /// Runs the repetitions.
@@ -118,7 +63,7 @@ pub fn overheads(
 
 /// Loads an arm and runs it: with components, between two runs that are not sampled.
 ///
-/// Each begins anew, so that no other's threads and dirty pages take CPU time meanwhile.
+/// No other is loaded meanwhile, whose threads and dirty pages would take CPU time.
 fn cost(
     arm: &Arm,
     what: &Overheads,
@@ -176,7 +121,7 @@ mod tests {
     use super::*;
     use crate::run::runner::{Length, Unwatched};
 
-    /// Stops before the arm after so many.
+    /// Stops when it has been asked this often.
     struct Impatient(std::cell::Cell<u32>);
 
     impl Observer for Impatient {
@@ -199,11 +144,15 @@ mod tests {
         }
     }
 
-    /// Where the process may sample itself.
+    /// `None`, with a message, where the process may not sample itself.
+    #[allow(clippy::print_stdout)]
     fn measured(what: &Overheads, observer: &mut dyn Observer) -> Option<Vec<Repetition>> {
         let found = overheads(what, &Components::shipped().unwrap(), observer);
         match found {
-            Err(BenchError::Profile(_)) => None,
+            Err(BenchError::Profile(error)) => {
+                println!("skipped: {error}");
+                None
+            }
             Err(BenchError::Stopped) => Some(Vec::new()),
             other => Some(other.unwrap()),
         }
