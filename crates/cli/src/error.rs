@@ -1,6 +1,7 @@
 //! The errors of a command, and the exit code of each.
 
 use millpond_bench::error::{BenchError, BesideError};
+use millpond_lab::breakdowns::BreakdownError;
 use millpond_lab::curve::CurveError;
 use millpond_lab::experiment::ExperimentError;
 use millpond_lab::registry::PolicyError;
@@ -38,6 +39,9 @@ pub(crate) enum Failure {
     /// A report: exit code 1.
     #[error(transparent)]
     Report(#[from] ReportError),
+    /// Two breakdowns that cannot be put side by side: exit code 1.
+    #[error(transparent)]
+    Breakdown(#[from] BreakdownError),
     /// A store, or what a command found in it: exit code 1.
     #[error("{0}")]
     Store(String),

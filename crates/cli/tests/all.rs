@@ -6,6 +6,7 @@ mod breakdown;
 mod command_line;
 mod factors;
 mod laboratory;
+mod overheads;
 mod paper;
 mod phases;
 mod stores;

@@ -4,6 +4,8 @@
 //! machine for longer than a round disturbs both. The ratio of a pair is a multiplicative thing,
 //! so the interval is Student's, over the logarithms, and its middle is the geometric mean.
 
+use std::fmt;
+
 /// A value and its 95 % confidence interval.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Interval {
@@ -28,13 +30,49 @@ pub fn t_975(degrees: usize) -> f64 {
     if let Some(t) = T_975.get(degrees.max(1) - 1) {
         return *t;
     }
-    let (z, n) = (1.959_964_f64, degrees as f64);
+    let (z, n) = (Z_975, degrees as f64);
     let first = (z.powi(3) + z) / (4.0 * n);
     let second = (5.0 * z.powi(5) + 16.0 * z.powi(3) + 3.0 * z) / (96.0 * n * n);
     z + first + second
 }
 
+/// The value, and the ends in brackets, with as many decimals as are asked for, or three.
+impl fmt::Display for Interval {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let decimals = f.precision().unwrap_or(3);
+        let Interval { mean, low, high } = self;
+        write!(f, "{mean:.decimals$} ({low:.decimals$} to {high:.decimals$})")
+    }
+}
+
+/// The normal quantile at 97.5 %.
+const Z_975: f64 = 1.959_964;
+
 impl Interval {
+    /// A count of independent events, as samples are (Poisson): the score interval.
+    pub fn of_count(count: u64) -> Interval {
+        let (n, z) = (count as f64, Z_975);
+        let (middle, half) = (n + z * z / 2.0, z * (n + z * z / 4.0).sqrt());
+        Interval { mean: n, low: (middle - half).max(0.0), high: middle + half }
+    }
+
+    /// The value and its ends times `factor`, which is not negative.
+    #[must_use]
+    pub fn times(&self, factor: f64) -> Interval {
+        let Interval { mean, low, high } = self;
+        Interval { mean: mean * factor, low: low * factor, high: high * factor }
+    }
+
+    /// What it is more than another one that is independent of it: the squares of the distances to
+    /// the ends are added (Newcombe's method 10), so that neither has to be symmetric.
+    #[must_use]
+    pub fn minus(&self, other: &Interval) -> Interval {
+        let mean = self.mean - other.mean;
+        let below = (self.mean - self.low).hypot(other.high - other.mean);
+        let above = (self.high - self.mean).hypot(other.mean - other.low);
+        Interval { mean, low: mean - below, high: mean + above }
+    }
+
     /// Mean and interval of independent values; `None` for none.
     pub fn of(values: &[f64]) -> Option<Interval> {
         let n = values.len() as f64;
@@ -94,6 +132,25 @@ mod tests {
         assert!(near(interval.high - 2.0, 4.303 / 3f64.sqrt()), "{interval:?}");
         assert_eq!(Interval::of(&[]), None);
         assert_eq!(Interval::of(&[4.0]), Some(Interval { mean: 4.0, low: 4.0, high: 4.0 }));
+    }
+
+    #[test]
+    fn counts_have_score_intervals_and_differences_combine_them() {
+        let close = |a: f64, b: f64| (a - b).abs() < 5e-3;
+        // 10 ± 1.96: middle 11.92, half 6.484.
+        let ten = Interval::of_count(10);
+        assert!(close(ten.low, 5.432) && close(ten.high, 18.409), "{ten}");
+        let none = Interval::of_count(0);
+        assert!(none.low == 0.0 && close(none.high, 3.841), "{none}");
+        let many = Interval::of_count(10_000);
+        let difference = Interval::of_count(10_400).minus(&many);
+        // The normal approximation: 400 ± 1.96 · √20400.
+        assert!((difference.high - 400.0 - 279.9).abs() < 3.0, "{difference}");
+        assert!(difference.low > 0.0, "{difference}");
+        let gone = none.minus(&ten);
+        assert!(gone.mean == -10.0 && gone.high < 0.0 && gone.low < -18.0, "{gone}");
+        assert_eq!(ten.times(2.0).mean, 20.0);
+        assert_eq!(format!("{:.1}", ten.times(0.5)), "5.0 (2.7 to 9.2)");
     }
 
     #[test]

@@ -9,9 +9,11 @@
 //! - [`cost`]: what a policy's hits and victims cost, and its bytes.
 //! - [`advise`]: which policy for a trace, in three lines.
 //! - [`experiment`]: the frame in which experiments of the papers run, cell by cell.
+//! - [`breakdowns`]: CPU time by component before and after a change, from written results.
 //! - [`interval`]: means and ratios with their 95 % confidence intervals.
 
 pub mod advise;
+pub mod breakdowns;
 pub mod cost;
 pub mod curve;
 pub mod experiment;

@@ -125,6 +125,30 @@ impl Breakdown {
     pub fn share(&self, component: &str) -> Option<&Share> {
         self.shares.iter().find(|share| share.component == component)
     }
+
+    /// The share of all samples, 0 to 1, that counts towards a component: its own, that of its
+    /// parts, and their latching.
+    pub fn whole_share(&self, components: &Components, whole: &str) -> f64 {
+        let counts = |share: &&Share| components.counts_towards(&share.component, whole);
+        self.shares.iter().filter(counts).map(|share| share.share).sum()
+    }
+
+    /// What keeps the shares from being what they seem, each in a sentence.
+    pub fn caveats(&self) -> Vec<String> {
+        let mut all = Vec::new();
+        if !self.has_lines && self.samples > 0 {
+            let text = "the program has no line tables, so that no component is known: compile it \
+                        with debug = \"line-tables-only\", and do not strip it";
+            all.push(text.to_string());
+        }
+        if !self.has_kernel {
+            all.push(format!(
+                "time in the kernel is not sampled ({:.2} s): kernel.perf_event_paranoid is over 1",
+                self.kernel_counted_s
+            ));
+        }
+        all
+    }
 }
 
 /// Bars for people.
@@ -164,21 +188,7 @@ impl fmt::Display for Breakdown {
             self.lost,
             self.profiler_s,
         )?;
-        if !self.has_lines && self.samples > 0 {
-            writeln!(
-                f,
-                "the program has no line tables, so that no component is known: compile it with \
-                 debug = \"line-tables-only\", and do not strip it"
-            )?;
-        }
-        if !self.has_kernel {
-            writeln!(
-                f,
-                "time in the kernel is not sampled ({:.2} s): kernel.perf_event_paranoid is over 1",
-                self.kernel_counted_s
-            )?;
-        }
-        Ok(())
+        self.caveats().iter().try_for_each(|caveat| writeln!(f, "{caveat}"))
     }
 }
 
@@ -228,6 +238,9 @@ mod tests {
         assert!((tree.cpu_s - 0.07).abs() < 1e-12 && tree.share_low < 0.7 && tree.share_high > 0.7);
         assert_eq!(breakdown.share("logging").unwrap().samples, 20);
         assert_eq!(breakdown.share("locking"), None);
+        let components = Components::shipped().unwrap();
+        assert_eq!(breakdown.whole_share(&components, "logging"), 0.2);
+        assert_eq!(breakdown.whole_share(&components, "locking"), 0.0);
         let text = breakdown.to_string();
         assert!(text.contains("B-tree") && text.contains("10.00 % not assigned"), "{text}");
         assert!(breakdown.has_lines && !text.contains("no line tables"), "{text}");

@@ -15,7 +15,13 @@ pub struct Component {
     pub name: String,
     /// Folders and files of sources, with `/` between their parts.
     pub paths: Vec<String>,
+    /// The component that it counts towards where both are judged as one.
+    #[serde(default)]
+    pub part_of: Option<String>,
 }
+
+/// What follows a component's name in that of its latching.
+pub const LATCHING: &str = ", latching";
 
 /// All components, and what is latching wherever it is called from.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Deserialize)]
@@ -71,6 +77,20 @@ impl Components {
         self.find(file).map(|at| &self.all[at])
     }
 
+    /// Whether `component`, named as in a [`Share`](crate::Share), counts towards `whole`: it is
+    /// that, a part of it, or the latching of either.
+    pub fn counts_towards(&self, component: &str, whole: &str) -> bool {
+        let name = component.strip_suffix(LATCHING).unwrap_or(component);
+        let is_part = |one: &Component| one.name == name && one.part_of.as_deref() == Some(whole);
+        name == whole || self.all.iter().any(is_part)
+    }
+
+    /// The components that count towards `whole`, itself among them, in the order of the list.
+    pub fn parts<'a>(&'a self, whole: &'a str) -> impl Iterator<Item = &'a str> {
+        let names = self.all.iter().map(|component| component.name.as_str());
+        names.filter(move |name| self.counts_towards(name, whole))
+    }
+
     fn find(&self, file: &str) -> Option<usize> {
         let mut best: Option<(usize, usize)> = None;
         for (at, component) in self.all.iter().enumerate() {
@@ -122,7 +142,7 @@ impl Components {
     pub(crate) fn name_of(&self, charge: Charge) -> String {
         match charge {
             Charge::Component(at, false) => self.all[at].name.clone(),
-            Charge::Component(at, true) => format!("{}, latching", self.all[at].name),
+            Charge::Component(at, true) => format!("{}{LATCHING}", self.all[at].name),
             Charge::Program => "program".to_string(),
             Charge::Unknown => "not assigned".to_string(),
         }
@@ -191,6 +211,21 @@ mod tests {
         assert_eq!(charged(&["/rust/deps/hashbrown-0.16.1/src/map.rs", tree]), "B-tree");
         assert_eq!(charged(&[std]), "program");
         assert_eq!(charged(&["crates/engine/src/page/view.rs", tree]), "B-tree");
+    }
+
+    #[test]
+    fn parts_and_their_latching_count_towards_what_they_are_part_of() {
+        let components = Components::shipped().unwrap();
+        for whole in components.all.iter().filter_map(|component| component.part_of.as_deref()) {
+            let parts: Vec<&str> = components.parts(whole).collect();
+            assert!(parts.contains(&whole) && parts.len() > 1, "{whole} is a component: {parts:?}");
+        }
+        assert!(components.parts("logging").eq(["logging", "I/O"]));
+        assert!(components.parts("locking").eq(["locking", "transactions"]));
+        assert!(components.counts_towards("I/O, latching", "logging"));
+        assert!(components.counts_towards("locking, latching", "locking"));
+        assert!(!components.counts_towards("logging", "I/O"), "a whole is not in its part");
+        assert!(!components.counts_towards("pool: page table", "pool"));
     }
 
     #[test]

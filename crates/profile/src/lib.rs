@@ -43,7 +43,7 @@ mod sampling;
 mod sampling;
 
 pub use breakdown::{Breakdown, Share};
-pub use components::{Component, Components};
+pub use components::{Component, Components, LATCHING};
 pub use error::ProfileError;
 pub use functions::HotFunction;
 pub use profile::{Frame, Options, Profile, Stack};

@@ -41,6 +41,8 @@ pub struct Profile {
 #[serde(deny_unknown_fields)]
 pub struct Charged {
     pub name: String,
+    /// The component that it counts towards where both are judged as one.
+    pub part_of: Option<String>,
     /// Folders and files.
     pub paths: Vec<String>,
 }

@@ -38,6 +38,12 @@ pub fn check(tree: &Tree, components: &Components) -> Vec<Violation> {
         }
     }
     let names = profile.components.iter().map(|component| component.name.as_str());
+    for whole in profile.components.iter().filter_map(|component| component.part_of.as_deref()) {
+        if !names.clone().any(|name| name == whole) {
+            let what = format!("a component of the profiler is part of `{whole}`, which is none");
+            found.push(Violation::new(Components::FILE, 1, RULE, what));
+        }
+    }
     let mut sorted: Vec<&str> = names.collect();
     sorted.sort_unstable();
     for pair in sorted.windows(2).filter(|pair| pair[0] == pair[1]) {
@@ -83,5 +89,11 @@ mod tests {
             found(&["crates/a/src/x.rs"], "\"crates/a/src\", \"crates/b/src\""),
             [Components::FILE]
         );
+        let part_of = |whole: &str| {
+            let paths = "\"crates/a/src\"]\n[[profile.components]]\nname = \"c\"\npart_of = ";
+            found(&["crates/a/src/x.rs"], &format!("{paths}\"{whole}\"\npaths = [\"crates/a/src\""))
+        };
+        assert_eq!(part_of("a"), none);
+        assert_eq!(part_of("b"), [Components::FILE], "a whole that is no component");
     }
 }

@@ -39,6 +39,11 @@ impl Sampled {
         seconds * 1e6 / self.outcome.transactions.max(1) as f64
     }
 
+    /// Microseconds of CPU time per transaction without the profiler.
+    pub fn plain_us_per_tx(&self) -> f64 {
+        self.plain.iter().map(Outcome::cpu_us_per_tx).sum::<f64>() / 2.0
+    }
+
     /// Whether it was stopped before its time.
     pub fn was_stopped(&self) -> bool {
         self.outcome.was_stopped || self.plain.iter().any(|run| run.was_stopped)

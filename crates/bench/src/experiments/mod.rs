@@ -6,6 +6,7 @@
 //! - [`commits`]: commits of one row, beside what the device does by itself.
 //! - [`evictors`]: how fast policies evict, while nothing else runs (watt 6.4).
 //! - [`opening`]: how long an empty store takes to open.
+//! - [`overheads`]: what log, locks, pool and a second thread cost, against bars.
 //! - [`phases`]: a store through its life, from one large transaction to a file that shrinks.
 //! - [`hit_table`]: what policies make of the engine's own references (leanstore VI-B).
 //! - [`recorded`]: traces of the engine for experiments that are simulated.
@@ -20,6 +21,7 @@ pub mod evictors;
 pub mod figure;
 pub mod hit_table;
 pub mod opening;
+pub mod overheads;
 pub mod papers;
 pub mod phases;
 pub mod recorded;

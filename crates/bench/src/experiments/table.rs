@@ -58,7 +58,7 @@ impl Row {
             .with("leaf_hit_ratio", of(&|c| c.leaf_hit_ratio()))
             .with("references_per_tx", of(&|c| per_tx(c.references)))
             .with("restarts_per_tx", of(&|c| per_tx(c.restarts)))
-            .with("cpu_us_per_tx", outcome.cpu_s * 1e6 / outcome.transactions.max(1) as f64)
+            .with("cpu_us_per_tx", outcome.cpu_us_per_tx())
             .with("instructions_per_tx", outcome.instructions.map(per_tx))
             .with("rss_mib", outcome.resident_bytes.map(|bytes| bytes as f64 / 1048576.0))
             .with("transactions", outcome.transactions)

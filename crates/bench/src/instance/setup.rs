@@ -6,6 +6,7 @@ use std::str::FromStr;
 
 use millpond::Options;
 use millpond::internals::io::SlowProfile;
+use millpond::internals::store::{LatchingMode, TranslationMode};
 use millpond_base::Size;
 
 /// Which engine of ours.
@@ -128,6 +129,15 @@ impl Setup {
             growth: 64 << 20,
             load_threads: 1,
         }
+    }
+}
+
+impl Setup {
+    /// The same trees on plain memory, with the strategies for which a twin is compiled.
+    pub fn to_twin(&mut self) {
+        self.engine = Engine::Twin;
+        self.options.lab.translation = TranslationMode::Swizzled;
+        self.options.lab.latching = LatchingMode::Optimistic;
     }
 }
 

@@ -131,6 +131,11 @@ pub struct Outcome {
 }
 
 impl Outcome {
+    /// Microseconds of CPU time per transaction.
+    pub fn cpu_us_per_tx(&self) -> f64 {
+        self.cpu_s * 1e6 / self.transactions.max(1) as f64
+    }
+
     /// Several rounds of one thing as one; its throughput is their mean. `None` for none.
     pub fn of_rounds(rounds: &[Outcome]) -> Option<Outcome> {
         let mut all = rounds.first()?.clone();

@@ -6,8 +6,10 @@ use clap::ValueEnum;
 use millpond_bench::experiments::breakdown::{Sampled, sample};
 use millpond_bench::experiments::table::{Row, table};
 use millpond_bench::run::client::Workload;
+use millpond_lab::breakdowns::COMMAND;
 use millpond_lab::interval::Interval;
 use millpond_lab::report::{Bar, BarPlot};
+use millpond_lab::results::build_id;
 use millpond_lab::table::Table;
 use millpond_profile::{Breakdown, Components, HotFunction, Options};
 use millpond_workload::inserts;
@@ -16,6 +18,7 @@ use millpond_workload::tpcc::{Mix, Scale};
 use millpond_workload::ycsb;
 use serde_json::{Value as Json, json};
 
+use super::breakdown_compare as compare;
 use super::engine::{EngineArgs, growth, joined, run_spec};
 use super::progress_line::ProgressLine;
 use crate::error::Failure;
@@ -29,6 +32,8 @@ const EXAMPLES: &str = "Examples:
   millpond breakdown batch-insert --durability sync  batches of rows, each durable by itself
   millpond breakdown tpcc --html bars.html --speedscope tpcc.json
   millpond breakdown tpcc --folded tpcc.folded       for flame-graph programs
+  millpond breakdown tpcc --json --out before.json   to be compared with another build's:
+  millpond breakdown compare before.json after.json
 
 A component's latching has a row of its own. Time in the kernel and in the allocator is its
 caller's. `useful work` is what a transaction does with its rows, `workload driver` what draws keys
@@ -60,11 +65,14 @@ enum MixArg {
 }
 
 #[derive(clap::Args, Debug)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
+#[command(subcommand_negates_reqs = true, disable_help_subcommand = true)]
 pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Option<Command>,
     /// What runs
-    #[arg(value_enum)]
-    what: What,
+    #[arg(value_enum, required = true)]
+    what: Option<What>,
     /// Threads that run the workload: one number or several, each a run of its own
     #[arg(long, short, value_delimiter = ',', default_value = "1", value_name = "N,…")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1024))]
@@ -125,26 +133,45 @@ pub(crate) struct Args {
     quiet: bool,
 }
 
-impl Args {
+#[derive(clap::Subcommand, Debug)]
+enum Command {
+    /// Put two results side by side: CPU time per transaction before and after a change
+    Compare(compare::Args),
+}
+
+pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    match (&args.command, args.what) {
+        (Some(Command::Compare(args)), _) => compare::run(args),
+        (None, Some(what)) => measure(&Job { what, args }),
+        (None, None) => Err(Failure::Usage("say what runs: breakdown tpcc".to_string())),
+    }
+}
+
+/// What runs, and how.
+struct Job<'a> {
+    what: What,
+    args: &'a Args,
+}
+
+impl Job<'_> {
+    fn rows(&self) -> u64 {
+        tiny_rows(self.args.rows, self.args.tiny)
+    }
+
     fn workload(&self, threads: u32) -> Workload {
-        let rows = if self.tiny { (self.rows / 100).max(1) } else { self.rows };
+        let rows = self.rows();
         match self.what {
             What::Tpcc => {
-                let scale = match self.tiny {
-                    true => Scale::tiny(self.warehouses),
-                    false => Scale::full(self.warehouses),
-                };
-                let standard = tpcc::Config::standard(scale, threads);
-                let mix = match self.mix {
+                let mix = match self.args.mix {
                     MixArg::Standard => Mix::STANDARD,
                     MixArg::Gilbert => Mix::GILBERT,
                 };
-                Workload::Tpcc(tpcc::Config { mix, ..standard })
+                tpcc_of(self.args.warehouses, self.args.tiny, mix, threads)
             }
             What::YcsbRead => ycsb_of(rows, 0, threads),
             What::YcsbUpdate => ycsb_of(rows, 100, threads),
             What::BulkInsert => inserts_of(rows, u64::MAX, threads),
-            What::BatchInsert => inserts_of(rows, self.batch_rows, threads),
+            What::BatchInsert => inserts_of(rows, self.args.batch_rows, threads),
         }
     }
 
@@ -158,6 +185,24 @@ impl Args {
         }
     }
 
+    /// How large its data are, and what of it runs: results are compared only where these agree.
+    fn data(&self) -> String {
+        let rows = self.rows();
+        match self.what {
+            What::Tpcc => {
+                let scale = if self.args.tiny { "tiny " } else { "" };
+                format!("{scale}warehouses: {}, {} mix", self.args.warehouses, self.mix())
+            }
+            What::YcsbRead | What::YcsbUpdate => format!("{rows} rows"),
+            What::BulkInsert => format!("beside {rows} rows"),
+            What::BatchInsert => format!("batches of {} beside {rows} rows", self.args.batch_rows),
+        }
+    }
+
+    fn mix(&self) -> String {
+        format!("{:?}", self.args.mix).to_lowercase()
+    }
+
     /// What is counted.
     fn unit(&self) -> &'static str {
         match self.what {
@@ -168,21 +213,35 @@ impl Args {
 
     fn params(&self, engine: &EngineArgs) -> Json {
         let own = json!({
+            "build": build_id(),
             "workload": self.name(),
-            "seconds": self.seconds,
-            "warm_up": self.warm_up,
-            "frequency": self.frequency,
-            "warehouses": self.warehouses,
-            "mix": format!("{:?}", self.mix).to_lowercase(),
-            "rows": self.rows,
-            "batch_rows": self.batch_rows,
-            "tiny": self.tiny,
+            "data": self.data(),
+            "seconds": self.args.seconds,
+            "warm_up": self.args.warm_up,
+            "frequency": self.args.frequency,
+            "warehouses": self.args.warehouses,
+            "mix": self.mix(),
+            "rows": self.args.rows,
+            "batch_rows": self.args.batch_rows,
+            "tiny": self.args.tiny,
         });
         joined([own, engine.params()])
     }
 }
 
-fn ycsb_of(rows: u64, updates: u32, threads: u32) -> Workload {
+/// A hundredth of the rows where data are to be tiny.
+pub(super) fn tiny_rows(rows: u64, tiny: bool) -> u64 {
+    if tiny { (rows / 100).max(1) } else { rows }
+}
+
+/// TPC-C.
+pub(super) fn tpcc_of(warehouses: u32, tiny: bool, mix: Mix, threads: u32) -> Workload {
+    let scale = if tiny { Scale::tiny(warehouses) } else { Scale::full(warehouses) };
+    Workload::Tpcc(tpcc::Config { mix, ..tpcc::Config::standard(scale, threads) })
+}
+
+/// Look-ups, or updates in that many per cent, in Gilbert's shape.
+pub(super) fn ycsb_of(rows: u64, updates: u32, threads: u32) -> Workload {
     Workload::Ycsb(ycsb::Config { threads, ..ycsb::Config::gilbert(rows, updates) })
 }
 
@@ -199,7 +258,8 @@ struct Part {
     functions: Vec<HotFunction>,
 }
 
-pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+fn measure(job: &Job<'_>) -> Result<(), Failure> {
+    let args = job.args;
     let form = if args.json { Form::Json } else { args.output.format };
     let output = Output { format: form, out: args.output.out.clone(), wide: args.output.wide };
     output.check([])?;
@@ -210,7 +270,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let mut live = ProgressLine::new(args.quiet);
     let mut parts = Vec::new();
     for threads in &args.threads {
-        let workload = args.workload(*threads);
+        let workload = job.workload(*threads);
         let mut setup = engine.setup()?;
         setup.growth = growth(&workload, &spec, *threads, 2);
         let sampled = sample(&setup, &workload, &spec, &options, &mut live);
@@ -231,19 +291,19 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     }
     live.finish();
     if output.format == Form::Table && output.out.is_none() {
-        parts.iter().try_for_each(|part| print(&text(args, part)))?;
+        parts.iter().try_for_each(|part| print(&text(job, part)))?;
     } else {
-        let rows = parts.iter().flat_map(|part| rows(args, part));
-        output.write("breakdown", &args.params(&engine), &table(rows))?;
+        let rows = parts.iter().flat_map(|part| rows(job, part));
+        output.write(COMMAND, &job.params(&engine), &table(rows))?;
     }
-    write_files(args, &parts)?;
+    write_files(job, &parts)?;
     if parts.iter().any(|part| part.sampled.was_stopped()) {
         return Err(Failure::Interrupted);
     }
     Ok(())
 }
 
-fn text(args: &Args, part: &Part) -> String {
+fn text(job: &Job<'_>, part: &Part) -> String {
     let Part { threads, sampled, breakdown, .. } = part;
     let plural = if *threads == 1 { "" } else { "s" };
     let (outcome, info) = (&sampled.outcome, &sampled.info);
@@ -252,17 +312,17 @@ fn text(args: &Args, part: &Part) -> String {
         "{} with {threads} thread{plural}: {} {} {}, log {}, locks {}\n\
          {:.0} {}/s, {:.2} µs of CPU time each; {:.1} % fewer with the profiler\n\n\
          {breakdown}{}\n",
-        args.name(),
+        job.name(),
         info.policy,
         info.translation,
         info.latching,
         switch(info.log),
         switch(info.locks),
         outcome.throughput_per_s,
-        args.unit(),
+        job.unit(),
         sampled.per_transaction_us(breakdown.cpu_s),
         sampled.overhead() * 100.0,
-        functions(args, part),
+        functions(job.args, part),
     )
 }
 
@@ -284,11 +344,11 @@ fn functions(args: &Args, part: &Part) -> String {
     format!("\n{}", table.to_text())
 }
 
-fn rows(args: &Args, part: &Part) -> Vec<Row> {
+fn rows(job: &Job<'_>, part: &Part) -> Vec<Row> {
     let Part { threads, sampled, breakdown, .. } = part;
     let row = |share: &millpond_profile::Share| {
         Row::default()
-            .with("workload", args.name())
+            .with("workload", job.name())
             .with("threads", *threads)
             .with("component", share.component.as_str())
             .with("share", share.share)
@@ -308,7 +368,7 @@ fn rows(args: &Args, part: &Part) -> Vec<Row> {
     breakdown.shares.iter().map(row).collect()
 }
 
-fn bars(args: &Args, parts: &[Part]) -> BarPlot {
+fn bars(job: &Job<'_>, parts: &[Part]) -> BarPlot {
     let bars = parts.iter().flat_map(|part| {
         let us = |share| part.sampled.per_transaction_us(share * part.breakdown.cpu_s);
         part.breakdown.shares.iter().map(move |share| Bar {
@@ -322,26 +382,26 @@ fn bars(args: &Args, parts: &[Part]) -> BarPlot {
         })
     });
     BarPlot {
-        title: format!("{}: CPU time by component", args.name()),
+        title: format!("{}: CPU time by component", job.name()),
         note: "With 95 % intervals from the number of samples.".to_string(),
-        y: format!("µs of CPU time per {}", args.unit().trim_end_matches('s')),
+        y: format!("µs of CPU time per {}", job.unit().trim_end_matches('s')),
         bars: bars.collect(),
     }
 }
 
-fn write_files(args: &Args, parts: &[Part]) -> Result<(), Failure> {
+fn write_files(job: &Job<'_>, parts: &[Part]) -> Result<(), Failure> {
     let write = |path: &Path, bytes: &[u8]| write_whole(path, |out| Ok(out.write_all(bytes)?));
-    if let Some(path) = &args.html {
-        write(path, bars(args, parts).render().as_bytes())?;
+    if let Some(path) = &job.args.html {
+        write(path, bars(job, parts).render().as_bytes())?;
     }
     let Some(Part { sampled, .. }) = parts.last() else { return Ok(()) };
-    if let Some(path) = &args.folded {
+    if let Some(path) = &job.args.folded {
         write(path, sampled.profile.folded().as_bytes())?;
     }
-    if let Some(path) = &args.speedscope {
-        write(path, sampled.profile.speedscope(args.name()).as_bytes())?;
+    if let Some(path) = &job.args.speedscope {
+        write(path, sampled.profile.speedscope(job.name()).as_bytes())?;
     }
-    if let Some(path) = &args.pprof {
+    if let Some(path) = &job.args.pprof {
         write(path, &sampled.profile.pprof())?;
     }
     Ok(())

@@ -19,8 +19,8 @@ use super::progress_line::ProgressLine;
 use super::results::{ResultArgs, line, write_file};
 use super::workload::{TpccArgs, YcsbArgs};
 use super::{
-    commits, contest, count_instructions, evictors, factors, opening, outgrow, phases, ramp_up,
-    scan, two_worlds,
+    commits, contest, count_instructions, evictors, factors, opening, outgrow, overheads, phases,
+    ramp_up, scan, two_worlds,
 };
 use crate::error::Failure;
 use crate::output::complain;
@@ -53,6 +53,8 @@ enum Command {
     Commits(Box<commits::Args>),
     /// A store through its life: one large transaction, small ones, reads, removals, shrinking
     Phases(Box<phases::Args>),
+    /// What log, locks, pool and a second thread cost, judged against bars (gilbert 2.1)
+    Overheads(Box<overheads::Args>),
     /// How fast policies evict while nothing else runs (watt 6.4)
     Evictors(Box<evictors::Args>),
     /// What policies' hits, victims and bytes cost beside their hit rates (gilbert 1.3, 1.4)
@@ -147,6 +149,7 @@ pub(crate) fn run(args: &Args, registry: &Registry) -> Result<(), Failure> {
         Command::Acid(args) => contest::acid(args),
         Command::Commits(args) => commits::run(args),
         Command::Phases(args) => phases::run(args),
+        Command::Overheads(args) => overheads::run(args),
         Command::Evictors(args) => evictors::run(args),
         Command::Factors(args) => factors::run(args, registry),
         Command::FactorsProbe(args) => count_instructions::run(args, registry),
@@ -243,13 +246,16 @@ fn single(
     let command = format!("bench {name}");
     let params = joined([params, common.arguments.params(), common.engine.params(), extra(common)]);
     let series = series_rows(&head, &outcome.series);
-    common.results.draw(|| LinePlot {
-        title: format!("{name}: throughput over time"),
-        note: format!("{} threads, {}, {}", outcome.threads, info.engine, info.policy),
-        x: "second".to_string(),
-        y: "transactions per second".to_string(),
-        lines: vec![line(name, &table(series.clone()), "second", "throughput_per_s")],
-        ..LinePlot::default()
+    common.results.draw(|| {
+        LinePlot {
+            title: format!("{name}: throughput over time"),
+            note: format!("{} threads, {}, {}", outcome.threads, info.engine, info.policy),
+            x: "second".to_string(),
+            y: "transactions per second".to_string(),
+            lines: vec![line(name, &table(series.clone()), "second", "throughput_per_s")],
+            ..LinePlot::default()
+        }
+        .render()
     })?;
     if let Some(path) = &common.series {
         write_file(path, &command, &params, series)?;

@@ -130,13 +130,16 @@ impl Standings {
         title: &str,
     ) -> Result<(), Failure> {
         let Standings { rows, lines, was_stopped } = self;
-        results.draw(|| LinePlot {
-            title: title.to_string(),
-            note: "Each point is one round; rounds of all steps are interleaved.".to_string(),
-            x: "round".to_string(),
-            y: "transactions per second".to_string(),
-            lines,
-            ..LinePlot::default()
+        results.draw(|| {
+            LinePlot {
+                title: title.to_string(),
+                note: "Each point is one round; rounds of all steps are interleaved.".to_string(),
+                x: "round".to_string(),
+                y: "transactions per second".to_string(),
+                lines,
+                ..LinePlot::default()
+            }
+            .render()
         })?;
         results.write(command, params, &table(rows))?;
         if was_stopped { Err(Failure::Interrupted) } else { Ok(()) }

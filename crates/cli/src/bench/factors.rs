@@ -172,7 +172,7 @@ pub(crate) fn run(args: &Args, registry: &Registry) -> Result<(), Failure> {
     let rows = table(all.chain(result.corrections.iter().flat_map(correction_rows)));
     let parts = parts(&what, &result, &counts, why.as_deref());
     args.results.write_parts("bench factors", &params, &rows, &parts)?;
-    args.results.draw(|| plot(&result))
+    args.results.draw(|| plot(&result).render())
 }
 
 #[cfg(test)]

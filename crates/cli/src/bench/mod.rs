@@ -1,6 +1,7 @@
 //! `millpond bench`: live runs of the engine.
 
 pub(crate) mod breakdown;
+mod breakdown_compare;
 mod command;
 mod commits;
 mod contest;
@@ -11,6 +12,7 @@ mod factors;
 mod factors_view;
 mod opening;
 mod outgrow;
+mod overheads;
 mod phases;
 mod progress_line;
 mod ramp_up;

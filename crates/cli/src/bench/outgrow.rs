@@ -148,17 +148,20 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let (rows, points): (Vec<Row>, Vec<_>) = courses.iter().filter_map(Course::row).unzip();
     let own = json!({ "pools": args.pools, "rounds": args.rounds, "probe": args.probe });
     let parts = [args.workload.params(), args.arguments.params(), args.engine.params(), own];
-    args.results.draw(|| LinePlot {
-        title: "As data outgrow the pool".to_string(),
-        note: format!("Device: {}", args.engine.params()["device"]),
-        x: "data over pool".to_string(),
-        y: "operations per second".to_string(),
-        lines: vec![Line {
-            label: "throughput".to_string(),
-            points: points.into_iter().flatten().collect(),
-            ..Line::default()
-        }],
-        ..LinePlot::default()
+    args.results.draw(|| {
+        LinePlot {
+            title: "As data outgrow the pool".to_string(),
+            note: format!("Device: {}", args.engine.params()["device"]),
+            x: "data over pool".to_string(),
+            y: "operations per second".to_string(),
+            lines: vec![Line {
+                label: "throughput".to_string(),
+                points: points.into_iter().flatten().collect(),
+                ..Line::default()
+            }],
+            ..LinePlot::default()
+        }
+        .render()
     })?;
     args.results.write("bench outgrow", &joined(parts), &table(rows))?;
     if goes_on { Ok(()) } else { Err(Failure::Interrupted) }

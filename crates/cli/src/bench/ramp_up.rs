@@ -78,13 +78,16 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let devices: Vec<String> = args.devices.iter().map(DeviceSpec::to_string).collect();
     let own = json!({ "devices": devices });
     let parts = [args.scale.params(1), args.arguments.params(), args.engine.params(), own];
-    args.results.draw(|| LinePlot {
-        title: "From a cold start".to_string(),
-        note: "TPC-C right after opening, with nothing in memory.".to_string(),
-        x: "second".to_string(),
-        y: "transactions per second".to_string(),
-        lines,
-        ..LinePlot::default()
+    args.results.draw(|| {
+        LinePlot {
+            title: "From a cold start".to_string(),
+            note: "TPC-C right after opening, with nothing in memory.".to_string(),
+            x: "second".to_string(),
+            y: "transactions per second".to_string(),
+            lines,
+            ..LinePlot::default()
+        }
+        .render()
     })?;
     args.results.write("bench ramp-up", &joined(parts), &table(rows))?;
     if was_stopped { Err(Failure::Interrupted) } else { Ok(()) }

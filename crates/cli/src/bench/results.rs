@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use millpond_bench::experiments::table::Row;
-use millpond_lab::report::{Line, LinePlot};
+use millpond_lab::report::Line;
 use millpond_lab::table::Table;
 use serde_json::Value as Json;
 
 use crate::error::Failure;
-use crate::output::{Form, Output, write_whole};
+use crate::output::{Form, Output, apart, write_whole};
 
 /// Form and place of what a run came to.
 #[derive(clap::Args, Clone, Debug)]
@@ -23,7 +23,7 @@ pub(crate) struct ResultArgs {
     #[arg(long, conflicts_with = "format")]
     csv: bool,
     /// Draw a plot into this HTML file
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, visible_alias = "html", value_name = "FILE")]
     plot: Option<PathBuf>,
 }
 
@@ -41,6 +41,12 @@ impl ResultArgs {
     /// Fails early for what cannot work at the end.
     pub(crate) fn check(&self) -> Result<(), Failure> {
         self.output().check([])
+    }
+
+    /// The same, for a command that reads these files.
+    pub(crate) fn check_beside(&self, inputs: [&PathBuf; 2]) -> Result<(), Failure> {
+        apart(self.plot.as_deref(), inputs)?;
+        self.output().check(inputs)
     }
 
     /// Writes the rows; for people, without the columns that say nothing.
@@ -68,10 +74,10 @@ impl ResultArgs {
         }
     }
 
-    /// Draws the plot, if one is asked for.
-    pub(crate) fn draw(&self, plot: impl FnOnce() -> LinePlot) -> Result<(), Failure> {
+    /// Draws the plot, a page of HTML, if one is asked for.
+    pub(crate) fn draw(&self, page: impl FnOnce() -> String) -> Result<(), Failure> {
         let Some(path) = &self.plot else { return Ok(()) };
-        let html = plot().render();
+        let html = page();
         write_whole(path, |out| Ok(out.write_all(html.as_bytes())?))
     }
 }

@@ -104,13 +104,16 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     live.finish();
     let own = json!({ "pools": args.pools, "scan_hints": args.scan_hints });
     let parts = [args.scale.params(1), args.arguments.params(), args.engine.params(), own];
-    args.results.draw(|| LinePlot {
-        title: "Two scans at once, over the pool's size".to_string(),
-        note: format!("Device: {}", args.engine.params()["device"]),
-        x: "frames".to_string(),
-        y: "MiB of rows per second".to_string(),
-        lines,
-        ..LinePlot::default()
+    args.results.draw(|| {
+        LinePlot {
+            title: "Two scans at once, over the pool's size".to_string(),
+            note: format!("Device: {}", args.engine.params()["device"]),
+            x: "frames".to_string(),
+            y: "MiB of rows per second".to_string(),
+            lines,
+            ..LinePlot::default()
+        }
+        .render()
     })?;
     args.results.write("bench scan", &joined(parts), &table(rows))?;
     if was_stopped { Err(Failure::Interrupted) } else { Ok(()) }

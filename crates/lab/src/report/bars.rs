@@ -7,6 +7,11 @@ use super::curves::{HEIGHT, WIDTH, bottom, left_right, legend, name_above, serie
 use super::html::{STYLE, escaped, short};
 use crate::interval::Interval;
 
+/// Width of a letter of a group's name, about.
+const LETTER: f64 = 6.5;
+/// Degrees by which names are turned that do not fit side by side.
+const TURN: f64 = 60.0;
+
 /// A bar: its group, its series, its value with its interval.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Bar {
@@ -59,23 +64,29 @@ impl BarPlot {
         let groups = in_order(self.bars.iter().map(|bar| bar.group.as_str()));
         let series = in_order(self.bars.iter().map(|bar| bar.series.as_str()));
         let y = upwards(self.bars.iter().flat_map(|bar| [bar.value.high, 0.0]));
+        let (left, right) = left_right();
+        let of_group = (right - left) / groups.len().max(1) as f64;
+        let longest = groups.iter().map(|group| group.chars().count()).max().unwrap_or(0);
+        let length = longest as f64 * LETTER;
+        // Names that would run into each other are turned, and have room below.
+        let is_turned = length > of_group;
+        let height = HEIGHT + if is_turned { length * TURN.to_radians().sin() } else { 0.0 };
         let mut svg = format!(
-            "<svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"{}\">{}",
+            "<svg viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" aria-label=\"{}\">{}",
             escaped(&self.y),
             self.frame(&y)
         );
-        let (left, right) = left_right();
-        let of_group = (right - left) / groups.len().max(1) as f64;
         let of_bar = of_group * 0.86 / series.len().max(1) as f64;
         for (at, group) in groups.iter().enumerate() {
             let middle = left + (at as f64 + 0.5) * of_group;
-            let _ = write!(
-                svg,
-                "<text class=\"tick\" text-anchor=\"middle\" x=\"{middle:.1}\" y=\"{:.1}\">{}\
-                 </text>",
-                bottom() + 16.0,
-                escaped(group)
-            );
+            let (x, y, group) = (middle, bottom() + 16.0, escaped(group));
+            let place = match is_turned {
+                false => format!("text-anchor=\"middle\" x=\"{x:.1}\" y=\"{y:.1}\""),
+                true => format!(
+                    "text-anchor=\"end\" transform=\"translate({x:.1} {y:.1}) rotate(-{TURN})\""
+                ),
+            };
+            let _ = write!(svg, "<text class=\"tick\" {place}>{group}</text>");
         }
         for bar in &self.bars {
             let place = |of: &[&str], name: &str| of.iter().position(|n| *n == name).unwrap_or(0);
@@ -162,6 +173,10 @@ mod tests {
         assert_eq!(html.matches("<li>").count(), 2, "two series");
         assert_eq!(html.matches(">ycsb</text>").count(), 1, "one name below each group");
         assert!(html.contains("a&lt;b"));
+        assert!(!html.contains("rotate(-60)"), "two short names fit side by side");
+        let many = (0..12).map(|at| bar(&format!("component number {at}"), "", 1.0));
+        let html = BarPlot { bars: many.collect(), ..BarPlot::default() }.figure();
+        assert_eq!(html.matches("rotate(-60)").count(), 12, "twelve long ones are turned");
         assert!(BarPlot::default().figure().contains("<svg"), "no bars, no panic");
     }
 }

@@ -8,7 +8,7 @@ pub(super) fn shown(value: Option<Interval>) -> String {
     match value {
         None => "not run".to_string(),
         Some(v) if v.high - v.low < 5e-4 => format!("{:.3}", v.mean),
-        Some(v) => format!("{:.3} ({:.3} to {:.3})", v.mean, v.low, v.high),
+        Some(v) => format!("{v:.3}"),
     }
 }
 
@@ -29,7 +29,7 @@ fn between(values: &[(&str, Option<Interval>)], low: f64, high: f64) -> Option<b
 }
 
 /// A claim that all values lie above `low` and below `high`.
-pub(super) fn claim(
+pub(in crate::experiments) fn claim(
     says: &str,
     values: &[(&str, Option<Interval>)],
     (low, high): (f64, f64),
@@ -46,7 +46,7 @@ pub(super) fn above(low: f64) -> (f64, f64) {
 }
 
 /// Any number below the bound.
-pub(super) fn below(high: f64) -> (f64, f64) {
+pub(in crate::experiments) fn below(high: f64) -> (f64, f64) {
     (f64::NEG_INFINITY, high)
 }
 

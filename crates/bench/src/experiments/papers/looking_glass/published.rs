@@ -1,6 +1,8 @@
 //! Gilbert's numbers: table 2.1, CPU seconds by component on a machine with 12 cores and 24
 //! hardware threads.
 
+use millpond_profile::LATCHING;
+
 /// A workload of his.
 pub(super) struct Column {
     /// Its name here.
@@ -61,7 +63,7 @@ pub(super) const TABLE: [Column; 6] = [
 /// A component of his that one of ours counts towards; `None` for what he leaves out: the driver,
 /// which is a client's, and what has no counterpart.
 pub(super) fn of_ours(component: &str) -> Option<&'static str> {
-    let (name, latching) = match component.strip_suffix(", latching") {
+    let (name, latching) = match component.strip_suffix(LATCHING) {
         Some(name) => (name, true),
         None => (component, false),
     };
@@ -133,6 +135,10 @@ mod tests {
         for name in all.all.iter().map(|component| component.name.as_str()) {
             let is_his = of_ours(name).is_some_and(|his| COMPONENTS.contains(&his));
             assert!(is_his != left_out.contains(&name), "{name}");
+        }
+        // What is part of another is so in his list, too.
+        for whole in ["logging", "locking"] {
+            assert!(all.parts(whole).all(|part| of_ours(part) == Some(whole)), "{whole}");
         }
     }
 }

@@ -11,13 +11,13 @@ use millpond_lab::table::{Table, Value};
 
 use super::course::{CONVENTIONAL, Course, Step, engine};
 use super::published::of_ours;
-use super::sampled::{ALL, rows_of, sampled, us_of};
+use super::sampled::{ALL, rows_of, sampled};
 use crate::error::BenchError;
 use crate::experiments::papers::live::{Job, LiveFigure, Loaded};
 use crate::experiments::papers::sizes::RANDOM;
 use crate::experiments::table::Row;
 use crate::instance::Instance;
-use crate::instance::setup::{Engine, Setup};
+use crate::instance::setup::Setup;
 use crate::run::runner::{Observer, RunSpec};
 
 const ABOUT: About = About {
@@ -46,7 +46,7 @@ const LOG_FIRST_STEPS: [Step; 7] = [
     ("− shared latches", |setup| setup.options.lab.latching = LatchingMode::Optimistic),
     ("− page table", |setup| setup.options.lab.translation = TranslationMode::Swizzled),
     ("− latches", |setup| setup.options.lab.latching = LatchingMode::None),
-    (TWIN, to_twin),
+    (TWIN, Setup::to_twin),
 ];
 
 const POOL_FIRST_STEPS: [Step; 6] = [
@@ -58,15 +58,8 @@ const POOL_FIRST_STEPS: [Step; 6] = [
     ("− replacement", |setup| setup.options.policy = RANDOM.to_string()),
     ("− locking", |setup| setup.options.lab.locks = false),
     ("− logging, transactions", |setup| setup.options.lab.log = false),
-    (TWIN, to_twin),
+    (TWIN, Setup::to_twin),
 ];
-
-/// The same trees on plain memory.
-pub(super) fn to_twin(setup: &mut Setup) {
-    setup.engine = Engine::Twin;
-    setup.options.lab.translation = TranslationMode::Swizzled;
-    setup.options.lab.latching = LatchingMode::Optimistic;
-}
 
 pub(super) fn figure(course: Course, loaded: &Loaded) -> Box<dyn Figure> {
     let seconds = course.scale.pick(0.1, 1.5, 60.0);
@@ -107,7 +100,7 @@ fn run(
     }
     let info = instance.info();
     let row = Row::default().with("component", ALL).with_outcome(&outcome, info.engine);
-    Ok(vec![row.with("plain_us_per_tx", us_of(&outcome)).with_facts(info)])
+    Ok(vec![row.with("plain_us_per_tx", outcome.cpu_us_per_tx()).with_facts(info)])
 }
 
 fn draw(rows: &Table) -> Section {
@@ -217,6 +210,7 @@ fn agree(rows: &Table, grid: &Grid, workload: &str) -> Claim {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::instance::setup::Engine;
 
     #[test]
     fn ranks_are_alike_unless_a_clear_difference_has_the_other_sign() {

@@ -14,7 +14,7 @@ use crate::experiments::papers::live::{Job, LiveFigure, Loaded};
 use crate::experiments::papers::verdict::{above, claim, listed};
 use crate::experiments::table::Row;
 use crate::instance::Instance;
-use crate::run::runner::{Observer, Outcome, RunSpec};
+use crate::run::runner::{Observer, RunSpec};
 
 const ABOUT: About = About {
     id: "2.13",
@@ -28,11 +28,6 @@ const ABOUT: About = About {
 
 /// What a row is about that has the whole run.
 pub(super) const ALL: &str = "all";
-
-/// Microseconds of CPU time per transaction of a run.
-pub(super) fn us_of(run: &Outcome) -> f64 {
-    run.cpu_s * 1e6 / run.transactions.max(1) as f64
-}
 
 pub(super) fn figure(course: Course, loaded: &Loaded) -> Box<dyn Figure> {
     let seconds = course.scale.pick(0.2, 2.5, 300.0);
@@ -75,7 +70,7 @@ pub(super) fn rows_of(sampled: &Sampled) -> Result<Vec<Row>, BenchError> {
         .with_outcome(&sampled.outcome, sampled.info.engine)
         .with("sampled_us_per_tx", us(breakdown.cpu_s))
         // What it takes without the profiler.
-        .with("plain_us_per_tx", sampled.plain.iter().map(us_of).sum::<f64>() / 2.0)
+        .with("plain_us_per_tx", sampled.plain_us_per_tx())
         .with("libc_share", memory as f64 / breakdown.samples.max(1) as f64)
         .with("samples", breakdown.samples)
         .with("unassigned", breakdown.unassigned)

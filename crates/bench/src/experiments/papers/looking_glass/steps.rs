@@ -9,9 +9,9 @@ use millpond_lab::table::Table;
 use millpond_workload::tpcc::{Kind, Mix};
 
 use super::course::{CONVENTIONAL, Course, Step, engine};
-use super::removal::to_twin;
 use crate::experiments::papers::live::{Job, LiveFigure, Loaded};
 use crate::experiments::papers::verdict::{below, claim};
+use crate::instance::setup::Setup;
 
 const ABOUT: About = About {
     id: "2.1",
@@ -31,7 +31,7 @@ const STEPS: [Step; 7] = [
     ("− latching", |setup| setup.options.lab.latching = LatchingMode::Optimistic),
     ("pages of 32 KiB", |setup| setup.options.page_size = Some(32 << 10)),
     ("− page table", |setup| setup.options.lab.translation = TranslationMode::Swizzled),
-    ("− pool", to_twin),
+    ("− pool", Setup::to_twin),
 ];
 const TRANSACTIONS: [(&str, Kind); 2] = [("new-order", Kind::NewOrder), ("payment", Kind::Payment)];
 

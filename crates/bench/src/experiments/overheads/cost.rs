@@ -1,0 +1,62 @@
+//! What an arm took.
+
+use super::arms::Arm;
+
+/// The component that logging is charged to, with what is part of it.
+pub(super) const LOGGING: &str = "logging";
+/// The component that locks are charged to; transactions are part of it.
+pub(super) const LOCKING: &str = "locking";
+
+/// What an arm took in one repetition.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Cost {
+    /// The arm.
+    pub arm: Arm,
+    /// Microseconds of CPU time per transaction, while nothing is sampled.
+    pub us: f64,
+    /// Of these, logging with what is part of it; `None` where components are not told.
+    pub logging_us: Option<f64>,
+    /// Locking with what is part of it; the same.
+    pub locking_us: Option<f64>,
+    /// Transactions per second.
+    pub throughput_per_s: f64,
+    /// Samples.
+    pub samples: u64,
+    /// Share of the samples that could not be assigned.
+    pub unassigned: f64,
+    /// What keeps the components from being what they seem.
+    pub caveats: Vec<String>,
+}
+
+impl Cost {
+    /// Nothing.
+    pub(super) fn none(arm: Arm) -> Cost {
+        Cost {
+            arm,
+            us: 0.0,
+            logging_us: None,
+            locking_us: None,
+            throughput_per_s: 0.0,
+            samples: 0,
+            unassigned: 0.0,
+            caveats: Vec::new(),
+        }
+    }
+}
+
+/// What all arms took in one repetition, in the order of [`ARMS`](super::ARMS).
+#[derive(Clone, PartialEq, Debug)]
+pub struct Repetition(pub Vec<Cost>);
+
+impl Repetition {
+    /// Microseconds of CPU time per transaction of an arm: all, or [`LOGGING`], or [`LOCKING`].
+    pub(super) fn us(&self, arm: &Arm, component: Option<&str>) -> Option<f64> {
+        let cost = self.0.iter().find(|cost| cost.arm == *arm)?;
+        match component {
+            None => Some(cost.us),
+            Some(LOGGING) => cost.logging_us,
+            Some(LOCKING) => cost.locking_us,
+            Some(_) => None,
+        }
+    }
+}
