@@ -70,7 +70,7 @@ mod tests {
             let (function, file) = (function.to_string(), file.to_string());
             Arc::new(Frame { function, file, ..Frame::default() })
         };
-        let seek = frame("seek", "/home/me/crates/engine/src/btree/node/search.rs");
+        let seek = frame("seek", "/src/crates/engine/src/btree/node/search.rs");
         let compare = frame("compare", "/rustc/abc/library/core/src/cmp.rs");
         let lock = frame("lock<u8>", "crates/engine/src/lock/table.rs");
         let spin = frame("try_take", "crates/engine/src/lock/spinlock.rs");

@@ -115,7 +115,7 @@ pub(crate) struct Args {
     /// Draw the components as bars into this HTML file
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
-    /// List so many functions of each component, those that took most
+    /// List the N functions of each component that took most
     #[arg(long, default_value_t = 0, value_name = "N")]
     functions: usize,
     /// Write call stacks as flame-graph programs read them; with several numbers of threads, those

@@ -35,6 +35,9 @@ use crate::io::AlignedBuffer;
 /// Bytes of the ring that share a mark: no more than the shortest record has.
 const CELL: usize = HEADER;
 
+/// Bytes of a record that is put together beside the ring.
+const STAGED: usize = 512;
+
 /// Apart from whatever else is written often: two lines, since processors fetch them in pairs.
 #[repr(align(128))]
 struct Apart<T>(T);
@@ -157,7 +160,39 @@ impl<'r> Reservation<'r> {
         if self.end() > free + ring.size || record::whole(body) != self.length {
             return Err(self);
         }
-        let mut header = record::encode(record, body, self.start.saturating_sub(durable));
+        let header = record::encode(record, body, self.start.saturating_sub(durable));
+        if self.length <= STAGED {
+            self.fill_staged(record, header);
+        } else {
+            self.fill_in_place(record, body, header);
+        }
+        ring.mark(self.start).store(ring.mark_of(self.start, self.length), Ordering::Release);
+        Ok(())
+    }
+
+    /// Puts a short record together beside the ring, and copies it there as a whole: its checksum
+    /// is of bytes that are in this processor's cache, while those of the ring, which another
+    /// processor has read since, are still on their way.
+    #[inline]
+    fn fill_staged(&self, record: &Record<'_>, header: [u8; HEADER]) {
+        let mut staged = [0; STAGED];
+        let bytes = &mut staged[..self.length];
+        bytes[..HEADER].copy_from_slice(&header);
+        let mut at = HEADER;
+        for part in record.parts {
+            // Parts that are longer than they were would reach beyond the reservation.
+            let part = &part[..part.len().min(bytes.len() - at)];
+            bytes[at..at + part.len()].copy_from_slice(part);
+            at += part.len();
+        }
+        let sum = record::checksum(&bytes[8..], &[], self.start, self.ring.salt);
+        bytes[4..8].copy_from_slice(&sum.to_le_bytes());
+        // SAFETY: as many bytes as the reservation has, which has room (rule 2).
+        unsafe { self.ring.put(self.start, bytes) };
+    }
+
+    fn fill_in_place(&self, record: &Record<'_>, body: usize, mut header: [u8; HEADER]) {
+        let ring = self.ring;
         let mut at = self.start + HEADER as u64;
         let body_end = at + body as u64;
         for part in record.parts {
@@ -183,8 +218,6 @@ impl<'r> Reservation<'r> {
         header[4..8].copy_from_slice(&sum.to_le_bytes());
         // SAFETY: as above: length and checksum.
         unsafe { ring.put(self.start, &header[..8]) };
-        ring.mark(self.start).store(ring.mark_of(self.start, self.length), Ordering::Release);
-        Ok(())
     }
 }
 
