@@ -22,7 +22,7 @@
 use std::cell::Cell;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::stats::counters::Timing;
 use crate::stats::thread_slot::{OWNED, SLOTS, thread_slot};
@@ -59,15 +59,12 @@ pub fn range_of(bucket: usize) -> (u64, u64) {
     (low, low + width - 1)
 }
 
-/// What takes so long is reported to `tracing`: a second.
-const SLOW_NS: u64 = 1_000_000_000;
-
 #[cold]
 #[inline(never)]
 fn report_slow(timing: Timing, ns: u64) {
     // How long a range lives is its user's business.
     if timing != Timing::ScanTime {
-        tracing::info!(timing = timing.name(), took_ms = ns / 1_000_000, "slow: {}", timing.help());
+        tracing::info!(timing = timing.name(), took_us = ns / 1_000, "slow: {}", timing.help());
     }
 }
 
@@ -135,6 +132,8 @@ impl Recorded {
 pub struct Latencies {
     rows: Box<[OnceLock<Box<[Cells]>>; SLOTS]>,
     period: u32,
+    /// Events that take at least this long, in ns, are reported to `tracing`.
+    slow_ns: AtomicU64,
 }
 
 /// How many events of this thread to let pass, for all timings and stores.
@@ -165,7 +164,15 @@ impl Latencies {
         Latencies {
             rows: Box::new(std::array::from_fn(|_| OnceLock::new())),
             period: sample_period.min(1 << 30),
+            slow_ns: AtomicU64::new(u64::MAX),
         }
+    }
+
+    /// From now on, events that are timed and take at least `slow` are reported to `tracing`; at
+    /// first, none are.
+    pub fn report_from(&self, slow: Duration) {
+        let ns = u64::try_from(slow.as_nanos()).unwrap_or(u64::MAX);
+        self.slow_ns.store(ns, Ordering::Relaxed);
     }
 
     /// One in how many events of `timing` is timed; 0: none.
@@ -205,10 +212,10 @@ impl Latencies {
         }
     }
 
-    /// Records a latency in ns; one that is very long is reported, too.
+    /// Records a latency in ns; one that is slow is reported, too ([`Latencies::report_from`]).
     #[inline]
     pub fn record(&self, timing: Timing, ns: u64) {
-        if ns >= SLOW_NS {
+        if ns >= self.slow_ns.load(Ordering::Relaxed) {
             report_slow(timing, ns);
         }
         let slot = thread_slot();

@@ -71,9 +71,9 @@ fn what_takes_long_has_a_span_that_names_the_store() {
     }
 }
 
-#[test]
-fn a_lock_that_is_waited_for_longer_than_a_second_is_reported() {
-    let db = Db::in_memory(Options::new().memory(16 << 20)).unwrap();
+/// What a transaction reports that waits 150 ms for a lock in a store with these options.
+fn waits_for_a_lock(options: Options) -> Vec<String> {
+    let db = Db::in_memory(options.memory(16 << 20)).unwrap();
     let tree = db.raw_tree("t").unwrap();
     let holder = db.begin().unwrap();
     holder.raw_tree(&tree).put(b"k", b"v").unwrap();
@@ -81,8 +81,7 @@ fn a_lock_that_is_waited_for_longer_than_a_second_is_reported() {
     std::thread::scope(|scope| {
         let waiter = scope.spawn(|| {
             tracing::subscriber::with_default(seen.clone(), || {
-                let patience =
-                    millpond::TxnOptions::default().wait_max(Duration::from_millis(1100));
+                let patience = millpond::TxnOptions::default().wait_max(Duration::from_millis(150));
                 let tx = db.begin_with(patience).unwrap();
                 assert!(tx.raw_tree(&tree).get(b"k").unwrap_err().is_timeout());
             });
@@ -90,5 +89,14 @@ fn a_lock_that_is_waited_for_longer_than_a_second_is_reported() {
         waiter.join().unwrap();
     });
     let seen = seen.0.lock().unwrap();
-    assert!(seen.iter().any(|event| event.contains("lock_time")), "{seen:?}");
+    seen.iter().filter(|event| event.contains("lock_time")).cloned().collect()
+}
+
+#[test]
+fn what_takes_longer_than_users_said_is_reported() {
+    let reported = waits_for_a_lock(Options::new().slow_after(Duration::from_millis(100)));
+    assert_eq!(reported.len(), 1, "{reported:?}");
+    assert!(reported[0].contains("took_us"), "{reported:?}");
+    let reported = waits_for_a_lock(Options::new().slow_after(Duration::from_secs(3600)));
+    assert!(reported.is_empty(), "{reported:?}");
 }

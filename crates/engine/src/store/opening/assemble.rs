@@ -22,6 +22,7 @@ use crate::store::opening::builder::{Builder, Prepared, leave_as_found};
 use crate::store::options::Options;
 use crate::store::options::budget::Budget;
 use crate::store::options::choices::TranslationMode;
+use crate::store::stats::census::rooms;
 use crate::store::store::Store;
 use crate::txn::{ManagerShare, TransactionManager};
 
@@ -69,6 +70,9 @@ impl<M: PoolStrategy> Store<M> {
         let next_tx = logged.as_ref().map_or(1, |logged| logged.next_tx);
         let has_locks = options.lab.locks && !options.read_only && !M::TREES_ONLY;
         let txns = transaction_manager(&plan.budget, log, has_locks, next_tx, spill);
+        for room in rooms(&pool, &txns) {
+            room.latencies.report_from(options.slow_after);
+        }
         let checkpointer = match &mut logged {
             Some(logged) => {
                 let root = named.catalog.as_ref().map(Catalog::root);

@@ -1,8 +1,10 @@
 //! How a store is opened. [`Options::memory`] is what most users set, if anything.
 //!
-//! Ten knobs are for users; what only measurements turn lies under [`Lab`]. Values are
+//! Eleven knobs are for users; what only measurements turn lies under [`Lab`]. Values are
 //! checked together when the store is opened, or by [`Options::check`]: setters never fail, so that
 //! they chain.
+
+use std::time::Duration;
 
 use crate::io::Submission;
 use crate::io::{FileDevice, FileOptions};
@@ -56,6 +58,10 @@ pub struct Options {
     /// store is closed. 0: there is none; snapshots are lost instead, and transactions that change
     /// too much fail. A store in memory has none. Default: 16 GiB.
     pub spill_max: u64,
+    /// What takes at least this long is reported to `tracing`, as an event that names what it was:
+    /// calls, commits, waits for locks, reads and writes of pages, syncs of the log. Of calls that
+    /// touch memory only, one in 64 is timed, and so only one in 64 is reported. Default: a second.
+    pub slow_after: Duration,
     /// Who is told how far a recovery is. Default: nobody.
     pub recovery_watch: RecoveryWatch,
     /// What only measurements turn.
@@ -74,6 +80,7 @@ impl Default for Options {
             durability: Durability::default(),
             log_gap: LOG_GAP_DEFAULT,
             spill_max: SPILL_MAX_DEFAULT,
+            slow_after: Duration::from_secs(1),
             recovery_watch: RecoveryWatch::default(),
             lab: Lab::default(),
         }
@@ -189,6 +196,14 @@ impl Options {
         /// Options::new().spill_max(0).check().unwrap(); // no file beside the store
         /// ```
         spill_max: u64 => spill_max;
+        /// Sets [`Options::slow_after`](#structfield.slow_after).
+        ///
+        /// ```
+        /// use millpond::Options;
+        /// use std::time::Duration;
+        /// Options::new().slow_after(Duration::from_millis(20)).check().unwrap();
+        /// ```
+        slow_after: Duration => slow_after;
     }
 
     /// Sets [`Options::recovery_watch`](#structfield.recovery_watch).

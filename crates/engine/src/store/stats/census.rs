@@ -27,15 +27,21 @@ pub(crate) struct Census<M: PoolStrategy> {
     pub(crate) opened: Instant,
 }
 
+/// The statistics of the rooms that count: pool, log, locks.
+pub(crate) fn rooms<'s, M: PoolStrategy>(
+    pool: &'s Pool<M>,
+    txns: &'s TransactionManager,
+) -> Vec<&'s Statistics> {
+    let log = txns.log().map(|log| log.statistics());
+    let locks = txns.locks().map(|locks| locks.statistics());
+    [Some(pool.statistics()), log, locks].into_iter().flatten().collect()
+}
+
 impl<M: PoolStrategy> Census<M> {
     /// A snapshot.
     pub(crate) fn take(&self) -> Stats {
         let (log, locks) = (self.txns.log(), self.txns.locks());
-        let log_statistics = log.map(|log| log.statistics());
-        let lock_statistics = locks.map(|locks| locks.statistics());
-        let rooms = [Some(self.pool.statistics()), log_statistics, lock_statistics];
-        let rooms: Vec<&Statistics> = rooms.into_iter().flatten().collect();
-        let mut stats = Stats::collect(&rooms);
+        let mut stats = Stats::collect(&rooms(&self.pool, &self.txns));
         stats.uptime_s = self.opened.elapsed().as_secs_f64();
         self.look_at_pages(&mut stats);
         self.look_at_frames(&mut stats);
