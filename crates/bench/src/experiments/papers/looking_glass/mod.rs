@@ -7,12 +7,15 @@
 //! - [`sampled`]: CPU time by component, sampled (figs 2.13–2.18, table 2.1).
 //! - [`removal`]: by taking one component after the other away (2.1.4).
 //! - [`steps`]: Harizopoulos' steps (fig. 2.1).
+//! - [`counted`]: the same, alone on one thread, to count instructions of.
 
+pub mod counted;
 pub mod experiment;
 
 mod course;
 mod published;
 mod removal;
 mod sampled;
+mod step_list;
 mod steps;
 mod throughput;
