@@ -16,7 +16,7 @@ fn the_chapter_runs_in_small_with_both_arms_and_both_orders() {
         println!("skipped: {said}");
         return;
     }
-    let (table, page) = what_came(&output, &["2.1", "2.12", "2.13", "removal"]);
+    let (table, page) = what_came(&output, &["2.1", "2.12", "2.13", "removal", "sections"]);
     let arms = ["conventional", "modern"];
     for figure in ["2.12", "2.13"] {
         assert_eq!(labels(&table, figure, "arm"), arms, "{figure}");
@@ -43,6 +43,14 @@ fn the_chapter_runs_in_small_with_both_arms_and_both_orders() {
     assert_eq!(labels(&table, "2.1", "transaction"), ["new-order", "payment"]);
     assert_eq!(labels(&table, "2.1", "step").len(), 7);
     assert!(page.contains("everything") && page.contains("rank alike"));
+    if millpond_base::sections::ARE_COUNTED {
+        let components = labels(&table, "sections", "component");
+        assert!(
+            ["logging", "locking", "pool"].iter().all(|name| components.contains(&(*name).into()))
+        );
+    } else {
+        assert!(page.contains("--features critical-sections"), "it says how to build it");
+    }
 }
 
 #[test]

@@ -4,7 +4,7 @@ use millpond_lab::experiment::{Experiment, Scale};
 
 use super::counted::Counter;
 use super::course::Course;
-use super::{removal, sampled, steps, throughput};
+use super::{removal, sampled, sections, steps, throughput};
 use crate::experiments::papers::live::Loaded;
 
 /// The experiment for one scale; `counter` counts the instructions of fig. 2.1, if there is one.
@@ -27,6 +27,7 @@ pub fn experiment(scale: Scale, counter: Option<Counter>) -> Experiment {
             throughput::figure(course, &loaded),
             sampled::figure(course, &loaded),
             removal::figure(course, &loaded),
+            sections::figure(course, &loaded),
         ],
     }
 }
