@@ -4,12 +4,16 @@
 //! with units, seeds, errors that hold errors, and the shim that lets a model checker replace
 //! atomics and locks.
 
+#[cfg(all(feature = "critical-sections", not(feature = "model")))]
+mod counted_locks;
 pub mod errors;
 pub mod ids;
 pub mod mark;
 pub mod nearest;
 #[doc(hidden)]
 pub mod rounds;
+#[doc(hidden)]
+pub mod sections;
 pub mod seed;
 pub mod size;
 pub mod sync;

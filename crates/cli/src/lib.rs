@@ -12,6 +12,7 @@
 mod advise;
 mod app;
 mod bench;
+mod callgrind;
 mod curve;
 mod error;
 mod interrupt;

@@ -17,8 +17,9 @@ pub enum Work {
 
 /// Steps that cost too much for every change: long counts and campaigns, and the workspace of the
 /// comparison with its engines.
-pub const DEEP: [&str; 9] = [
+pub const DEEP: [&str; 10] = [
     "tests-deep",
+    "sections",
     "shuttle-deep",
     "golden",
     "compare",
@@ -61,6 +62,7 @@ pub fn steps(root: &Path) -> Vec<Step> {
             "the same tests with long counts",
             Work::Run(vec![tests().with(LONG, "1")]),
         ),
+        step("sections", "critical sections, counted by who enters them", sections()),
         step(
             "doctests",
             "examples in the documentation",
@@ -101,6 +103,14 @@ fn run(words: &[&str]) -> Work {
 /// Every target with tests; `--bins` would compile those without, too.
 fn tests() -> Line {
     Line::new(&["cargo", "test", "--workspace", "--no-fail-fast", "--tests"])
+}
+
+/// With a feature of its own, for which the engine is compiled once more.
+fn sections() -> Work {
+    let packages = ["-p", "millpond-base", "-p", "millpond"];
+    let features = "millpond/critical-sections,millpond-base/critical-sections";
+    let what = ["--features", features, "--test", "critical_sections"];
+    Work::Run(vec![Line::new(&[&["cargo", "test"], &packages[..], &what].concat())])
 }
 
 /// `cargo xtask golden` does the same, and rewrites a page.

@@ -12,6 +12,7 @@ use super::image::Image;
 use super::setup::Engine;
 use crate::error::BenchError;
 use crate::run::client::Workload;
+use crate::run::on_this_thread::{Executed, Steps};
 use crate::run::runner::{Observer, Outcome, RunSpec};
 
 /// What is known of an instance beside its runs.
@@ -67,6 +68,17 @@ pub trait Instance: Send {
         at_start: &mut dyn FnMut(Recorders<'_>) -> Result<(), BenchError>,
         observer: &mut dyn Observer,
     ) -> Result<Outcome, BenchError>;
+
+    /// Runs the workload's only client on this thread. `at_start` is called between warm-up and
+    /// measurement.
+    ///
+    /// # Errors
+    /// What the client reports, or that there are others.
+    fn run_on_this_thread(
+        &mut self,
+        steps: Steps,
+        at_start: &mut dyn FnMut(),
+    ) -> Result<Executed, BenchError>;
 
     /// The workload, and with it the number of threads, that the next run has.
     fn set_workload(&mut self, workload: Workload);

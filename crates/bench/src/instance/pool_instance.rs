@@ -20,6 +20,7 @@ use super::worker_threads::{WorkerThreads, check_threads};
 use crate::error::BenchError;
 use crate::run::client::Workload;
 use crate::run::counts::Counts;
+use crate::run::on_this_thread::{Executed, Steps};
 use crate::run::runner::{Length, Observer, Outcome, RunSpec};
 use crate::stores::tree_store::TreeStore;
 
@@ -193,6 +194,15 @@ impl<M: PoolStrategy> Instance for PoolInstance<M> {
             at_start(recorders)
         };
         self.worker_threads.run(store, spec, &counts, &mut start, observer)
+    }
+
+    fn run_on_this_thread(
+        &mut self,
+        steps: Steps,
+        at_start: &mut dyn FnMut(),
+    ) -> Result<Executed, BenchError> {
+        let open_pool = self.open_pool.as_ref().ok_or(BenchError::Closed)?;
+        self.worker_threads.run_on_this_thread(&open_pool.store, steps, at_start)
     }
 
     fn set_workload(&mut self, workload: Workload) {

@@ -13,6 +13,7 @@ use super::worker_threads::{WorkerThreads, check_threads};
 use crate::error::BenchError;
 use crate::memory_group::MemoryGroup;
 use crate::run::client::Workload;
+use crate::run::on_this_thread::{Executed, Steps};
 use crate::run::runner::{Observer, Outcome, RunSpec};
 use crate::stores::tree_store::TreeStore;
 
@@ -62,6 +63,14 @@ impl<L: Latching> Instance for TwinInstance<L> {
             &mut || at_start(Recorders::default()),
             observer,
         )
+    }
+
+    fn run_on_this_thread(
+        &mut self,
+        steps: Steps,
+        at_start: &mut dyn FnMut(),
+    ) -> Result<Executed, BenchError> {
+        self.worker_threads.run_on_this_thread(&self.store, steps, at_start)
     }
 
     fn set_workload(&mut self, workload: Workload) {

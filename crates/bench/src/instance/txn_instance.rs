@@ -17,6 +17,7 @@ use super::setup::{DeviceSpec, Setup};
 use super::worker_threads::{WorkerThreads, check_threads};
 use crate::error::BenchError;
 use crate::run::client::Workload;
+use crate::run::on_this_thread::{Executed, Steps};
 use crate::run::runner::{Observer, Outcome, RunSpec};
 use crate::stores::txn_store::TxnStore;
 
@@ -110,6 +111,15 @@ impl<M: PoolStrategy> Instance for TxnInstance<M> {
         let counts = || Some(store.counts());
         let recorders = recorders(store.store().pool());
         self.worker_threads.run(store, spec, &counts, &mut || at_start(recorders), observer)
+    }
+
+    fn run_on_this_thread(
+        &mut self,
+        steps: Steps,
+        at_start: &mut dyn FnMut(),
+    ) -> Result<Executed, BenchError> {
+        let store = self.store.as_ref().ok_or(BenchError::Closed)?;
+        self.worker_threads.run_on_this_thread(store, steps, at_start)
     }
 
     fn set_workload(&mut self, workload: Workload) {

@@ -12,6 +12,7 @@ use super::setup::Setup;
 use crate::error::BenchError;
 use crate::run::client::{Clients, Workload};
 use crate::run::counts::Counts;
+use crate::run::on_this_thread::{self, Executed, Steps};
 use crate::run::runner::{self, Observer, Outcome, RunSpec};
 
 /// Threads that are not to be: an unlatched store has one.
@@ -74,11 +75,24 @@ impl WorkerThreads {
         observer: &mut dyn Observer,
     ) -> Result<Outcome, BenchError> {
         check_threads(self.latching, &self.workload)?;
-        let clients = match &mut self.clients {
+        let workload = self.workload;
+        runner::run(store, &workload, self.clients(store)?, spec, counts, at_start, observer)
+    }
+
+    pub(crate) fn run_on_this_thread<S: Store>(
+        &mut self,
+        store: &S,
+        steps: Steps,
+        at_start: &mut dyn FnMut(),
+    ) -> Result<Executed, BenchError> {
+        on_this_thread::run(store, self.clients(store)?, steps, at_start)
+    }
+
+    fn clients<S: Store>(&mut self, store: &S) -> Result<&mut Clients, BenchError> {
+        Ok(match &mut self.clients {
             Some(clients) => clients,
             none => none.insert(self.workload.clients(store, self.seed)?),
-        };
-        runner::run(store, &self.workload, clients, spec, counts, at_start, observer)
+        })
     }
 
     pub(crate) fn set_workload(&mut self, workload: Workload) {

@@ -2,6 +2,7 @@
 //!
 //! - [`runner`]: threads, phases, clocks: other engines run the very same loop.
 //! - [`client`]: the workloads, and one thread's driver of each.
+//! - [`on_this_thread`]: one client on its caller's thread, for what is counted by thread.
 //! - [`counts`]: the engine's counters, as differences over a run.
 //! - [`record`]: the page references of a run as a trace.
 //! - [`turns`]: the order in which competitors take turns.
@@ -12,6 +13,8 @@ pub mod client;
 pub mod counts;
 #[cfg(feature = "runs")]
 mod instructions;
+#[cfg(feature = "runs")]
+pub mod on_this_thread;
 #[cfg(feature = "runs")]
 pub mod record;
 #[cfg(feature = "runs")]

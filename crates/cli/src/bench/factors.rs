@@ -15,10 +15,11 @@ use millpond_policies::config::Spec;
 use millpond_policies::info::Tier;
 use serde_json::json;
 
-use super::count_instructions::{count, hindrance};
+use super::count_instructions::count;
 use super::factors_view::{parts, plot};
 use super::progress_line::ProgressLine;
 use super::results::ResultArgs;
+use crate::callgrind::hindrance;
 use crate::error::Failure;
 
 const EXAMPLES: &str = "Examples:

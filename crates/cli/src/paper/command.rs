@@ -3,7 +3,7 @@
 use clap::Subcommand;
 use millpond_lab::registry::Registry;
 
-use super::{gilbert, leanstore, leanstore_hits, watt};
+use super::{count_steps, gilbert, leanstore, leanstore_hits, watt};
 use crate::error::Failure;
 
 #[derive(clap::Args, Debug)]
@@ -16,6 +16,9 @@ pub(crate) struct Args {
 enum Command {
     /// Every live policy over pool sizes with TPC-C, and variants of some (gilbert 1.2, 1.3, 2.4)
     Gilbert(gilbert::Args),
+    /// What `gilbert --chapter 2 --instructions` has counted
+    #[command(hide = true)]
+    GilbertStep(count_steps::Args),
     /// LeanStore's evaluation: in memory, over threads, over skew and pool sizes
     Leanstore(leanstore::Args),
     /// Hit rates of nine policies on the engine's own page references (leanstore VI-B)
@@ -27,6 +30,7 @@ enum Command {
 pub(crate) fn run(args: &Args, registry: &Registry) -> Result<(), Failure> {
     match &args.command {
         Command::Gilbert(args) => gilbert::run(args),
+        Command::GilbertStep(args) => count_steps::run(args),
         Command::Leanstore(args) => leanstore::run(args),
         Command::LeanstoreHits(args) => leanstore_hits::run(args, registry),
         Command::Watt(args) => watt::run(args),

@@ -4,8 +4,11 @@
 use millpond_bench::experiments::papers::gilbert::experiment;
 use millpond_bench::experiments::papers::looking_glass;
 
+use super::count_steps::counter;
 use super::frame::{FrameArgs, play, play_as};
+use crate::callgrind::hindrance;
 use crate::error::Failure;
+use crate::output::complain;
 
 const EXAMPLES: &str = "Examples:
   millpond paper gilbert --plan               figures, and what they need
@@ -15,6 +18,7 @@ const EXAMPLES: &str = "Examples:
   millpond paper gilbert --scale quick        seconds: everything runs, nothing is proved
   millpond paper gilbert --chapter 2          where CPU time goes: logging, locking, pool, B-tree
   millpond paper gilbert --chapter 2 --figure 2.1,removal
+  millpond paper gilbert --chapter 2 --figure 2.1 --instructions
 
 Chapter 2 samples the process itself: kernel.perf_event_paranoid must be 2 at most.";
 
@@ -25,6 +29,9 @@ pub(crate) struct Args {
     #[arg(long, default_value_t = 1, value_name = "N")]
     #[arg(value_parser = clap::value_parser!(u8).range(1..=2))]
     chapter: u8,
+    /// Count instructions of chapter 2's steps, too, if valgrind is there
+    #[arg(long)]
+    instructions: bool,
     #[command(flatten)]
     frame: FrameArgs,
 }
@@ -32,8 +39,19 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let scale = args.frame.scale();
     if args.chapter == 1 {
+        if args.instructions {
+            let text = "--instructions are those of figure 2.1: it goes with --chapter 2";
+            return Err(Failure::Usage(text.to_string()));
+        }
         return play(&mut experiment(scale), &args.frame);
     }
-    let mut experiment = looking_glass::experiment::experiment(scale);
-    play_as("gilbert --chapter 2", &mut experiment, &args.frame)
+    let why = args.instructions.then(hindrance).flatten();
+    if let Some(why) = &why {
+        complain(&format!("instructions are not counted: {why}"));
+    }
+    let counter = (args.instructions && why.is_none()).then(counter);
+    let mut experiment = looking_glass::experiment::experiment(scale, counter);
+    let name =
+        format!("gilbert --chapter 2{}", if args.instructions { " --instructions" } else { "" });
+    play_as(&name, &mut experiment, &args.frame)
 }

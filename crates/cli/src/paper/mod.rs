@@ -1,6 +1,7 @@
 //! `millpond paper`: experiments of the papers, each beside what the paper prints.
 
 mod command;
+mod count_steps;
 mod frame;
 mod gilbert;
 mod leanstore;

@@ -13,8 +13,9 @@
 //! (`pool/moving.rs`).
 
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, MutexGuard};
 
+use millpond_base::sync::unmodelled::Mutex;
 use millpond_base::{AccessKind, Mark, PageId, PageKind};
 
 use crate::btree::counters::{Counters, Tally};

@@ -1,8 +1,10 @@
 //! Memory as a device: for tests, and for stores that need not outlive their process.
 
 use std::path::Path;
+use std::sync::PoisonError;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{PoisonError, RwLock};
+
+use millpond_base::sync::unmodelled::RwLock;
 
 use super::device::Alignment;
 use super::device::Device;

@@ -5,7 +5,9 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError};
+
+use millpond_base::sync::unmodelled::RwLock;
 
 use super::device::Alignment;
 use super::device::Device;

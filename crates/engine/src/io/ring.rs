@@ -10,10 +10,11 @@
 
 use std::fs::File;
 use std::os::fd::AsRawFd;
-use std::sync::{Mutex, PoisonError};
+use std::sync::PoisonError;
 use std::time::Duration;
 
 use io_uring::{IoUring, opcode, squeue, types};
+use millpond_base::sync::unmodelled::Mutex;
 
 use super::device::ReadRequest;
 use super::device::WriteRequest;

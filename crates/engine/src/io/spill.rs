@@ -12,8 +12,9 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard, PoisonError};
 
+use millpond_base::sync::unmodelled::Mutex;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::beside::beside;

@@ -24,8 +24,9 @@ use std::io::{IoSlice, IoSliceMut};
 use std::ops::Range;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{Arc, MutexGuard, PoisonError, RwLockReadGuard};
 
+use millpond_base::sync::unmodelled::{Mutex, RwLock};
 use millpond_base::{Lsn, PageId};
 
 use super::batch::{PageRead, PageWrite, runs};

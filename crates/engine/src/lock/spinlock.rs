@@ -47,6 +47,8 @@ mod real {
     use std::sync::atomic::{AtomicBool, Ordering};
     use std::time::Duration;
 
+    use millpond_base::sections::{Section, note};
+
     /// Looks before the processor is given away.
     const SPINS: u32 = 100;
     /// How often it is given away before the thread sleeps in between: its holder may have to wait
@@ -83,11 +85,13 @@ mod real {
             self.is_taken.compare_exchange(false, true, acquire, relaxed).is_ok()
         }
 
+        #[cfg_attr(feature = "critical-sections", track_caller)]
         #[inline]
         pub fn lock(&self) -> Guard<'_, T> {
             if !self.try_take() {
                 self.take_later();
             }
+            note(Section::Mutex);
             Guard { of: self, _threads: PhantomData }
         }
 

@@ -12,6 +12,8 @@
 //! [`Latching`], so that a run pays for what it measures and for nothing else. A page that a user's
 //! closure looks at is held in shared mode under each of them.
 //!
+//! Long because the word and the three ways to use it are one argument: who holds it how.
+//!
 //! # Rules
 //!
 //! 1. The thread that holds the word exclusively may change the page and the fields of the frame
@@ -20,6 +22,7 @@
 //! 3. No I/O and no waiting for a condition happens under a latch; a thread waits for a latch only
 //!    downwards (parent, then child), and tries in every other order.
 
+use millpond_base::sections::{Section, note};
 use millpond_base::sync::atomic::{AtomicU64, Ordering, fence};
 
 const EXCLUSIVE: u64 = 1;
@@ -79,6 +82,7 @@ impl Latch {
     }
 
     /// Takes the word exclusively if no thread holds it in any mode.
+    #[cfg_attr(feature = "critical-sections", track_caller)]
     #[inline(always)]
     pub fn try_exclusive(&self) -> bool {
         let word = self.0.load(Ordering::Relaxed);
@@ -86,19 +90,18 @@ impl Latch {
     }
 
     /// Takes the word exclusively if no thread holds it and the version still is `version`.
+    #[cfg_attr(feature = "critical-sections", track_caller)]
     #[inline(always)]
     pub fn try_exclusive_at(&self, version: u64) -> bool {
         debug_assert_eq!(version & !VERSION_MASK, 0, "no version");
         self.take(version)
     }
 
+    #[cfg_attr(feature = "critical-sections", track_caller)]
     #[inline(always)]
     fn take(&self, word: u64) -> bool {
         debug_assert_eq!(word & (EXCLUSIVE | SHARED_MASK), 0, "a latch that is taken is free");
-        let taken = self
-            .0
-            .compare_exchange(word, word | EXCLUSIVE, Ordering::Acquire, Ordering::Relaxed)
-            .is_ok();
+        let taken = self.acquire(word, word | EXCLUSIVE, Section::Exclusive);
         if taken {
             // Readers must not see the changes that follow without the bit.
             fence(Ordering::Release);
@@ -106,13 +109,27 @@ impl Latch {
         taken
     }
 
+    /// Changes a word that still is `from`: the latch is then held in another mode.
+    #[cfg_attr(feature = "critical-sections", track_caller)]
+    #[inline(always)]
+    fn acquire(&self, from: u64, to: u64, section: Section) -> bool {
+        let (acquire, relaxed) = (Ordering::Acquire, Ordering::Relaxed);
+        let is_held = self.0.compare_exchange(from, to, acquire, relaxed).is_ok();
+        if is_held {
+            note(section);
+        }
+        is_held
+    }
+
     /// Takes the word exclusively, waiting a little; `false` if it was not available.
+    #[cfg_attr(feature = "critical-sections", track_caller)]
     #[inline]
     pub fn exclusive(&self) -> bool {
         self.exclusive_within(ROUNDS_MAX)
     }
 
     /// The same, with `rounds` tries.
+    #[cfg_attr(feature = "critical-sections", track_caller)]
     pub fn exclusive_within(&self, rounds: u32) -> bool {
         for round in 0..rounds {
             if self.try_exclusive() {
@@ -142,24 +159,25 @@ impl Latch {
     }
 
     /// Becomes one more shared holder, unless the word is held exclusively.
+    #[cfg_attr(feature = "critical-sections", track_caller)]
     #[inline(always)]
     pub fn try_shared(&self) -> bool {
         let word = self.0.load(Ordering::Relaxed);
         if word & EXCLUSIVE != 0 || word & SHARED_MASK == SHARED_MASK {
             return false;
         }
-        self.0
-            .compare_exchange(word, word + SHARED_ONE, Ordering::Acquire, Ordering::Relaxed)
-            .is_ok()
+        self.acquire(word, word + SHARED_ONE, Section::Shared)
     }
 
     /// Becomes one more shared holder, waiting a little; `false` if that was not possible.
+    #[cfg_attr(feature = "critical-sections", track_caller)]
     #[inline]
     pub fn shared(&self) -> bool {
         self.shared_within(ROUNDS_MAX)
     }
 
     /// The same, with `rounds` tries.
+    #[cfg_attr(feature = "critical-sections", track_caller)]
     pub fn shared_within(&self, rounds: u32) -> bool {
         for round in 0..rounds {
             if self.try_shared() {
@@ -172,6 +190,7 @@ impl Latch {
 
     /// Becomes one more shared holder, if the version still is `version` and the word is not held
     /// exclusively.
+    #[cfg_attr(feature = "critical-sections", track_caller)]
     #[inline]
     pub fn try_shared_at(&self, version: u64) -> bool {
         debug_assert_eq!(version & !VERSION_MASK, 0, "a version has no mode bits");
@@ -180,7 +199,10 @@ impl Latch {
         for _ in 0..SHARERS_MAX {
             let next = word + SHARED_ONE;
             match self.0.compare_exchange(word, next, Ordering::Acquire, Ordering::Relaxed) {
-                Ok(_) => return true,
+                Ok(_) => {
+                    note(Section::Shared);
+                    return true;
+                }
                 Err(now) => word = now,
             }
             let is_still = word & (VERSION_MASK | EXCLUSIVE) == version;
@@ -199,6 +221,7 @@ impl Latch {
     }
 
     /// Turns the only shared hold into the exclusive one; on `false` the shared hold remains.
+    #[cfg_attr(feature = "critical-sections", track_caller)]
     #[inline(always)]
     pub fn try_upgrade(&self) -> bool {
         let word = self.0.load(Ordering::Relaxed);
@@ -206,8 +229,7 @@ impl Latch {
             return false;
         }
         let alone = (word & VERSION_MASK) | EXCLUSIVE;
-        let upgraded =
-            self.0.compare_exchange(word, alone, Ordering::Acquire, Ordering::Relaxed).is_ok();
+        let upgraded = self.acquire(word, alone, Section::Exclusive);
         if upgraded {
             fence(Ordering::Release);
         }
@@ -252,10 +274,13 @@ pub trait Latching: Send + Sync + 'static {
     const THREADS: bool = true;
 
     /// Begins a read; `None` if a writer holds the latch.
+    #[cfg_attr(feature = "critical-sections", track_caller)]
     fn read(latch: &Latch) -> Option<Self::Token>;
     /// Begins a read within `rounds` tries.
+    #[cfg_attr(feature = "critical-sections", track_caller)]
     fn read_within(latch: &Latch, rounds: u32) -> Option<Self::Token>;
     /// Begins a read, waiting a little; `None` if a writer held the latch for a while.
+    #[cfg_attr(feature = "critical-sections", track_caller)]
     #[inline(always)]
     fn read_patiently(latch: &Latch) -> Option<Self::Token> {
         match Self::read(latch) {
@@ -268,18 +293,23 @@ pub trait Latching: Send + Sync + 'static {
     /// Ends a read.
     fn end(latch: &Latch, token: Self::Token);
     /// Turns the read into a write; on `false` the read continues.
+    #[cfg_attr(feature = "critical-sections", track_caller)]
     fn upgrade(latch: &Latch, token: Self::Token) -> bool;
     /// Begins a write; `false` if the latch is held.
+    #[cfg_attr(feature = "critical-sections", track_caller)]
     fn write(latch: &Latch) -> bool;
     /// Begins a write within `rounds` tries.
+    #[cfg_attr(feature = "critical-sections", track_caller)]
     fn write_within(latch: &Latch, rounds: u32) -> bool;
     /// Begins a write, waiting a little; `false` if the latch was held for a while.
+    #[cfg_attr(feature = "critical-sections", track_caller)]
     #[inline(always)]
     fn write_patiently(latch: &Latch) -> bool {
         Self::write(latch) || Self::write_within(latch, ROUNDS_MAX)
     }
     /// Turns the read into a write for a moment, to change nothing but where a swip points in
     /// memory; on `false` the read continues.
+    #[cfg_attr(feature = "critical-sections", track_caller)]
     fn promote(latch: &Latch, token: Self::Token) -> bool {
         Self::upgrade(latch, token)
     }
@@ -287,6 +317,7 @@ pub trait Latching: Send + Sync + 'static {
     fn demote(latch: &Latch);
     /// Turns the read into a shared hold that keeps every writer out, if the read is valid; it ends
     /// with [`Latch::release_shared`]. On `false` the read continues.
+    #[cfg_attr(feature = "critical-sections", track_caller)]
     fn share(latch: &Latch, token: Self::Token) -> bool;
     /// Returns the version that a reader's page has, as long as the read is valid.
     fn version(latch: &Latch, token: Self::Token) -> u64;
@@ -302,12 +333,14 @@ impl Latching for Optimistic {
 
     #[inline(always)]
     fn read(latch: &Latch) -> Option<u64> {
-        latch.version()
+        let version = latch.version()?;
+        note(Section::Optimistic);
+        Some(version)
     }
 
     fn read_within(latch: &Latch, rounds: u32) -> Option<u64> {
         for round in 0..rounds {
-            if let Some(version) = latch.version() {
+            if let Some(version) = Optimistic::read(latch) {
                 return Some(version);
             }
             pause(round);

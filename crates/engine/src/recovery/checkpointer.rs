@@ -8,8 +8,9 @@
 //! order it is taken.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard, PoisonError};
 
+use millpond_base::sync::unmodelled::Mutex;
 use millpond_base::{Lsn, PageId};
 
 use super::checkpoint::{Active, Checkpoint};

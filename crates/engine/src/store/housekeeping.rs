@@ -3,9 +3,11 @@
 //! rounds, and a round does nothing if the pool was not used since the last one and nothing is left
 //! to merge.
 
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
+
+use millpond_base::sync::unmodelled::Mutex;
 
 use crate::pool::PoolError;
 

@@ -9,7 +9,9 @@
 //! others have work for the pool. Nothing is held between two steps, so a tree can be dropped.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError};
+
+use millpond_base::sync::unmodelled::Mutex;
 
 use crate::pool::{Pool, PoolStrategy};
 use crate::stats::counters::{Counter, Counters};

@@ -1,8 +1,10 @@
 //! The names of a store: its catalog, and the structures that are open.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::time::SystemTime;
+
+use millpond_base::sync::unmodelled::Mutex;
 
 use crate::pool::{Pool, PoolStrategy};
 use crate::store::catalog::Catalog;

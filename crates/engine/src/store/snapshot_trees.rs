@@ -1,6 +1,8 @@
 //! The structures of a store, for snapshots.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError};
+
+use millpond_base::sync::unmodelled::Mutex;
 
 use crate::btree::Detached;
 use crate::pool::{Pool, PoolError, PoolStrategy};

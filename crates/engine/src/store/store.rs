@@ -15,10 +15,11 @@
 //! anchor, or there would be two swips to one page.
 
 use std::panic::Location;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::{Arc, MutexGuard, PoisonError, TryLockError};
 use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 
+use millpond_base::sync::unmodelled::Mutex;
 use millpond_base::{FrameId, Lsn, Reason};
 
 use crate::io::PageStore;

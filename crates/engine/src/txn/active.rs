@@ -16,11 +16,12 @@
 //! tail, after that.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use hashbrown::HashMap;
 use millpond_base::Lsn;
+use millpond_base::sync::unmodelled::Mutex;
 
 use crate::io::simulated::planted::{planted, unless_planted};
 use crate::lock::{Spinlock, SpinlockGuard};

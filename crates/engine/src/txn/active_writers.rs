@@ -10,8 +10,10 @@
 //! 3. The other threads share two counters. They count in one, and in the other from the next
 //!    `quiesce` on: the first one drains, however many calls begin.
 
+use std::sync::PoisonError;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+
+use millpond_base::sync::unmodelled::Mutex;
 
 use crate::pool::{PoolError, borrowed};
 use crate::stats::thread_slot::{OWNED, thread_slot};

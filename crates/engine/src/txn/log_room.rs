@@ -10,10 +10,11 @@
 //! transaction holds do not delay it; and if checkpoints fail, no thread waits for them.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::{Condvar, PoisonError};
 use std::time::{Duration, Instant};
 
 use millpond_base::Lsn;
+use millpond_base::sync::unmodelled::Mutex;
 
 use crate::stats::{Statistics, Wait};
 

@@ -4,7 +4,9 @@
 //! A transaction of a few operations takes some microseconds, and allocating its lists and its lock
 //! owner would be a good part of that. So each thread's slot keeps one scratch.
 
-use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
+use std::sync::{Arc, MutexGuard, TryLockError};
+
+use millpond_base::sync::unmodelled::Mutex;
 
 use crate::lock::LockOwner;
 use crate::txn::active::Active;

@@ -2,10 +2,11 @@
 //! threads.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use millpond_base::PageId;
+use millpond_base::sync::unmodelled::Mutex;
 
 use crate::io::{PageStore, SpillFile};
 use crate::lock::{LockManager, LockOptions};

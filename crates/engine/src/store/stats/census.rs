@@ -1,10 +1,11 @@
 //! Statistics of a store as a whole: what its rooms have counted, and what its frames hold at the
 //! moment.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::time::Instant;
 
 use millpond_base::FrameId;
+use millpond_base::sync::unmodelled::Mutex;
 
 use crate::io::PageStore;
 use crate::pool::{Pool, PoolStrategy, State};

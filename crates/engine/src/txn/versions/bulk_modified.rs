@@ -6,8 +6,10 @@
 //! snapshot sees those. Or neither: then the tree is unreadable for the snapshot.
 
 use std::collections::HashMap;
+use std::sync::RwLockWriteGuard;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{RwLock, RwLockWriteGuard};
+
+use millpond_base::sync::unmodelled::RwLock;
 
 use crate::lock::TreeName;
 use crate::txn::error::TxnError;

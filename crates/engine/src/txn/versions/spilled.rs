@@ -10,8 +10,10 @@
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, RwLock};
+
+use millpond_base::sync::unmodelled::RwLock;
 
 use crate::io::{SpillError, SpillFile};
 use crate::txn::commit_stamp::COMMITTING;

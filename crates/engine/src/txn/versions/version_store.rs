@@ -38,7 +38,9 @@ use std::collections::HashMap;
 use std::ops::Bound;
 use std::panic::Location;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, RwLock, TryLockError};
+use std::sync::{Arc, MutexGuard, TryLockError};
+
+use millpond_base::sync::unmodelled::{Mutex, RwLock};
 
 use crate::io::SpillFile;
 use crate::io::simulated::planted::planted;

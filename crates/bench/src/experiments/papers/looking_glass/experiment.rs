@@ -2,12 +2,13 @@
 
 use millpond_lab::experiment::{Experiment, Scale};
 
+use super::counted::Counter;
 use super::course::Course;
-use super::{removal, sampled, steps, swizzling, throughput};
+use super::{removal, sampled, sections, steps, swizzling, throughput};
 use crate::experiments::papers::live::Loaded;
 
-/// The experiment for one scale.
-pub fn experiment(scale: Scale) -> Experiment {
+/// The experiment for one scale; `counter` counts the instructions of fig. 2.1, if there is one.
+pub fn experiment(scale: Scale, counter: Option<Counter>) -> Experiment {
     let (course, loaded) = (Course { scale }, Loaded::default());
     Experiment {
         paper: "gilbert-2",
@@ -23,11 +24,12 @@ pub fn experiment(scale: Scale) -> Experiment {
         ),
         scale,
         figures: vec![
-            steps::figure(course, &loaded),
+            steps::figure(course, &loaded, counter),
             throughput::figure(course, &loaded),
             sampled::figure(course, &loaded),
             removal::figure(course, &loaded),
             swizzling::figure(course, &loaded),
+            sections::figure(course, &loaded),
         ],
     }
 }

@@ -7,14 +7,19 @@
 //! - [`sampled`]: CPU time by component, sampled (figs 2.13–2.18, table 2.1).
 //! - [`removal`]: by taking one component after the other away (2.1.4).
 //! - [`swizzling`]: swips beside a page table (fig. 2.21).
+//! - [`sections`]: critical sections by component (2.3.2).
 //! - [`steps`]: Harizopoulos' steps (fig. 2.1).
+//! - [`counted`]: the same, alone on one thread, to count instructions of.
 
+pub mod counted;
 pub mod experiment;
 
 mod course;
 mod published;
 mod removal;
 mod sampled;
+mod sections;
+mod step_list;
 mod steps;
 mod swizzling;
 mod throughput;

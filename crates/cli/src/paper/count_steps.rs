@@ -1,0 +1,80 @@
+//! Instructions of the steps of `paper gilbert --chapter 2`, counted by callgrind.
+
+use clap::builder::PossibleValuesParser;
+use millpond_bench::experiments::papers::looking_glass::counted::{Counter, StepRun};
+use millpond_bench::run::on_this_thread::FUNCTION;
+use millpond_bench::run::runner::Unwatched;
+use millpond_lab::experiment::{FigureError, Scale};
+use serde_json::json;
+
+use crate::callgrind::per_event;
+use crate::error::Failure;
+use crate::output::print;
+
+/// A hidden command: transactions of one step, all on this thread, within one function.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Args {
+    /// The transaction
+    #[arg(long, value_name = "NAME")]
+    #[arg(value_parser = PossibleValuesParser::new(StepRun::TRANSACTIONS))]
+    transaction: String,
+    /// Steps that are taken; 0 for the whole engine
+    #[arg(long, value_name = "N")]
+    #[arg(value_parser = clap::value_parser!(u64).range(0..=StepRun::STEPS_MAX as u64))]
+    steps: u64,
+    /// How much is loaded: quick, standard or paper
+    #[arg(long, default_value_t = Scale::Standard, value_name = "SCALE")]
+    scale: Scale,
+    /// Transactions that are measured, after those that warm up
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
+    transactions: u64,
+    /// Seed of data and transactions
+    #[arg(long, default_value_t = 1, value_name = "SEED")]
+    seed: u64,
+    /// Run it under callgrind, and print instructions per transaction
+    #[arg(long)]
+    instructions: bool,
+}
+
+pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    let named = StepRun::TRANSACTIONS.into_iter().find(|name| *name == args.transaction);
+    let run = StepRun {
+        transaction: named.unwrap_or_default(),
+        steps: args.steps as usize,
+        scale: args.scale,
+        transactions: args.transactions,
+        seed: args.seed,
+    };
+    if args.instructions {
+        let count = count(&run)?;
+        return print(&format!("{}\n", json!({ "instructions_per_tx": count })));
+    }
+    let executed = run.run(&mut Unwatched)?;
+    let (transactions, retries) = (executed.transactions, executed.retries);
+    print(&format!("{}\n", json!({ "transactions": transactions, "retries": retries })))
+}
+
+/// Counts by running that command under callgrind.
+pub(crate) fn counter() -> Counter {
+    Box::new(|run| {
+        count(run).map_err(|failure| match failure.exit_code() {
+            130 => FigureError::Stopped,
+            _ => FigureError::of(failure),
+        })
+    })
+}
+
+fn count(run: &StepRun) -> Result<f64, Failure> {
+    let what = format!("{} after {} steps", run.transaction, run.steps);
+    let mut arguments = ["paper", "gilbert-step"].map(String::from).to_vec();
+    for (flag, value) in [
+        ("--transaction", run.transaction.to_string()),
+        ("--steps", run.steps.to_string()),
+        ("--scale", run.scale.to_string()),
+        ("--transactions", run.transactions.to_string()),
+        ("--seed", run.seed.to_string()),
+    ] {
+        arguments.extend([flag.to_string(), value]);
+    }
+    per_event(&what, (FUNCTION, "transactions"), &arguments)
+}
