@@ -242,6 +242,7 @@ impl Options {
     /// use millpond::Options;
     /// assert!(Options::new().may_create() && !Options::new().read_only(true).may_create());
     /// ```
+    #[doc(hidden)]
     pub fn may_create(&self) -> bool {
         self.create_if_missing && !self.read_only
     }
