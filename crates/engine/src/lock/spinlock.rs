@@ -96,9 +96,14 @@ mod real {
         }
 
         /// Its value, if no other thread has it; waits for nothing.
+        #[cfg_attr(feature = "critical-sections", track_caller)]
         #[inline]
         pub fn try_lock(&self) -> Option<Guard<'_, T>> {
-            self.try_take().then(|| Guard { of: self, _threads: PhantomData })
+            if !self.try_take() {
+                return None;
+            }
+            note(Section::Mutex);
+            Some(Guard { of: self, _threads: PhantomData })
         }
 
         #[cold]
