@@ -1,7 +1,10 @@
 //! Instructions of the steps of `paper gilbert --chapter 2`, counted by callgrind.
 
-use clap::builder::PossibleValuesParser;
-use millpond_bench::experiments::papers::looking_glass::counted::{Counter, StepRun};
+use std::rc::Rc;
+
+use clap::ValueEnum;
+use millpond_bench::error::BenchError;
+use millpond_bench::experiments::papers::looking_glass::counted::{Counter, StepList, StepRun};
 use millpond_bench::run::on_this_thread::FUNCTION;
 use millpond_bench::run::runner::Unwatched;
 use millpond_lab::experiment::{FigureError, Scale};
@@ -11,13 +14,44 @@ use crate::callgrind::per_event;
 use crate::error::Failure;
 use crate::output::print;
 
+/// The lists of steps.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+enum ListArg {
+    /// Harizopoulos' steps
+    Harizopoulos,
+    /// The log first
+    LogFirst,
+    /// The pool first
+    PoolFirst,
+}
+
+impl ListArg {
+    fn list(self) -> StepList {
+        match self {
+            ListArg::Harizopoulos => StepList::Harizopoulos,
+            ListArg::LogFirst => StepList::LogFirst,
+            ListArg::PoolFirst => StepList::PoolFirst,
+        }
+    }
+
+    fn of(list: StepList) -> ListArg {
+        match list {
+            StepList::Harizopoulos => ListArg::Harizopoulos,
+            StepList::LogFirst => ListArg::LogFirst,
+            StepList::PoolFirst => ListArg::PoolFirst,
+        }
+    }
+}
+
 /// A hidden command: transactions of one step, all on this thread, within one function.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
-    /// The transaction
+    /// Which steps
+    #[arg(long, value_enum, default_value = "harizopoulos")]
+    list: ListArg,
+    /// What runs: new-order or payment after Harizopoulos' steps, else tpcc, ycsb-read or ycsb-update
     #[arg(long, value_name = "NAME")]
-    #[arg(value_parser = PossibleValuesParser::new(StepRun::TRANSACTIONS))]
-    transaction: String,
+    load: String,
     /// Steps that are taken; 0 for the whole engine
     #[arg(long, value_name = "N")]
     #[arg(value_parser = clap::value_parser!(u64).range(0..=StepRun::STEPS_MAX as u64))]
@@ -37,9 +71,15 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    let named = StepRun::TRANSACTIONS.into_iter().find(|name| *name == args.transaction);
+    let list = args.list.list();
+    let Some(load) = list.loads().into_iter().find(|name| *name == args.load) else {
+        let (load, known) = (&args.load, list.loads().join(", "));
+        let text = format!("'{load}' does not run after these steps: {known} do");
+        return Err(BenchError::Usage(text).into());
+    };
     let run = StepRun {
-        transaction: named.unwrap_or_default(),
+        list,
+        load,
         steps: args.steps as usize,
         scale: args.scale,
         transactions: args.transactions,
@@ -56,7 +96,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
 
 /// Counts by running that command under callgrind.
 pub(crate) fn counter() -> Counter {
-    Box::new(|run| {
+    Rc::new(|run| {
         count(run).map_err(|failure| match failure.exit_code() {
             130 => FigureError::Stopped,
             _ => FigureError::of(failure),
@@ -65,10 +105,13 @@ pub(crate) fn counter() -> Counter {
 }
 
 fn count(run: &StepRun) -> Result<f64, Failure> {
-    let what = format!("{} after {} steps", run.transaction, run.steps);
+    let what = format!("{} after {} steps, {}", run.load, run.steps, run.list.name());
+    let list = ListArg::of(run.list).to_possible_value();
+    let list = list.map(|value| value.get_name().to_string()).unwrap_or_default();
     let mut arguments = ["paper", "gilbert-step"].map(String::from).to_vec();
     for (flag, value) in [
-        ("--transaction", run.transaction.to_string()),
+        ("--list", list),
+        ("--load", run.load.to_string()),
         ("--steps", run.steps.to_string()),
         ("--scale", run.scale.to_string()),
         ("--transactions", run.transactions.to_string()),

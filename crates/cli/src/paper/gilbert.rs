@@ -29,7 +29,7 @@ pub(crate) struct Args {
     #[arg(long, default_value_t = 1, value_name = "N")]
     #[arg(value_parser = clap::value_parser!(u8).range(1..=2))]
     chapter: u8,
-    /// Count instructions of chapter 2's steps, too, if valgrind is there
+    /// Count instructions of chapter 2's steps (2.1, removal), too, if valgrind is there
     #[arg(long)]
     instructions: bool,
     #[command(flatten)]
@@ -40,7 +40,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let scale = args.frame.scale();
     if args.chapter == 1 {
         if args.instructions {
-            let text = "--instructions are those of figure 2.1: it goes with --chapter 2";
+            let text = "--instructions are those of chapter 2: it goes with --chapter 2";
             return Err(Failure::Usage(text.to_string()));
         }
         return play(&mut experiment(scale), &args.frame);

@@ -83,7 +83,7 @@ fn step(transaction: &str, steps: u32, transactions: u32, more: &[&str]) -> Outp
     let (steps, transactions) = (steps.to_string(), transactions.to_string());
     let numbers = ["--steps", &steps, "--transactions", &transactions, "--scale", "quick"];
     Command::new(env!("CARGO_BIN_EXE_millpond"))
-        .args(["paper", "gilbert-step", "--transaction", transaction])
+        .args(["paper", "gilbert-step", "--load", transaction])
         .args(numbers)
         .args(more)
         .output()
@@ -102,6 +102,18 @@ fn each_step_runs_alone_on_one_thread() {
             let printed = json(&step(transaction, steps, 3, &[]));
             assert_eq!((&printed["transactions"], &printed["retries"]), (&3.into(), &0.into()));
         }
+    }
+    for (list, last) in [("log-first", 6), ("pool-first", 5)] {
+        for load in ["tpcc", "ycsb-read", "ycsb-update"] {
+            for steps in [0, 1, last - 1, last] {
+                let printed = json(&step(load, steps, 3, &["--list", list]));
+                assert_eq!(printed["transactions"], 3, "{list}, {load}, {steps}");
+            }
+        }
+        let output = step("payment", 0, 3, &["--list", list]);
+        assert!(text(&output.stderr).contains("tpcc, ycsb-read, ycsb-update do"));
+        let output = step("tpcc", last + 1, 3, &["--list", list]);
+        assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
     }
     for (transaction, steps, count) in [("payment", 7, 3), ("delivery", 0, 3), ("payment", 0, 0)] {
         let output = step(transaction, steps, count, &[]);

@@ -6,7 +6,7 @@ use super::mode::LockMode;
 use super::name::Name;
 use super::range::Range;
 use super::spinlock::Spinlock;
-use super::tree::Tree;
+use super::tree::{SharedWrites, Tree};
 use super::writes::Writes;
 
 /// A key lock.
@@ -29,7 +29,9 @@ pub(super) struct TreeHold {
     /// Its key locks.
     pub(super) keys: u32,
     /// The keys that are locked in `X`, and how many there are.
-    pub(super) writes: Arc<Spinlock<Writes>>,
+    pub(super) writes: SharedWrites,
+    /// A second reference to them, for the next intention: to make one takes an atomic addition.
+    pub(super) spare: Option<SharedWrites>,
     pub(super) written: u32,
     /// Bytes used for keys and writes.
     pub(super) bytes: usize,
@@ -48,6 +50,7 @@ impl TreeHold {
             range_bytes: 0,
             keys: 0,
             writes: Arc::new(Spinlock::new(Writes::default())),
+            spare: None,
             written: 0,
             bytes: 0,
             escalate_at,

@@ -62,9 +62,12 @@ impl Claim {
     /// `transaction` is the calling thread's from now on, which is `thread`.
     pub(super) fn set(self: &Arc<Claim>, transaction: u64, thread: u64) {
         self.transaction.store(transaction, Ordering::Release);
-        if self.thread.swap(thread, Ordering::AcqRel) == thread {
+        // Only the thread that uses the transaction writes there, and it hardly ever changes: an
+        // exchange would wait for all earlier stores.
+        if self.is_in(thread) {
             return;
         }
+        self.thread.store(thread, Ordering::Release);
         // A thread that is being torn down waits for its own transactions as for others.
         let _ = CLAIMS.try_with(|claims| {
             let mut claims = claims.borrow_mut();

@@ -249,12 +249,12 @@ impl LockOwner {
 
     /// Announces `IS` or `IX` at a tree.
     fn lock_intention(&mut self, at: usize, mode: LockMode) -> Result<(), LockError> {
-        let hold = &self.trees[at];
+        let hold = &mut self.trees[at];
         if hold.intention.is_some_and(|held| held.covers(mode)) {
             return Ok(());
         }
-        let asking = self.asking(at);
-        if !hold.tree.try_intend(&asking, mode) {
+        let spare = hold.spare.take();
+        if !self.trees[at].tree.try_intend(&self.asking(at), mode, spare) {
             self.lock_in_tree(at, Want::Intention(mode), &mut None)?;
         }
         self.trees[at].intention = Some(mode);

@@ -174,7 +174,7 @@ impl LockOwner {
                 hold.writes.lock().clear();
             }
             if in_core || hold.intention.is_some() {
-                hold.tree.leave(id, self.stripe, in_core);
+                hold.spare = hold.tree.leave(id, self.stripe, in_core);
             }
             (hold.intention, hold.whole) = (None, None);
             hold.ranges.clear();

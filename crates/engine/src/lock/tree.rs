@@ -23,12 +23,15 @@ use super::writes::Writes;
 /// Stripes of a tree.
 pub(super) const STRIPES: usize = if cfg!(feature = "model") { 2 } else { 8 };
 
+/// An owner's writes in a tree, which others look through who want a range of it.
+pub(super) type SharedWrites = Arc<Spinlock<Writes>>;
+
 /// An owner's intention at a tree.
 #[derive(Clone)]
 struct Member {
     id: u64,
     mode: LockMode,
-    writes: Arc<Spinlock<Writes>>,
+    writes: SharedWrites,
 }
 
 #[repr(align(128))]
@@ -71,7 +74,7 @@ pub(super) struct Asking<'a> {
     pub id: u64,
     pub stripe: usize,
     pub waiter: &'a Arc<Waiter>,
-    pub writes: &'a Arc<Spinlock<Writes>>,
+    pub writes: &'a SharedWrites,
 }
 
 /// The locks on one tree.
@@ -103,14 +106,20 @@ impl Tree {
         self.attention.load(Ordering::Relaxed) != 0
     }
 
-    /// Announces an intention if that is all that is going on here. Returns whether it did.
+    /// Announces an intention if that is all that is going on here. Returns whether it did. `spare`
+    /// is what [`Tree::leave`] gave back, if there is any.
     #[inline]
-    pub fn try_intend(&self, asking: &Asking<'_>, mode: LockMode) -> bool {
+    pub fn try_intend(
+        &self,
+        asking: &Asking<'_>,
+        mode: LockMode,
+        spare: Option<SharedWrites>,
+    ) -> bool {
         let mut stripe = self.stripe(asking.stripe);
         if self.needs_attention() {
             return false;
         }
-        put(&mut stripe, asking, mode);
+        put(&mut stripe, asking, mode, spare);
         true
     }
 
@@ -174,7 +183,7 @@ impl Tree {
 
     fn grant(&self, core: &mut Core, asking: &Asking<'_>, want: &Want) {
         match want {
-            Want::Intention(mode) => put(&mut self.stripe(asking.stripe), asking, *mode),
+            Want::Intention(mode) => put(&mut self.stripe(asking.stripe), asking, *mode, None),
             Want::Whole(mode) => {
                 core.whole.retain(|(id, _)| *id != asking.id);
                 debug_assert!(
@@ -318,12 +327,11 @@ impl Tree {
     }
 
     /// `id` holds nothing here any more. `in_core`: it held the whole tree or a range. Its writes
-    /// have been cleared.
-    pub fn leave(&self, id: u64, stripe: usize, in_core: bool) {
+    /// have been cleared. Gives back the reference to them that its intention had.
+    pub fn leave(&self, id: u64, stripe: usize, in_core: bool) -> Option<SharedWrites> {
         let mut members = self.stripe(stripe);
-        if let Some(at) = members.iter().position(|member| member.id == id) {
-            members.swap_remove(at);
-        }
+        let at = members.iter().position(|member| member.id == id);
+        let gone = at.map(|at| members.swap_remove(at).writes);
         // An owner that has seen this member in its way had raised attention before.
         let attention = self.needs_attention();
         drop(members);
@@ -339,6 +347,7 @@ impl Tree {
                 core.ranges.retain(|(holder, _)| *holder != id);
             });
         }
+        gone
     }
 }
 
@@ -360,12 +369,13 @@ fn wake(core: &Core, id: u64) {
 }
 
 /// Notes an intention, or raises the one that is there.
-fn put(stripe: &mut Vec<Member>, asking: &Asking<'_>, mode: LockMode) {
+fn put(stripe: &mut Vec<Member>, asking: &Asking<'_>, mode: LockMode, spare: Option<SharedWrites>) {
     debug_assert!(matches!(mode, LockMode::IS | LockMode::IX), "an intention is IS or IX");
     match stripe.iter_mut().find(|member| member.id == asking.id) {
         Some(member) => member.mode = member.mode.with(mode),
         None => {
-            let writes = Arc::clone(asking.writes);
+            let writes = spare.unwrap_or_else(|| Arc::clone(asking.writes));
+            debug_assert!(Arc::ptr_eq(&writes, asking.writes), "a spare is of the same writes");
             stripe.push(Member { id: asking.id, mode, writes });
         }
     }

@@ -15,7 +15,9 @@ use crate::store::error::Error;
 use crate::store::error::lab::LabError;
 use crate::txn;
 
-/// A structure with its name, shared by all its handles.
+/// A structure with its name, shared by all its handles. Apart from the count of references before
+/// it, which each transaction writes that changes the structure.
+#[repr(align(128))]
 pub(crate) struct Open<S> {
     pub(in crate::store) name: String,
     pub(in crate::store) structure: S,

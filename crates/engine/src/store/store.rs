@@ -45,7 +45,9 @@ const PERIOD: Duration = Duration::from_secs(1);
 /// Passes over the frames that [`Store::flush`] makes at most.
 const FLUSH_PASSES: u32 = 4;
 
-/// A store in the combination `M`.
+/// A store in the combination `M`. Apart from the count of references before it, which each
+/// transaction writes: two lines, since processors fetch them in pairs.
+#[repr(align(128))]
 pub struct Store<M: PoolStrategy> {
     pub(in crate::store) pool: Arc<Pool<M>>,
     pub(in crate::store) pages: Arc<PageStore>,

@@ -4,11 +4,9 @@
 //! A transaction of a few operations takes some microseconds, and allocating its lists and its lock
 //! owner would be a good part of that. So each thread's slot keeps one scratch.
 
-use std::sync::{Arc, MutexGuard, TryLockError};
+use std::sync::Arc;
 
-use millpond_base::sync::unmodelled::Mutex;
-
-use crate::lock::LockOwner;
+use crate::lock::{LockOwner, Spinlock, SpinlockGuard};
 use crate::txn::active::Active;
 
 /// Bytes of a value's room that are kept.
@@ -40,17 +38,13 @@ impl TxnScratch {
 /// The scratch of a thread, in cache lines of its own.
 #[derive(Default)]
 #[repr(align(128))]
-pub(super) struct ScratchSlot(Mutex<Option<TxnScratch>>);
+pub(super) struct ScratchSlot(Spinlock<Option<TxnScratch>>);
 
 impl ScratchSlot {
     /// Locks the slot; `None` if it is in use. A closure that panicked has left a scratch that is
     /// whole: its locks are released on the way out, and nothing else in it is of the call.
     #[inline]
-    pub(super) fn try_lock(&self) -> Option<MutexGuard<'_, Option<TxnScratch>>> {
-        match self.0.try_lock() {
-            Ok(kept) => Some(kept),
-            Err(TryLockError::Poisoned(kept)) => Some(kept.into_inner()),
-            Err(TryLockError::WouldBlock) => None,
-        }
+    pub(super) fn try_lock(&self) -> Option<SpinlockGuard<'_, Option<TxnScratch>>> {
+        self.0.try_lock()
     }
 }

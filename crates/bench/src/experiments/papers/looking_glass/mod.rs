@@ -9,7 +9,9 @@
 //! - [`swizzling`]: swips beside a page table (fig. 2.21).
 //! - [`sections`]: critical sections by component (2.3.2).
 //! - [`steps`]: Harizopoulos' steps (fig. 2.1).
-//! - [`counted`]: the same, alone on one thread, to count instructions of.
+//! - [`step_list`]: what removals take away, in which order.
+//! - [`counted`]: a step alone on one thread, to count instructions of.
+//! - [`with_counts`]: a figure that has them beside what it measures.
 
 pub mod counted;
 pub mod experiment;
@@ -23,3 +25,4 @@ mod step_list;
 mod steps;
 mod swizzling;
 mod throughput;
+mod with_counts;

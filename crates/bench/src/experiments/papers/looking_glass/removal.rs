@@ -1,86 +1,57 @@
 //! CPU time by taking one component after the other away, in two orders (gilbert 2.1.4), beside
 //! what samples say.
 //!
-//! With one thread, since without latches there can be no second one. The policy is WATT until
-//! replacement is taken away: the pool without latches is compiled for it only.
+//! With one thread, since without latches there can be no second one.
 
-use millpond::internals::store::{LatchingMode, TranslationMode};
 use millpond_lab::experiment::{About, Figure, Grid};
 use millpond_lab::report::{Bar, BarPlot, Claim, Section};
 use millpond_lab::table::{Table, Value};
 
-use super::course::{CONVENTIONAL, Course, Step, engine};
+use super::counted::{Counter, StepRun};
+use super::course::{Course, WORKLOADS};
 use super::published::of_ours;
 use super::sampled::{ALL, rows_of, sampled};
+use super::step_list::{FULL, LOCKS, LOG, POOL, StepList};
+use super::with_counts::{Counted, WithCounts, instructions};
 use crate::error::BenchError;
 use crate::experiments::papers::live::{Job, LiveFigure, Loaded};
-use crate::experiments::papers::sizes::RANDOM;
 use crate::experiments::table::Row;
 use crate::instance::Instance;
-use crate::instance::setup::Setup;
 use crate::run::runner::{Observer, RunSpec};
 
 const ABOUT: About = About {
     id: "removal",
-    title: "CPU time by removal (2.1.4)",
-    asks: "How much CPU time does a transaction need less when logging, locking, latching, the \
+    title: "CPU time and instructions by removal (2.1.4)",
+    asks: "How much CPU time, and how many instructions, does a transaction need less when logging, locking, latching, the \
            page table, replacement and the pool are taken away one after the other; and do \
            samples of the whole engine rank them alike?",
     says: "Harizopoulos et al. took components out of Shore until a tree in memory was left, which \
            executed a tiny fraction of the instructions.",
 };
 
-const WORKLOADS: [&str; 3] = ["tpcc", "ycsb-read", "ycsb-update"];
-/// The engine with everything.
-const FULL: &str = "everything";
-const LOG_FIRST: &str = "log first";
-const POOL_FIRST: &str = "pool first";
+const LISTS: [StepList; 2] = [StepList::LogFirst, StepList::PoolFirst];
 
-/// What is taken away last: what then remains is the tree.
-const TWIN: &str = "− pool";
-
-const LOG_FIRST_STEPS: [Step; 7] = [
-    (FULL, |_| {}),
-    ("− logging", |setup| setup.options.lab.log = false),
-    ("− locking, transactions", |setup| setup.options.lab.locks = false),
-    ("− shared latches", |setup| setup.options.lab.latching = LatchingMode::Optimistic),
-    ("− page table", |setup| setup.options.lab.translation = TranslationMode::Swizzled),
-    ("− latches", |setup| setup.options.lab.latching = LatchingMode::None),
-    (TWIN, Setup::to_twin),
-];
-
-const POOL_FIRST_STEPS: [Step; 6] = [
-    (FULL, |_| {}),
-    ("− page table, shared latches", |setup| {
-        setup.options.lab.translation = TranslationMode::Swizzled;
-        setup.options.lab.latching = LatchingMode::Optimistic;
-    }),
-    ("− replacement", |setup| setup.options.policy = RANDOM.to_string()),
-    ("− locking", |setup| setup.options.lab.locks = false),
-    ("− logging, transactions", |setup| setup.options.lab.log = false),
-    (TWIN, Setup::to_twin),
-];
-
-pub(super) fn figure(course: Course, loaded: &Loaded) -> Box<dyn Figure> {
+pub(super) fn figure(course: Course, loaded: &Loaded, counter: Option<Counter>) -> Box<dyn Figure> {
     let seconds = course.scale.pick(0.1, 1.5, 60.0);
-    let mut jobs = Vec::new();
+    let (mut jobs, mut counted) = (Vec::new(), Vec::new());
     for workload in WORKLOADS {
-        for (order, steps) in [(LOG_FIRST, &LOG_FIRST_STEPS[..]), (POOL_FIRST, &POOL_FIRST_STEPS)] {
-            let mut setup = engine(CONVENTIONAL);
-            setup.options.policy = "watt".to_string();
-            for (step, take) in steps {
-                take(&mut setup);
-                let mut job = course.job(setup.clone(), course.workload(workload, 1), seconds);
-                job.axes = vec![
+        for list in LISTS {
+            for (steps, (step, setup)) in list.engines().enumerate() {
+                let axes = vec![
                     ("workload", workload.into()),
-                    ("order", order.into()),
-                    ("step", (*step).into()),
+                    ("order", list.name().into()),
+                    ("step", step.into()),
                 ];
+                let mut job = course.job(setup, course.workload(workload, 1), seconds);
+                job.axes.clone_from(&axes);
                 jobs.push(job);
+                counted
+                    .push(Counted { run: StepRun::of(list, steps, workload, course.scale), axes });
             }
         }
     }
-    Box::new(LiveFigure::new(ABOUT, jobs, loaded, draw).with_course(run))
+    let live = LiveFigure::new(ABOUT, jobs, loaded, draw).with_course(run);
+    Box::new(WithCounts::new(live, counted, counter))
 }
 
 /// The whole engine is sampled once, between two runs that are not; all else runs once.
@@ -90,7 +61,7 @@ fn run(
     observer: &mut dyn Observer,
 ) -> Result<Vec<Row>, BenchError> {
     let is = |what: &str| job.axes.iter().any(|(_, value)| *value == Value::from(what));
-    if is(FULL) && is(LOG_FIRST) {
+    if is(FULL) && is(LISTS[0].name()) {
         return rows_of(&sampled(job, instance, observer)?);
     }
     let spec = RunSpec { warm_up: job.warm_up, ..RunSpec::of(job.measure) };
@@ -104,14 +75,28 @@ fn run(
 }
 
 fn draw(rows: &Table) -> Section {
-    let grid = Grid::of(rows, &["workload", "order", "step"], "plain_us_per_tx");
+    let axes = ["workload", "order", "step"];
+    let grid = Grid::of(rows, &axes, "plain_us_per_tx");
+    let (instructions, source) = instructions(rows, &axes);
     let mut section = Section {
         note: "µs of CPU time per transaction, and what share of the whole engine's that is. What \
                a step saves is charged to what it takes away, and with it goes what that cost \
                others: copies that nobody reads any more, cache lines, predictions. So both orders \
-               give each component another price."
-            .to_string(),
-        table: Table::new(["workload", "order", "step", "µs", "of all", "low", "high", "saved"]),
+               give each component another price. "
+            .to_string()
+            + source,
+        table: Table::new([
+            "workload",
+            "order",
+            "step",
+            "µs",
+            "of all",
+            "low",
+            "high",
+            "saved",
+            "instructions",
+            "of all's",
+        ]),
         ..Section::default()
     };
     for workload in grid.labels(0) {
@@ -120,18 +105,18 @@ fn draw(rows: &Table) -> Section {
             y: "µs of CPU time per transaction".to_string(),
             ..BarPlot::default()
         };
-        for (order, steps) in [(LOG_FIRST, &LOG_FIRST_STEPS[..]), (POOL_FIRST, &POOL_FIRST_STEPS)] {
-            let mut before = 1.0;
-            for (step, _) in steps {
-                let place = [workload, order, *step];
+        for list in LISTS {
+            let (order, mut before) = (list.name(), 1.0);
+            for (step, _) in list.steps() {
+                let (place, full) = ([workload, order, *step], [workload, order, FULL]);
                 let Some(value) = grid.interval(&place) else { continue };
-                let Some(ratio) = grid.ratio(&place, &[workload, order, FULL]) else { continue };
+                let Some(ratio) = grid.ratio(&place, &full) else { continue };
                 let numbers = [value.mean, ratio.mean, ratio.low, ratio.high, before - ratio.mean];
-                let names = place.map(Value::from);
-                section
-                    .table
-                    .rows
-                    .push(names.into_iter().chain(numbers.map(Value::from)).collect());
+                let of_all = instructions.ratio(&place, &full).map(|ratio| ratio.mean);
+                let counts = [instructions.mean(&place), of_all].map(Value::from);
+                let names = place.map(Value::from).into_iter();
+                let cells = names.chain(numbers.map(Value::from)).chain(counts);
+                section.table.rows.push(cells.collect());
                 before = ratio.mean;
                 plot.bars.push(Bar {
                     group: (*step).to_string(),
@@ -152,18 +137,20 @@ const GROUPS: [&str; 3] = ["logging", "locking and transactions", "pool"];
 /// Of a whole: what each group takes away by removal, log first.
 fn by_removal(grid: &Grid, workload: &str) -> Option<[f64; 3]> {
     let left = |step: &str| {
-        let ratio = grid.ratio(&[workload, LOG_FIRST, step], &[workload, LOG_FIRST, FULL]);
+        let order = LISTS[0].name();
+        let ratio = grid.ratio(&[workload, order, step], &[workload, order, FULL]);
         ratio.map(|ratio| ratio.mean)
     };
-    let (log, locks) = (left("− logging")?, left("− locking, transactions")?);
-    Some([1.0 - log, log - locks, locks - left(TWIN)?])
+    let (log, locks) = (left(LOG)?, left(LOCKS)?);
+    Some([1.0 - log, log - locks, locks - left(POOL)?])
 }
 
 /// Of a whole: what each group has in the samples of the whole engine.
 fn by_samples(rows: &Table, workload: &str) -> Option<[f64; 3]> {
     let grid = Grid::of(rows, &["workload", "order", "step", "component"], "component_us_per_tx");
     let total = Grid::of(rows, &["workload", "order", "step"], "sampled_us_per_tx");
-    let whole = total.mean(&[workload, LOG_FIRST, FULL])?;
+    let order = LISTS[0].name();
+    let whole = total.mean(&[workload, order, FULL])?;
     let mut sums = [0.0; 3];
     for component in grid.labels(3) {
         let at = match of_ours(component) {
@@ -172,7 +159,7 @@ fn by_samples(rows: &Table, workload: &str) -> Option<[f64; 3]> {
             Some(pool) if pool.starts_with("pool") => 2,
             _ => continue,
         };
-        sums[at] += grid.mean(&[workload, LOG_FIRST, FULL, component]).unwrap_or(0.0);
+        sums[at] += grid.mean(&[workload, order, FULL, component]).unwrap_or(0.0);
     }
     Some(sums.map(|sum| sum / whole))
 }
@@ -210,7 +197,6 @@ fn agree(rows: &Table, grid: &Grid, workload: &str) -> Claim {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::instance::setup::Engine;
 
     #[test]
     fn ranks_are_alike_unless_a_clear_difference_has_the_other_sign() {
@@ -218,21 +204,5 @@ mod tests {
         assert_eq!(alike(&[0.4, 0.2, 0.1], &[0.2, 0.4, 0.1]), Some(false));
         assert_eq!(alike(&[0.4, 0.2, 0.19], &[0.5, 0.25, 0.05]), None, "two that are as large");
         assert_eq!(alike(&[0.1, 0.2, 0.19], &[0.5, 0.25, 0.05]), Some(false), "whatever others do");
-    }
-
-    #[test]
-    fn each_step_takes_something_away_and_both_orders_end_alike() {
-        let ends = [&LOG_FIRST_STEPS[..], &POOL_FIRST_STEPS].map(|steps| {
-            let mut setup = engine(CONVENTIONAL);
-            setup.options.policy = "watt".to_string();
-            for (step, take) in &steps[1..] {
-                let before = setup.clone();
-                take(&mut setup);
-                assert!(setup != before, "{step}");
-            }
-            assert!(!setup.options.lab.log && !setup.options.lab.locks);
-            setup.engine
-        });
-        assert_eq!(ends, [Engine::Twin; 2]);
     }
 }

@@ -1,20 +1,21 @@
 //! Harizopoulos' steps (gilbert fig. 2.1): NEW ORDER and PAYMENT, in instructions and CPU time.
 //!
 //! Instructions are counted by the machine where it has a counter; many virtual ones have none. On
-//! request they are counted by callgrind, in cells of their own: once, since no chance is in them.
+//! request they are counted by callgrind.
 
-use millpond_lab::experiment::{
-    About, Cell, Fields, Figure, FigureError, Grid, Need, Scale, Watch,
-};
+use millpond_lab::experiment::{About, Figure, Grid};
 use millpond_lab::report::{Bar, BarPlot, Claim, Section};
-use millpond_lab::table::{Table, Value};
+use millpond_lab::table::Table;
 use millpond_workload::tpcc::Mix;
 
 use super::counted::{Counter, StepRun};
-use super::course::{CONVENTIONAL, Course, engine};
-use super::step_list::{FULL, LATCHES, LOCKS, LOG, POOL, STEPS, TRANSACTIONS};
-use crate::experiments::papers::live::{Job, LiveFigure, Loaded};
+use super::course::Course;
+use super::step_list::{FULL, LATCHES, LOCKS, LOG, POOL, StepList, TRANSACTIONS};
+use super::with_counts::{Counted, WithCounts, instructions};
+use crate::experiments::papers::live::{LiveFigure, Loaded};
 use crate::experiments::papers::verdict::{below, claim};
+
+const LIST: StepList = StepList::Harizopoulos;
 
 const ABOUT: About = About {
     id: "2.1",
@@ -30,96 +31,20 @@ const ABOUT: About = About {
 const STATED: [(&str, &str, f64); 3] =
     [("logging", LOG, 0.119), ("locking", LOCKS, 0.163), ("latching", LATCHES, 0.142)];
 
-/// The column of what callgrind counted; the machine's counter has one of its own.
-const CALLGRIND: &str = "callgrind_instructions_per_tx";
-/// An axis of the cells that callgrind counts.
-const COUNTED: &str = "counted_by";
-
-fn jobs(course: Course) -> Vec<Job> {
-    let seconds = course.scale.pick(0.1, 1.0, 60.0);
-    let mut jobs = Vec::new();
-    for (name, kind) in TRANSACTIONS {
-        let mut setup = engine(CONVENTIONAL);
-        for (step, take) in STEPS {
-            take(&mut setup);
-            let mut job = course.job(setup.clone(), course.tpcc(Mix::only(kind), 1), seconds);
-            job.axes = vec![("transaction", name.into()), ("step", step.into())];
-            jobs.push(job);
-        }
-    }
-    jobs
-}
-
-/// Cells that run, and cells that are counted.
-struct Steps {
-    live: LiveFigure,
-    scale: Scale,
-    counter: Option<Counter>,
-}
-
-impl Steps {
-    /// What the counted cells run, in their order.
-    fn counted(&self) -> Vec<StepRun> {
-        if self.counter.is_none() {
-            return Vec::new();
-        }
-        let of =
-            |(name, _)| (0..STEPS.len()).map(move |steps| StepRun::of(name, steps, self.scale));
-        TRANSACTIONS.into_iter().flat_map(of).collect()
-    }
-}
-
-fn cell_of(run: &StepRun, repetition: u32) -> Cell {
-    let need = Need { seconds: StepRun::seconds(run.scale), memory: 1 << 30, disk: 0 };
-    Cell::new(ABOUT.id, repetition, need)
-        .with("transaction", run.transaction)
-        .with("step", STEPS[run.steps].0)
-        .with(COUNTED, "callgrind")
-}
-
-impl Figure for Steps {
-    fn about(&self) -> About {
-        self.live.about()
-    }
-
-    fn cells(&self, repetition: u32) -> Vec<Cell> {
-        let mut cells = self.live.cells(repetition);
-        if repetition == 1 {
-            cells.extend(self.counted().iter().map(|run| cell_of(run, repetition)));
-        }
-        cells
-    }
-
-    fn run(
-        &mut self,
-        cells: &[&Cell],
-        watch: &mut dyn Watch,
-    ) -> Result<Vec<Vec<Fields>>, FigureError> {
-        let runs = self.counted();
-        let mut all = Vec::new();
-        for cell in cells {
-            let run = runs.iter().find(|run| cell_of(run, cell.repetition).axes == cell.axes);
-            let (Some(run), Some(counter)) = (run, &mut self.counter) else {
-                all.extend(self.live.run(&[cell], watch)?);
-                continue;
-            };
-            watch.detail("counting instructions");
-            let count = Value::from(counter(run)?);
-            let transactions = Value::from(run.transactions);
-            let fields = [(CALLGRIND, count), ("transactions", transactions)];
-            all.push(vec![fields.map(|(name, value)| (name.to_string(), value)).into()]);
-        }
-        Ok(all)
-    }
-
-    fn section(&self, rows: &Table) -> Section {
-        draw(rows)
-    }
-}
-
 pub(super) fn figure(course: Course, loaded: &Loaded, counter: Option<Counter>) -> Box<dyn Figure> {
-    let live = LiveFigure::new(ABOUT, jobs(course), loaded, draw);
-    Box::new(Steps { live, scale: course.scale, counter })
+    let seconds = course.scale.pick(0.1, 1.0, 60.0);
+    let (mut jobs, mut counted) = (Vec::new(), Vec::new());
+    for (name, kind) in TRANSACTIONS {
+        for (steps, (step, setup)) in LIST.engines().enumerate() {
+            let axes = vec![("transaction", name.into()), ("step", step.into())];
+            let mut job = course.job(setup, course.tpcc(Mix::only(kind), 1), seconds);
+            job.axes.clone_from(&axes);
+            jobs.push(job);
+            counted.push(Counted { run: StepRun::of(LIST, steps, name, course.scale), axes });
+        }
+    }
+    let live = LiveFigure::new(ABOUT, jobs, loaded, draw);
+    Box::new(WithCounts::new(live, counted, counter))
 }
 
 const NOTE: &str = "The first is the conventional engine: page table, shared latches, RANDOM, pages of 8 KiB, an \
@@ -128,29 +53,10 @@ const NOTE: &str = "The first is the conventional engine: page table, shared lat
      disk log (the log is in memory) and LSNs by themselves (they go with the log). What a step \
      removes is a share of the whole. The driver, which draws what is bought, is in all of them.";
 
-/// Where the instructions are from, in a sentence.
-fn source(is_counted: bool, has_counter: bool) -> &'static str {
-    match (is_counted, has_counter) {
-        (true, _) => {
-            "Instructions are those of the thread that runs the transactions, counted once by \
-             callgrind, with one warehouse; other threads, such as the log's writer, are not in \
-             them."
-        }
-        (false, true) => "Instructions are the machine's count, of the clients' threads.",
-        (false, false) => {
-            "The machine counts no instructions: with --instructions, callgrind does (valgrind)."
-        }
-    }
-}
-
 fn draw(rows: &Table) -> Section {
     let axes = ["transaction", "step"];
     let time = Grid::of(rows, &axes, "cpu_us_per_tx");
-    let machine = Grid::of(rows, &axes, "instructions_per_tx");
-    let counted = Grid::of(rows, &axes, CALLGRIND);
-    let is_there = |grid: &Grid| !grid.labels(0).is_empty();
-    let source = source(is_there(&counted), is_there(&machine));
-    let instructions = if is_there(&counted) { counted } else { machine };
+    let (instructions, source) = instructions(rows, &axes);
     let mut section = Section {
         note: format!("{NOTE} {source}"),
         table: Table::new([
@@ -174,7 +80,8 @@ fn draw(rows: &Table) -> Section {
             ..BarPlot::default()
         };
         let mut before = [Some(1.0); 2];
-        for (step, _) in STEPS {
+        for (step, _) in LIST.steps() {
+            let step = *step;
             let (place, full) = ([transaction, step], [transaction, FULL]);
             let (us, ratio) = (time.interval(&place), time.ratio(&place, &full));
             let counted = instructions.mean(&place);
@@ -252,8 +159,8 @@ fn stated(instructions: &Grid) -> Vec<Claim> {
     let left = |step: &str| Some(left(instructions, TRANSACTIONS[0].0, step)?.mean);
     let mut all = Vec::new();
     for (name, step, his) in STATED {
-        let at = STEPS.iter().position(|(other, _)| *other == step);
-        let before = at.and_then(|at| left(STEPS.get(at.checked_sub(1)?)?.0));
+        let at = LIST.steps().iter().position(|(other, _)| *other == step);
+        let before = at.and_then(|at| left(LIST.steps().get(at.checked_sub(1)?)?.0));
         let says = format!(
             "new-order: {name} is {:.1} % of the instructions, within a fifth of that",
             his * 100.0
@@ -272,6 +179,9 @@ fn stated(instructions: &Grid) -> Vec<Claim> {
 
 #[cfg(test)]
 mod tests {
+    use millpond_lab::table::Value;
+
+    use super::super::with_counts::CALLGRIND;
     use super::*;
 
     fn rows(instructions: &[(&str, f64)]) -> Table {
@@ -322,30 +232,5 @@ mod tests {
                 .filter(|claim| claim.says.contains("%,"))
                 .all(|claim| { claim.holds.is_none() })
         );
-    }
-
-    #[test]
-    fn only_the_first_repetition_counts_and_only_with_a_counter() {
-        let course = Course { scale: Scale::Quick };
-        let cells = |counter, repetition| {
-            figure(course, &Loaded::default(), counter).cells(repetition).len()
-        };
-        let counter = || -> Option<Counter> { Some(Box::new(|_| Ok(1.0))) };
-        assert_eq!((cells(None, 1), cells(None, 2)), (14, 14));
-        assert_eq!((cells(counter(), 1), cells(counter(), 2)), (28, 14));
-    }
-
-    #[test]
-    fn a_counted_cell_has_what_the_counter_said_of_its_step() {
-        let counter: Counter = Box::new(|run| Ok(run.steps as f64 + 0.5));
-        let course = Course { scale: Scale::Quick };
-        let mut figure = figure(course, &Loaded::default(), Some(counter));
-        let cells = figure.cells(1);
-        let last = cells.last().unwrap();
-        assert_eq!((last.text("transaction"), last.text("step")), ("payment".into(), POOL.into()));
-        let rows = figure.run(&[last], &mut millpond_lab::experiment::Unwatched).unwrap();
-        let expected =
-            [(CALLGRIND.to_string(), 6.5.into()), ("transactions".into(), 100u64.into())];
-        assert_eq!(rows, [[expected.to_vec()]]);
     }
 }
