@@ -49,7 +49,8 @@ pub(crate) struct Args {
     /// Which steps
     #[arg(long, value_enum, default_value = "harizopoulos")]
     list: ListArg,
-    /// What runs: new-order or payment after Harizopoulos' steps, else tpcc, ycsb-read or ycsb-update
+    /// What runs: new-order or payment after Harizopoulos' steps, else tpcc, ycsb-read or
+    /// ycsb-update
     #[arg(long, value_name = "NAME")]
     load: String,
     /// Steps that are taken; 0 for the whole engine

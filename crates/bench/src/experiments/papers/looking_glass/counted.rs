@@ -1,5 +1,5 @@
-//! A step of a removal that runs alone on the thread that asks for it: what instructions are counted
-//! of, in a process of its own.
+//! A step of a removal that runs alone on the thread that asks for it: what instructions are
+//! counted of, in a process of its own.
 //!
 //! What is counted is what the thread executes that runs the transactions, the driver's part
 //! included. Other threads are not: a log's writer, evictors, checkpoints. Those that would change

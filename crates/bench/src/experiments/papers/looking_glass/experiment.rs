@@ -16,8 +16,8 @@ pub fn experiment(scale: Scale, counter: Option<Counter>) -> Experiment {
         note: format!(
             "Look-ups and updates in Gilbert's shape, and TPC-C with Payment in Delivery's place, \
              with an asynchronous log and two-phase locks, everything in memory but for figure \
-             2.21. Runs with many threads have {}. His: five minutes after five to warm up, 10 M rows and 100 \
-             warehouses, 12 cores with two hardware threads each, Foster B-trees on a page table \
+             2.21. Runs with many threads have {}. His: five minutes after five to warm up, 10 M \
+             rows and 100 warehouses, 12 cores with two hardware threads each, Foster B-trees on a page table \
              with latched pages and RANDOM.",
             course.threads()
         ),

@@ -22,8 +22,8 @@ use crate::run::runner::{Observer, RunSpec};
 const ABOUT: About = About {
     id: "removal",
     title: "CPU time and instructions by removal (2.1.4)",
-    asks: "How much CPU time, and how many instructions, does a transaction need less when logging, locking, latching, the \
-           page table, replacement and the pool are taken away one after the other; and do \
+    asks: "How much CPU time, and how many instructions, does a transaction need \
+           less when logging, locking, latching, the page table, replacement and the pool are taken away one after the other; and do \
            samples of the whole engine rank them alike?",
     says: "Harizopoulos et al. took components out of Shore until a tree in memory was left, which \
            executed a tiny fraction of the instructions.",

@@ -1,5 +1,5 @@
-//! What is taken away from the conventional engine, step by step: by Harizopoulos (gilbert fig. 2.1),
-//! and in two orders of our own (2.1.4); and what runs after each step.
+//! What is taken away from the conventional engine, step by step: by Harizopoulos (gilbert fig.
+//! 2.1), and in two orders of our own (2.1.4); and what runs after each step.
 
 use millpond::internals::store::{LatchingMode, TranslationMode};
 use millpond_workload::tpcc::Kind;

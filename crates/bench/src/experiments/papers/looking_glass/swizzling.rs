@@ -84,8 +84,8 @@ fn draw(rows: &Table) -> Section {
     let mut section = Section {
         note: "“page table” is his engine: every reference looks into a hash table under a shared \
                latch. Beside it, Graefe's swizzling as he describes it: swips, the table kept for \
-               pages that are not swizzled, inner pages never evicted. All with RANDOM. A thread waits when it burns no CPU time: for a page, a lock, the \
-               log, or a processor."
+               pages that are not swizzled, inner pages never evicted. All with RANDOM. A thread \
+               waits when it burns no CPU time: for a page, a lock, the log, or a processor."
             .to_string(),
         table: Table::new([
             "pool, %",

@@ -1,5 +1,5 @@
-//! A figure whose cells run, and have instructions counted beside, in cells of their own: once, since
-//! no chance is in them.
+//! A figure whose cells run, and have instructions counted beside, in cells of their own: once,
+//! since no chance is in them.
 
 use millpond_lab::experiment::{About, Cell, Fields, Figure, FigureError, Grid, Need, Watch};
 use millpond_lab::report::Section;
