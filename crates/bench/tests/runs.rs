@@ -213,8 +213,9 @@ fn what_is_not_compiled_or_cannot_be_is_refused_before_anything_is_loaded() {
         assert!(error.is_usage(), "{error}");
     };
     let mut setup = Setup::new();
-    // Swips with shared latches are for policies that receive every hit.
-    setup.options.lab.latching = LatchingMode::Latched;
+    // Swips without latches are for WATT.
+    setup.options.lab.latching = LatchingMode::None;
+    setup.options.policy = "lru".to_string();
     refused(&setup, 1);
     let mut setup = Setup::new();
     setup.options.lab.translation = TranslationMode::Hashed;

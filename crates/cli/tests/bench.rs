@@ -215,7 +215,7 @@ fn evictors_are_compared_and_what_cannot_run_is_named() {
 fn what_cannot_be_is_refused_with_exit_code_2_and_says_what_there_is() {
     let folder = tempfile::tempdir().unwrap();
     for (args, expected) in [
-        (&["ycsb", "--latching", "latched"][..], "is not compiled; there are:"),
+        (&["ycsb", "--latching", "none", "--policy", "lru"][..], "is not compiled; there are:"),
         (&["ycsb", "--policy", "lean-evikt"], "did you mean 'lean-evict'"),
         (&["ycsb", "--latching", "none", "--threads", "2"], "for one thread"),
         (&["tpcc", "--device", "tape"], "slow:nvme|sata|disk|array"),

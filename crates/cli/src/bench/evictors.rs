@@ -123,8 +123,8 @@ mod tests {
         let setup = Setup::new();
         assert_eq!(hindrance(&setup, "watt"), None);
         assert!(hindrance(&setup, "nonsense").unwrap().contains("nonsense"));
-        let mut latched = setup;
-        latched.options.lab.latching = LatchingMode::Latched;
-        assert!(hindrance(&latched, "watt").unwrap().contains("not compiled"));
+        let mut unlatched = setup;
+        unlatched.options.lab.latching = LatchingMode::None;
+        assert!(hindrance(&unlatched, "lru").unwrap().contains("not compiled"));
     }
 }

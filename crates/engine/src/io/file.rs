@@ -424,3 +424,30 @@ impl Device for FileDevice {
         let _ = lock::release(&self.file);
     }
 }
+
+impl Drop for FileDevice {
+    /// Gives the lock back. Closing the file alone does not while a child that another thread has
+    /// just forked still has its copy of the descriptor: until it runs its program.
+    fn drop(&mut self) {
+        let _ = lock::release(&self.file);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_copy_of_the_descriptor_does_not_keep_the_lock_of_a_device_that_is_closed() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("device");
+        std::fs::File::create_new(&path).unwrap();
+        let device = FileDevice::open(&path, &FileOptions::default()).unwrap();
+        // As a forked child has it.
+        let copy = device.file.try_clone().unwrap();
+        assert!(FileDevice::open(&path, &FileOptions::default()).is_err());
+        drop(device);
+        FileDevice::open(&path, &FileOptions::default()).unwrap();
+        drop(copy);
+    }
+}
