@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use clap::ValueEnum;
+use clap::builder::PossibleValuesParser;
 use millpond_bench::error::BenchError;
 use millpond_bench::experiments::papers::looking_glass::counted::{Counter, StepList, StepRun};
 use millpond_bench::run::on_this_thread::FUNCTION;
@@ -14,49 +14,20 @@ use crate::callgrind::per_event;
 use crate::error::Failure;
 use crate::output::print;
 
-/// The lists of steps.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-enum ListArg {
-    /// Harizopoulos' steps
-    Harizopoulos,
-    /// The log first
-    LogFirst,
-    /// The pool first
-    PoolFirst,
-}
-
-impl ListArg {
-    fn list(self) -> StepList {
-        match self {
-            ListArg::Harizopoulos => StepList::Harizopoulos,
-            ListArg::LogFirst => StepList::LogFirst,
-            ListArg::PoolFirst => StepList::PoolFirst,
-        }
-    }
-
-    fn of(list: StepList) -> ListArg {
-        match list {
-            StepList::Harizopoulos => ListArg::Harizopoulos,
-            StepList::LogFirst => ListArg::LogFirst,
-            StepList::PoolFirst => ListArg::PoolFirst,
-        }
-    }
-}
-
 /// A hidden command: transactions of one step, all on this thread, within one function.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
     /// Which steps
-    #[arg(long, value_enum, default_value = "harizopoulos")]
-    list: ListArg,
+    #[arg(long, default_value = StepList::Harizopoulos.name(), value_name = "NAME")]
+    #[arg(value_parser = PossibleValuesParser::new(StepList::ALL.map(StepList::name)))]
+    list: String,
     /// What runs: new-order or payment after Harizopoulos' steps, else tpcc, ycsb-read or
     /// ycsb-update
     #[arg(long, value_name = "NAME")]
     load: String,
     /// Steps that are taken; 0 for the whole engine
     #[arg(long, value_name = "N")]
-    #[arg(value_parser = clap::value_parser!(u64).range(0..=StepRun::STEPS_MAX as u64))]
-    steps: u64,
+    steps: usize,
     /// How much is loaded: quick, standard or paper
     #[arg(long, default_value_t = Scale::Standard, value_name = "SCALE")]
     scale: Scale,
@@ -72,7 +43,8 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    let list = args.list.list();
+    let list = StepList::ALL.into_iter().find(|list| list.name() == args.list);
+    let list = list.unwrap_or(StepList::Harizopoulos);
     let Some(load) = list.loads().into_iter().find(|name| *name == args.load) else {
         let (load, known) = (&args.load, list.loads().join(", "));
         let text = format!("'{load}' does not run after these steps: {known} do");
@@ -81,7 +53,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let run = StepRun {
         list,
         load,
-        steps: args.steps as usize,
+        steps: args.steps,
         scale: args.scale,
         transactions: args.transactions,
         seed: args.seed,
@@ -107,11 +79,9 @@ pub(crate) fn counter() -> Counter {
 
 fn count(run: &StepRun) -> Result<f64, Failure> {
     let what = format!("{} after {} steps, {}", run.load, run.steps, run.list.name());
-    let list = ListArg::of(run.list).to_possible_value();
-    let list = list.map(|value| value.get_name().to_string()).unwrap_or_default();
     let mut arguments = ["paper", "gilbert-step"].map(String::from).to_vec();
     for (flag, value) in [
-        ("--list", list),
+        ("--list", run.list.name().to_string()),
         ("--load", run.load.to_string()),
         ("--steps", run.steps.to_string()),
         ("--scale", run.scale.to_string()),

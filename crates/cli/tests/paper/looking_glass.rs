@@ -103,7 +103,7 @@ fn each_step_runs_alone_on_one_thread() {
             assert_eq!((&printed["transactions"], &printed["retries"]), (&3.into(), &0.into()));
         }
     }
-    for (list, last) in [("log-first", 6), ("pool-first", 5)] {
+    for (list, last) in [("log first", 6), ("pool first", 5)] {
         for load in ["tpcc", "ycsb-read", "ycsb-update"] {
             for steps in [0, 1, last - 1, last] {
                 let printed = json(&step(load, steps, 3, &["--list", list]));

@@ -40,9 +40,6 @@ const LINE: u64 = 64;
 /// Cache lines behind a record that its appender asks for.
 const AHEAD: u64 = 4;
 
-/// Bytes of a record that is put together beside the ring.
-const STAGED: usize = 512;
-
 /// Apart from whatever else is written often: two lines, since processors fetch them in pairs.
 #[repr(align(128))]
 struct Apart<T>(T);
@@ -165,40 +162,7 @@ impl<'r> Reservation<'r> {
         if self.end() > free + ring.size || record::whole(body) != self.length {
             return Err(self);
         }
-        let header = record::encode(record, body, self.start.saturating_sub(durable));
-        if self.length <= STAGED {
-            self.fill_staged(record, header);
-        } else {
-            self.fill_in_place(record, body, header);
-        }
-        ring.mark(self.start).store(ring.mark_of(self.start, self.length), Ordering::Release);
-        ring.ask_for_lines_behind(self.end());
-        Ok(())
-    }
-
-    /// Puts a short record together beside the ring, and copies it there as a whole: its checksum
-    /// is of bytes that are in this processor's cache, while those of the ring, which another
-    /// processor has read since, are still on their way.
-    #[inline]
-    fn fill_staged(&self, record: &Record<'_>, header: [u8; HEADER]) {
-        let mut staged = [0; STAGED];
-        let bytes = &mut staged[..self.length];
-        bytes[..HEADER].copy_from_slice(&header);
-        let mut at = HEADER;
-        for part in record.parts {
-            // Parts that are longer than they were would reach beyond the reservation.
-            let part = &part[..part.len().min(bytes.len() - at)];
-            bytes[at..at + part.len()].copy_from_slice(part);
-            at += part.len();
-        }
-        let sum = record::checksum(&bytes[8..], &[], self.start, self.ring.salt);
-        bytes[4..8].copy_from_slice(&sum.to_le_bytes());
-        // SAFETY: as many bytes as the reservation has, which has room (rule 2).
-        unsafe { self.ring.put(self.start, bytes) };
-    }
-
-    fn fill_in_place(&self, record: &Record<'_>, body: usize, mut header: [u8; HEADER]) {
-        let ring = self.ring;
+        let mut header = record::encode(record, body, self.start.saturating_sub(durable));
         let mut at = self.start + HEADER as u64;
         let body_end = at + body as u64;
         for part in record.parts {
@@ -224,6 +188,9 @@ impl<'r> Reservation<'r> {
         header[4..8].copy_from_slice(&sum.to_le_bytes());
         // SAFETY: as above: length and checksum.
         unsafe { ring.put(self.start, &header[..8]) };
+        ring.mark(self.start).store(ring.mark_of(self.start, self.length), Ordering::Release);
+        ring.ask_for_lines_behind(self.end());
+        Ok(())
     }
 }
 

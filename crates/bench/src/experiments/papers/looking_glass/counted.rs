@@ -42,9 +42,6 @@ pub struct StepRun {
 pub type Counter = Rc<dyn Fn(&StepRun) -> Result<f64, FigureError>>;
 
 impl StepRun {
-    /// The most steps that a list has.
-    pub const STEPS_MAX: usize = 6;
-
     /// A run as the figures have it.
     pub(super) fn of(list: StepList, steps: usize, load: &'static str, scale: Scale) -> StepRun {
         let transactions = scale.pick(100, 2000, 2000);

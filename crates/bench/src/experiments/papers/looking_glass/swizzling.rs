@@ -47,7 +47,7 @@ fn setup(arm: &str) -> Setup {
 
 pub(super) fn figure(course: Course, loaded: &Loaded) -> Box<dyn Figure> {
     let seconds = course.scale.pick(0.1, 2.0, 300.0);
-    // His smallest pool that held most, and the one that held all.
+    // The last holds everything, however the data grow.
     let percents: &[f64] = course.scale.pick(&[50.0, 200.0], &[20.0, 50.0, 200.0], &[35.0, 200.0]);
     let mut jobs = Vec::new();
     for share in percents {
