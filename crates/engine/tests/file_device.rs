@@ -1,18 +1,20 @@
 //! Files as devices: alignment, batches at depth, fallbacks, growth, and the lock against a second
 //! process.
 
+#[path = "common/traced.rs"]
+mod traced;
+
 use std::io::{BufRead, BufReader, IoSlice, IoSliceMut};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use millpond::internals::io::{
     AlignedBuffer, Device, DeviceError, FileDevice, FileOptions, OpenError, OpenFileError,
     PageStore, ReadRequest, Submission, WriteRequest,
 };
 use millpond::internals::page::PageSize;
+use traced::traced;
 
 fn options(direct: bool, submission: Submission) -> FileOptions {
     FileOptions { direct, submission, ..FileOptions::default() }
@@ -30,30 +32,10 @@ fn new_file(folder: &Path, options: &FileOptions, length: u64) -> FileDevice {
     device
 }
 
-/// Counts the warnings of one thread.
-#[derive(Clone, Default)]
-struct Warnings(Arc<AtomicUsize>);
-
-impl tracing::Subscriber for Warnings {
-    fn enabled(&self, metadata: &tracing::Metadata<'_>) -> bool {
-        metadata.level() == &tracing::Level::WARN
-    }
-    fn new_span(&self, _: &tracing::span::Attributes<'_>) -> tracing::span::Id {
-        tracing::span::Id::from_u64(1)
-    }
-    fn record(&self, _: &tracing::span::Id, _: &tracing::span::Record<'_>) {}
-    fn record_follows_from(&self, _: &tracing::span::Id, _: &tracing::span::Id) {}
-    fn event(&self, _: &tracing::Event<'_>) {
-        self.0.fetch_add(1, Ordering::SeqCst);
-    }
-    fn enter(&self, _: &tracing::span::Id) {}
-    fn exit(&self, _: &tracing::span::Id) {}
-}
-
+/// How many warnings this thread gives during `action`.
 fn warnings_of<R>(action: impl FnOnce() -> R) -> (usize, R) {
-    let warnings = Warnings::default();
-    let answer = tracing::subscriber::with_default(warnings.clone(), action);
-    (warnings.0.load(Ordering::SeqCst), answer)
+    let (reported, answer) = traced(action);
+    (reported.iter().filter(|reported| reported.level == tracing::Level::WARN).count(), answer)
 }
 
 #[test]

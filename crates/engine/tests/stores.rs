@@ -3,4 +3,6 @@
 mod db;
 mod examples;
 mod golden_file;
+#[path = "common/traced.rs"]
+mod traced;
 mod txn;
