@@ -101,8 +101,9 @@ fn stacks_reach_the_thread_s_first_function_and_have_what_was_inlined() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let rounds = millisecond();
     let Some(profile) = sampled(|| {
+        // Enough for the samples even where other work gets most of the CPU time.
         let begun = Instant::now();
-        while begun.elapsed() < Duration::from_millis(200) {
+        while begun.elapsed() < Duration::from_secs(1) {
             black_box(two::work(rounds));
         }
     }) else {
