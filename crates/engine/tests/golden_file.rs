@@ -25,8 +25,8 @@ const PAGES: [(u64, PageType, u8, u8); 5] = [
     (7, PageType::HEAP_DATA, 0, 0x55),
 ];
 
-fn golden_path() -> PathBuf {
-    let name = format!("tests/golden/store-v{FORMAT_VERSION}.mill.gz");
+fn golden_path(version: u32) -> PathBuf {
+    let name = format!("tests/golden/store-v{version}.mill.gz");
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(name)
 }
 
@@ -50,14 +50,18 @@ fn image_of_today() -> Vec<u8> {
     device.to_bytes()
 }
 
-/// The golden store as it was written when the format was new.
+/// The golden store of this version, as it was written when the format was new.
 fn golden_image() -> Vec<u8> {
-    let path = golden_path();
     if std::env::var_os("MILLPOND_BLESS").is_some() {
         let mut file = GzEncoder::new(Vec::new(), Compression::best());
         file.write_all(&image_of_today()).unwrap();
-        std::fs::write(&path, file.finish().unwrap()).unwrap();
+        std::fs::write(golden_path(FORMAT_VERSION), file.finish().unwrap()).unwrap();
     }
+    image_of_version(FORMAT_VERSION)
+}
+
+fn image_of_version(version: u32) -> Vec<u8> {
+    let path = golden_path(version);
     let packed = std::fs::read(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
     let mut image = Vec::new();
     GzDecoder::new(&packed[..]).read_to_end(&mut image).unwrap();
@@ -98,21 +102,31 @@ fn what_is_written_today_is_the_golden_file_but_for_its_uuid() {
     assert_eq!(images[0].len(), images[1].len());
 }
 
+/// Asserts that `image` is refused, with the version that it has and the one that is known.
+fn assert_refused(image: &[u8], found: u32) {
+    let device = Arc::new(MemoryDevice::from_bytes(image));
+    let error = PageStore::open_on(device, None, false).unwrap_err();
+    let OpenError::Superblock { error: source, .. } = &error else { panic!("{error:?}") };
+    let known = FORMAT_VERSION;
+    assert_eq!(source, &SuperblockError::Version { found, known });
+    let text = error.to_string();
+    for what in [&format!("version {found}"), &format!("version {known}"), "dump", "load"] {
+        assert!(text.contains(what), "{text}");
+    }
+}
+
 #[test]
 fn a_golden_file_of_the_next_version_is_refused_with_both_versions_named() {
     let mut image = golden_image();
     image[40..44].copy_from_slice(&(FORMAT_VERSION + 1).to_le_bytes());
-    for sealed in [false, true] {
-        if sealed {
-            PageHeader::seal(PageId(0), &mut image[..4096]);
-        }
-        let device = Arc::new(MemoryDevice::from_bytes(&image));
-        let error = PageStore::open_on(device, None, false).unwrap_err();
-        let OpenError::Superblock { error: source, .. } = &error else { panic!("{error:?}") };
-        let (found, known) = (FORMAT_VERSION + 1, FORMAT_VERSION);
-        assert_eq!(source, &SuperblockError::Version { found, known });
-        let text = error.to_string();
-        assert!(text.contains(&format!("version {found}")), "{text}");
-        assert!(text.contains(&format!("version {known}")), "{text}");
+    assert_refused(&image, FORMAT_VERSION + 1);
+    PageHeader::seal(PageId(0), &mut image[..4096]);
+    assert_refused(&image, FORMAT_VERSION + 1);
+}
+
+#[test]
+fn golden_files_of_former_versions_are_refused_with_both_versions_named() {
+    for version in 1..FORMAT_VERSION {
+        assert_refused(&image_of_version(version), version);
     }
 }

@@ -16,13 +16,15 @@ impl Shared {
     pub(super) fn append(&self, record: &Record<'_>) -> Appended {
         let body = record.parts.iter().map(|part| part.len()).sum();
         if body > self.record_max {
-            return self.refuse(body);
+            return self.refuse(record, body);
         }
-        let reservation = self.ring.reserve(body);
+        let reservation = self.ring.reserve(record, body);
         let (start, end) = (reservation.start, reservation.end());
         debug_assert!(start < end && start.is_multiple_of(8), "records are aligned, and LSNs grow");
-        if let Err(reservation) = reservation.fill(record, body) {
-            self.fill_later(reservation, record, body);
+        if !reservation.reaches(record) {
+            self.refuse_chain(record, &reservation);
+        } else if let Err(reservation) = reservation.fill(record) {
+            self.fill_later(reservation, record);
         }
         // Two branches that are hardly ever taken. The first comes after the reservation in the
         // one order of all sequentially consistent operations (rule 9).
@@ -39,14 +41,14 @@ impl Shared {
     /// The buffer is full: makes room, or finds that there will be none.
     #[cold]
     #[inline(never)]
-    fn fill_later(&self, mut reservation: Reservation<'_>, record: &Record<'_>, body: usize) {
+    fn fill_later(&self, mut reservation: Reservation<'_>, record: &Record<'_>) {
         loop {
             // A log that takes nothing more has a hole here, and stays durable up to it at most.
             if self.wait(Some(Wait::LogSpace), reservation.needs(), GroupCommitWait::None).is_err()
             {
                 return;
             }
-            match reservation.fill(record, body) {
+            match reservation.fill(record) {
                 Ok(()) => return,
                 Err(again) => reservation = again,
             }
@@ -56,10 +58,19 @@ impl Shared {
     /// A record that can never become durable: nothing behind it can, either.
     #[cold]
     #[inline(never)]
-    fn refuse(&self, body: usize) -> Appended {
+    fn refuse(&self, record: &Record<'_>, body: usize) -> Appended {
         let (length, max) = (body as u64, self.record_max as u64);
         self.poison(LogError::RecordTooLong { path: self.path().to_path_buf(), length, max });
-        let hole = self.ring.reserve(0);
+        let hole = self.ring.reserve(record, 0);
         Appended { start: Lsn(hole.start), end: Lsn(hole.end()) }
+    }
+
+    /// A record that is chained to one from 32 GiB ago, which was half as far back when its form
+    /// was chosen: this thread has slept since. Its place stays empty.
+    #[cold]
+    #[inline(never)]
+    fn refuse_chain(&self, record: &Record<'_>, reservation: &Reservation<'_>) {
+        let (at, prev) = (Lsn(reservation.start), record.prev);
+        self.poison(LogError::ChainTooLong { path: self.path().to_path_buf(), at, prev });
     }
 }

@@ -37,8 +37,8 @@ pub enum LogError {
     },
     /// Another version of the engine wrote it.
     #[error(
-        "the log {} has format {found}, this version reads {known}: open the store with the \
-         version that wrote it, and close it there",
+        "the log {} has format {found}, and this program reads {known}: use a release that knows \
+         format {found}, or `dump` there and `load` here",
         path.display()
     )]
     Version {
@@ -172,6 +172,22 @@ pub enum LogError {
         length: u64,
         /// Most that a body can have.
         max: u64,
+    },
+    /// A record would be chained to one so far back that a whole log lies between them.
+    #[error(
+        "a record of the log {} at {} would refer to one at {}: while it was being appended, \
+         others appended 16 GiB; close the store and open it again",
+        path.display(),
+        at.0,
+        prev.0
+    )]
+    ChainTooLong {
+        /// The log.
+        path: PathBuf,
+        /// Where the record would have been.
+        at: Lsn,
+        /// The record that it would have been chained to.
+        prev: Lsn,
     },
     /// The background thread could not be started.
     #[error("the thread that writes the log {} cannot be started: {reason}", path.display())]

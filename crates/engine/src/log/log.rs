@@ -13,7 +13,6 @@ use super::locked::locked;
 use super::options::BLOCK;
 use super::reader::Reader;
 use super::record::Appended;
-use super::record::HEADER;
 use super::record::Header;
 use super::record::Record;
 use super::shared::Shared;
@@ -65,7 +64,7 @@ impl Log {
         self.shared.append(record)
     }
 
-    /// Most bytes that a record's body can have: a quarter of the buffer, less 32.
+    /// Most bytes that a record's body can have: a quarter of the buffer, less 40.
     pub fn record_max(&self) -> usize {
         self.shared.record_max
     }
@@ -181,8 +180,8 @@ impl Log {
     pub fn read_at(&self, lsn: Lsn, out: &mut Vec<u8>) -> Result<Header, LogError> {
         let shared = &self.shared;
         out.clear();
-        // Durable positions are ends of records: one behind the header is behind the record.
-        let behind = lsn.0.saturating_add(HEADER as u64);
+        // Durable positions are ends of records: one behind the first byte is behind the record.
+        let behind = lsn.0.saturating_add(1);
         shared.wait(Some(Wait::Log), behind, GroupCommitWait::None)?;
         let limit = shared.ring.durable();
         let mut window = Window::new(shared.segments.clone(), PEEK, limit, shared.salt);

@@ -11,7 +11,7 @@ use super::log::Log;
 use super::options::BLOCK;
 use super::options::LogOptions;
 use super::record;
-use super::record::HEADER;
+use super::record::HEADER_MAX;
 use super::ring::Ring;
 use super::segments::Segments;
 use super::shared::Alarm;
@@ -106,7 +106,7 @@ impl Log {
     ) -> Result<Log, LogError> {
         debug_assert!(end >= FIRST, "no log ends before its first record");
         debug_assert!(end.is_multiple_of(8), "records end at multiples of 8, not at {end}");
-        debug_assert!(options.buffer_bytes / 4 > HEADER, "a record fits into the buffer");
+        debug_assert!(options.buffer_bytes / 4 > HEADER_MAX, "a record fits into the buffer");
         let mut block = AlignedBuffer::new(BLOCK as usize);
         if !end.is_multiple_of(BLOCK) {
             segments.read(end - end % BLOCK, &mut block)?;
@@ -121,7 +121,7 @@ impl Log {
             alarm: Alarm::new(),
             statistics: Statistics::default(),
             salt,
-            record_max: options.buffer_bytes / 4 - HEADER,
+            record_max: options.buffer_bytes / 4 - HEADER_MAX,
             opened_at: end,
         });
         let writer = match options.flush_interval {

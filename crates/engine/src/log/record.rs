@@ -1,39 +1,81 @@
 //! A log record: its format in the buffer and on storage.
 //!
 //! ```text
-//!  byte  0  length u32     of the whole record: a multiple of 8, at least 32
-//!        4  checksum u32   of the bytes from 8 to the end, mixed with LSN and store id
-//!        8  lag u32        start LSN less the durable LSN when it was appended; 2³²−1 if more
-//!       12  kind u8        whatever the owner of the body says
-//!       13  flags u8       0
-//!       14  padding u16    bytes of zeros at the end, below 8
-//!       16  transaction u64
-//!       24  prev u64       LSN that the owner chains records with; 0 for none
-//!       32  body, then padding
+//!  byte  0  checksum u32   of the bytes from 4 to the end, mixed with LSN and store id
+//!        4  check u16      of the header behind it, mixed with LSN and store id
+//!        6  kind u8        whatever the owner of the body says, plus 1, in the low five bits;
+//!                          above them: 32 a transaction follows, 64 prev as u32, 128 as u64
+//!        7  lag u24        start LSN less the durable LSN when it was appended, divided by 8;
+//!                          2²⁴−1 if more
+//!       10  varint         bytes of the body
+//!           varint         transaction, if it is not 0
+//!           u32 or u64     LSN that the owner chains records with, divided by 8, if it is not 0;
+//!                          a u32 has the low bits of it: it lies less than 32 GiB back
+//!           body, then zeros up to a multiple of 8
 //! ```
 //!
-//! Numbers are little-endian. The checksum is the low half of XXH3-64, combined with 32 bits drawn
-//! from LSN and store id: a record is valid only where it was appended, in the log it was appended
-//! to. So the old bytes of a recycled segment never pass (rule 4), and the hash of a body needs no
-//! seed, which XXH3 computes faster.
+//! Numbers are little-endian; varints have seven bits to the byte, the low ones first. The checksum
+//! is the low half of XXH3-64, combined with 32 bits drawn from LSN and store id: a record is valid
+//! only where it was appended, in the log it was appended to. So the old bytes of a recycled
+//! segment never pass (rule 4), and the hash of a body needs no seed, which XXH3 computes faster.
+//! Where records are looked for among such bytes, the check tells what only looks like a header, so
+//! that no checksum is computed of the length that it claims.
+
+use std::ops::Range;
 
 use millpond_base::Lsn;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
-/// Bytes of a record's header.
-pub(super) const HEADER: usize = 32;
+use crate::page::varint::take_varint;
+
+/// Bytes of the longest header.
+pub(super) const HEADER_MAX: usize = 40;
+
+/// Bytes of the shortest record.
+pub(super) const RECORD_MIN: usize = 16;
 
 /// Records and what they are aligned to, in bytes.
 const UNIT: usize = 8;
 
+/// Bytes that the checksum does not cover: its own.
+pub(super) const SUM: usize = 4;
+
+/// Where the check is, and what it covers.
+const CHECK: usize = 4;
+const CHECKED: usize = 6;
+
+/// Where the kind is.
+const KIND: usize = 6;
+
+/// Where the lag is.
+const LAG: usize = 7;
+
+/// Where the first number of variable length is.
+const NUMBERS: usize = 10;
+
+/// The highest kind.
+const KIND_MAX: u8 = 30;
+const KIND_BITS: u8 = 31;
+const HAS_TX: u8 = 32;
+const HAS_PREV: u8 = 64;
+const HAS_WIDE_PREV: u8 = 128;
+
+/// The lag that says that it is not known.
+const LAG_UNKNOWN: u32 = (1 << 24) - 1;
+
+/// How far back a narrow `prev` reaches, in bytes; and how far back one may lie at most when its
+/// width is chosen, which is before the record's place is known.
+const NARROW_REACH: u64 = (UNIT as u64) << 32;
+const NARROW_MAX: u64 = NARROW_REACH / 2;
+
 /// A record to append.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Record<'a> {
-    /// Its kind, which tells the reader how to decode the body.
+    /// Its kind, which tells the reader how to decode the body: 30 at most.
     pub kind: u8,
     /// The transaction; 0 for none.
     pub tx: u64,
-    /// Another record of the same owner, by its start; `Lsn(0)` for none.
+    /// Another record of the same owner, by its start, before this one; `Lsn(0)` for none.
     pub prev: Lsn,
     /// The body, in pieces.
     pub parts: &'a [&'a [u8]],
@@ -65,60 +107,168 @@ pub struct Header {
     /// back to be noted.
     pub durable: Option<Lsn>,
     pub(super) checksum: u32,
-    padding: u16,
+    /// Where the body begins, in the record.
+    body: usize,
+    body_length: usize,
 }
 
-/// Bytes of the whole record around a body of `body` bytes.
-pub(super) fn whole(body: usize) -> usize {
-    (HEADER + body).next_multiple_of(UNIT)
+/// What is known of a record's form before its place is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Form {
+    /// Bytes of its header.
+    header: usize,
+    /// Bytes of its body.
+    body: usize,
+    is_wide: bool,
 }
 
-/// The header of `record`, whose body has `body` bytes, without its checksum.
-pub(super) fn encode(record: &Record<'_>, body: usize, lag: u64) -> [u8; HEADER] {
-    let length = whole(body);
-    debug_assert!(u32::try_from(length).is_ok(), "a record has less than 4 GiB");
-    let padding = (length - HEADER - body) as u16;
-    let mut bytes = [0; HEADER];
-    bytes[0..4].copy_from_slice(&(length as u32).to_le_bytes());
-    bytes[8..12].copy_from_slice(&u32::try_from(lag).unwrap_or(u32::MAX).to_le_bytes());
-    bytes[12] = record.kind;
-    bytes[14..16].copy_from_slice(&padding.to_le_bytes());
-    bytes[16..24].copy_from_slice(&record.tx.to_le_bytes());
-    bytes[24..32].copy_from_slice(&record.prev.0.to_le_bytes());
+fn varint_bytes(value: u64) -> usize {
+    (value | 1).ilog2() as usize / 7 + 1
+}
+
+impl Form {
+    /// The form of `record`, whose body has `body` bytes, in a log that is durable up to `durable`.
+    #[inline]
+    pub(super) fn of(record: &Record<'_>, body: usize, durable: u64) -> Form {
+        let is_wide = durable.saturating_sub(record.prev.0) > NARROW_MAX;
+        let tx = if record.tx == 0 { 0 } else { varint_bytes(record.tx) };
+        let prev = match (record.prev, is_wide) {
+            (Lsn(0), _) => 0,
+            (_, false) => 4,
+            (_, true) => 8,
+        };
+        Form { header: NUMBERS + varint_bytes(body as u64) + tx + prev, body, is_wide }
+    }
+
+    /// Bytes of the header.
+    #[inline]
+    pub(super) fn header(&self) -> usize {
+        self.header
+    }
+
+    /// Bytes of the body.
+    #[inline]
+    pub(super) fn body(&self) -> usize {
+        self.body
+    }
+
+    /// Bytes of the whole record.
+    #[inline]
+    pub(super) fn whole(&self) -> usize {
+        (self.header + self.body).next_multiple_of(UNIT)
+    }
+
+    /// Whether a record at `start` can have it: `prev` is not too far back.
+    #[inline]
+    pub(super) fn reaches(&self, record: &Record<'_>, start: u64) -> bool {
+        self.is_wide || record.prev == Lsn(0) || start.wrapping_sub(record.prev.0) < NARROW_REACH
+    }
+}
+
+/// The header of `record` at `start`, in a log that is durable up to `durable`, without its
+/// checksum: as many bytes as `form` says, then zeros.
+#[inline]
+pub(super) fn encode(
+    record: &Record<'_>,
+    form: Form,
+    (start, durable): (u64, u64),
+    salt: u64,
+) -> [u8; HEADER_MAX] {
+    debug_assert!(record.kind <= KIND_MAX, "kind {} does not fit", record.kind);
+    debug_assert!(record.prev.0.is_multiple_of(UNIT as u64), "a record begins at a multiple of 8");
+    debug_assert!(form.reaches(record, start), "prev lies where its width reaches");
+    let lag = start.saturating_sub(durable) / UNIT as u64;
+    let lag = u32::try_from(lag).unwrap_or(LAG_UNKNOWN).min(LAG_UNKNOWN);
+    let mut bytes = [0; HEADER_MAX];
+    bytes[LAG..NUMBERS].copy_from_slice(&lag.to_le_bytes()[..NUMBERS - LAG]);
+    let mut at = NUMBERS;
+    let mut put = |value: u64, at: &mut usize| {
+        let mut rest = value;
+        while rest >= 0x80 {
+            bytes[*at] = rest as u8 | 0x80;
+            rest >>= 7;
+            *at += 1;
+        }
+        bytes[*at] = rest as u8;
+        *at += 1;
+    };
+    put(form.body as u64, &mut at);
+    let mut flags = 0;
+    if record.tx != 0 {
+        flags = HAS_TX;
+        put(record.tx, &mut at);
+    }
+    if record.prev != Lsn(0) {
+        let prev = (record.prev.0 / UNIT as u64).to_le_bytes();
+        let width = if form.is_wide { 8 } else { 4 };
+        flags |= if form.is_wide { HAS_WIDE_PREV } else { HAS_PREV };
+        bytes[at..at + width].copy_from_slice(&prev[..width]);
+        at += width;
+    }
+    debug_assert_eq!(at, form.header, "the header is as long as was said");
+    bytes[KIND] = (record.kind + 1) & KIND_BITS | flags;
+    let check = check_of(&bytes, at, start, salt);
+    bytes[CHECK..CHECKED].copy_from_slice(&check.to_le_bytes());
     bytes
 }
 
-fn array<const N: usize>(bytes: &[u8; HEADER], at: usize) -> [u8; N] {
-    std::array::from_fn(|i| bytes[at + i])
+/// 16 bits of the first `length` bytes of a header, its place and its log. Not of check and
+/// checksum; behind the header are zeros.
+#[inline]
+fn check_of(header: &[u8; HEADER_MAX], length: usize, start: u64, salt: u64) -> u16 {
+    let mut x = start ^ salt;
+    let (words, _) = header.as_chunks::<8>();
+    for (at, word) in words.iter().take(length.div_ceil(8)).enumerate() {
+        let word = u64::from_le_bytes(*word);
+        let word = if at == 0 { word >> (8 * CHECKED) } else { word };
+        x = (x ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        x ^= x >> 29;
+    }
+    (x.wrapping_mul(0xd6e8_feb8_6659_fd93) >> 48) as u16
 }
 
 impl Header {
-    /// Reads the header of a record at `start`; `None` if there is none, going by its looks.
-    pub(super) fn decode(start: u64, bytes: &[u8; HEADER]) -> Option<Header> {
-        let length = u32::from_le_bytes(array(bytes, 0));
-        let padding = u16::from_le_bytes(array(bytes, 14));
-        let is_plausible = length as usize >= HEADER + usize::from(padding)
-            && (length as usize).is_multiple_of(UNIT)
-            && usize::from(padding) < UNIT
-            && bytes[13] == 0;
-        if !is_plausible {
+    /// Reads the header of a record at `start`, of which `bytes` are the first, [`HEADER_MAX`] if
+    /// there are as many; `None` if there is none, going by its looks and its check.
+    pub(super) fn decode(start: u64, bytes: &[u8], salt: u64) -> Option<Header> {
+        let (fixed, mut rest) = bytes.split_first_chunk::<NUMBERS>()?;
+        let [a, b, c, d, check_low, check_high, kind, lag @ ..] = *fixed;
+        let flags = kind & !KIND_BITS;
+        let kind = (kind & KIND_BITS).checked_sub(1)?;
+        let body_length = usize::try_from(take_varint(&mut rest)?).ok()?;
+        let tx = if flags & HAS_TX == 0 { 0 } else { take_varint(&mut rest)? };
+        let prev = match flags & (HAS_PREV | HAS_WIDE_PREV) {
+            0 => 0,
+            HAS_PREV => {
+                let (low, behind) = rest.split_first_chunk()?;
+                rest = behind;
+                // The last position before the record that has these low bits.
+                let back = (start / UNIT as u64) as u32;
+                let back = u64::from(back.wrapping_sub(u32::from_le_bytes(*low)));
+                start.checked_sub(back * UNIT as u64)?
+            }
+            HAS_WIDE_PREV => {
+                let (low, behind) = rest.split_first_chunk()?;
+                rest = behind;
+                u64::from_le_bytes(*low).checked_mul(UNIT as u64)?
+            }
+            _ => return None,
+        };
+        let mut header = [0; HEADER_MAX];
+        let body = bytes.len() - rest.len();
+        header.get_mut(..body)?.copy_from_slice(bytes.get(..body)?);
+        if check_of(&header, body, start, salt) != u16::from_le_bytes([check_low, check_high]) {
             return None;
         }
-        let lag = u32::from_le_bytes(array(bytes, 8));
-        let durable = match lag {
-            u32::MAX => None,
-            lag => Some(Lsn(start.checked_sub(lag.into())?)),
+        let durable = match u32::from_le_bytes([lag[0], lag[1], lag[2], 0]) {
+            LAG_UNKNOWN => None,
+            lag => Some(Lsn(start.checked_sub(u64::from(lag) * UNIT as u64)?)),
         };
-        Some(Header {
-            start: Lsn(start),
-            end: Lsn(start.checked_add(length.into())?),
-            kind: bytes[12],
-            tx: u64::from_le_bytes(array(bytes, 16)),
-            prev: Lsn(u64::from_le_bytes(array(bytes, 24))),
-            durable,
-            checksum: u32::from_le_bytes(array(bytes, 4)),
-            padding,
-        })
+        let length = body.checked_add(body_length)?.checked_next_multiple_of(UNIT)?;
+        let end = Lsn(start.checked_add(length as u64)?);
+        let checksum = u32::from_le_bytes([a, b, c, d]);
+        let (start, prev) = (Lsn(start), Lsn(prev));
+        Some(Header { start, end, kind, tx, prev, durable, checksum, body, body_length })
     }
 
     /// Bytes of the whole record.
@@ -128,18 +278,19 @@ impl Header {
 
     /// Bytes of the body.
     pub fn body_length(&self) -> usize {
-        debug_assert!(
-            usize::from(self.padding) < UNIT,
-            "padding is shorter than the unit of records"
-        );
-        debug_assert!(self.length() >= HEADER + usize::from(self.padding), "a record has a header");
-        self.length() - HEADER - usize::from(self.padding)
+        self.body_length
+    }
+
+    /// Where the body is in the record.
+    pub(super) fn body(&self) -> Range<usize> {
+        debug_assert!(self.body + self.body_length <= self.length(), "the body is in the record");
+        self.body..self.body + self.body_length
     }
 
     /// Whether `bytes`, the whole record, are what was appended here.
     pub(super) fn verifies(&self, bytes: &[u8], salt: u64) -> bool {
         bytes.len() == self.length()
-            && checksum(&bytes[UNIT..], &[], self.start.0, salt) == self.checksum
+            && checksum(&bytes[SUM..], &[], self.start.0, salt) == self.checksum
     }
 }
 
@@ -148,7 +299,7 @@ pub(super) fn salt(uuid: &[u8; 16]) -> u64 {
     xxh3_64(uuid)
 }
 
-/// The checksum of a record at `start` whose bytes from 8 on are `first`, then `rest`.
+/// The checksum of a record at `start` whose bytes from 4 on are `first`, then `rest`.
 #[inline]
 pub(super) fn checksum(first: &[u8], rest: &[u8], start: u64, salt: u64) -> u32 {
     let hash = if rest.is_empty() {
@@ -175,19 +326,49 @@ fn place(start: u64, salt: u64) -> u32 {
 mod tests {
     use super::*;
 
+    fn record(kind: u8, tx: u64, prev: u64) -> Record<'static> {
+        Record { kind, tx, prev: Lsn(prev), parts: &[] }
+    }
+
     #[test]
     fn a_header_comes_back_as_it_went() {
-        for body in 0..40 {
-            let record = Record { kind: 9, tx: 77, prev: Lsn(4104), parts: &[] };
-            let bytes = encode(&record, body, 8192);
-            let header = Header::decode(40_960, &bytes).unwrap();
-            assert_eq!((header.kind, header.tx, header.prev), (9, 77, Lsn(4104)));
-            assert_eq!(header.body_length(), body);
-            assert_eq!(header.end.0 - header.start.0, whole(body) as u64);
-            assert_eq!(header.durable, Some(Lsn(32_768)));
+        let mut random = fastrand::Rng::with_seed(11);
+        for round in 0..20_000 {
+            let start = (random.u64(..) >> random.u32(1..50)) / 8 * 8;
+            let prev = match random.u8(..4) {
+                0 => 0,
+                1 => start.saturating_sub(random.u64(..NARROW_REACH) / 8 * 8),
+                _ => random.u64(..=start) / 8 * 8,
+            };
+            let tx = if random.bool() { 0 } else { random.u64(..) >> random.u32(..64) };
+            let record = record(random.u8(..=KIND_MAX), tx, prev);
+            let body = random.usize(..1 << 22) >> random.u32(..22);
+            let durable = start.saturating_sub((random.u64(..) >> random.u32(20..64)) / 8 * 8);
+            let form = Form::of(&record, body, durable);
+            assert!(form.whole() >= RECORD_MIN && form.header() <= HEADER_MAX, "{round}: {form:?}");
+            if !form.reaches(&record, start) {
+                assert!(start - prev >= NARROW_REACH, "{round}");
+                assert!(durable.saturating_sub(prev) <= NARROW_MAX, "{round}");
+                continue;
+            }
+            let bytes = encode(&record, form, (start, durable), 7);
+            let known = &bytes[..form.header().max(random.usize(..=HEADER_MAX))];
+            let header = Header::decode(start, known, 7).unwrap();
+            assert_eq!((header.kind, header.tx, header.prev), (record.kind, tx, Lsn(prev)));
+            assert_eq!((header.body_length(), header.body().start), (body, form.header()));
+            assert_eq!(header.length(), form.whole(), "{round}");
+            let is_far = (start - durable) / 8 >= u64::from(LAG_UNKNOWN);
+            assert_eq!(header.durable, (!is_far).then_some(Lsn(durable)), "{round}");
+            for cut in 0..form.header() {
+                assert!(Header::decode(start, &bytes[..cut], 7).is_none(), "{round}: {cut}");
+            }
         }
-        let far = encode(&Record { kind: 0, tx: 0, prev: Lsn(0), parts: &[] }, 0, u64::MAX);
-        assert_eq!(Header::decode(1 << 40, &far).unwrap().durable, None);
+    }
+
+    #[test]
+    fn a_commit_is_short() {
+        let form = Form::of(&record(4, 1 << 20, 0), 0, 1 << 40);
+        assert_eq!((form.header(), form.whole()), (14, 16));
     }
 
     #[test]
@@ -205,14 +386,31 @@ mod tests {
 
     #[test]
     fn what_cannot_be_a_header_is_none() {
-        let good = encode(&Record { kind: 1, tx: 1, prev: Lsn(0), parts: &[] }, 5, 100);
-        assert!(Header::decode(4096, &good).is_some());
-        assert!(Header::decode(4096, &[0; HEADER]).is_none());
-        for (at, value) in [(0, 31), (0, 33), (13, 1), (14, 8), (10, 255)] {
+        let record = record(1, 1, 8);
+        let good = encode(&record, Form::of(&record, 5, 4096), (4096, 4096), 9);
+        let decode = |start, bytes: &[u8]| Header::decode(start, bytes, 9);
+        assert!(decode(4096, &good).is_some());
+        assert!(decode(4096, &[0; HEADER_MAX]).is_none());
+        assert!(decode(4096, &[0xff; HEADER_MAX]).is_none());
+        for bit in 8 * CHECK..8 * Form::of(&record, 5, 4096).header() {
             let mut bad = good;
-            bad[at] = value;
-            assert!(Header::decode(4096, &bad).is_none(), "byte {at} is {value}");
+            bad[bit / 8] ^= 1 << (bit % 8);
+            assert!(decode(4096, &bad).is_none(), "bit {bit}");
         }
-        assert!(Header::decode(u64::MAX - 7, &good).is_none());
+        assert!(decode(u64::MAX - 7, &good).is_none());
+        assert!(decode(8192, &good).is_none(), "it was appended elsewhere");
+        assert!(Header::decode(4096, &good, 8).is_none(), "it was appended to another log");
+    }
+
+    #[test]
+    fn hardly_anything_looks_like_a_header() {
+        let mut random = fastrand::Rng::with_seed(12);
+        let mut found = 0;
+        for at in 0..1 << 18 {
+            let mut bytes = [0; HEADER_MAX];
+            random.fill(&mut bytes);
+            found += u32::from(Header::decode(at * 8, &bytes, 1).is_some());
+        }
+        assert!(found < 20, "{found} of 2^18: one in 2^16 is what 16 bits let pass");
     }
 }

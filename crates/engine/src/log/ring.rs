@@ -10,7 +10,7 @@
 //! ```
 //!
 //! A thread reserves bytes by adding to `tail`, fills them without any lock, and publishes them by
-//! storing a mark beside the ring: lap and length of the record. A record has at least 32 bytes, so
+//! storing a mark beside the ring: lap and length of the record. A record has at least 16 bytes, so
 //! that the marks of two records in one lap never share a place, and a mark of an earlier lap is
 //! not mistaken for one of this lap. So nothing has to be zeroed, and the ring's own bytes are
 //! plain memory. The one thread that empties walks from mark to mark.
@@ -28,12 +28,15 @@ use millpond_base::sync::atomic::{AtomicU64, Ordering};
 
 use super::options::BLOCK;
 use super::record;
-use super::record::HEADER;
+use super::record::Form;
+use super::record::HEADER_MAX;
+use super::record::RECORD_MIN;
 use super::record::Record;
+use super::record::SUM;
 use crate::io::AlignedBuffer;
 
 /// Bytes of the ring that share a mark: no more than the shortest record has.
-const CELL: usize = HEADER;
+const CELL: usize = RECORD_MIN;
 
 /// Bytes of a cache line.
 const LINE: u64 = 64;
@@ -81,12 +84,12 @@ pub(super) struct Consumer {
 pub(super) struct Reservation<'r> {
     ring: &'r Inner,
     pub(super) start: u64,
-    length: usize,
+    form: Form,
 }
 
 impl Reservation<'_> {
     pub(super) fn end(&self) -> u64 {
-        self.start + self.length as u64
+        self.start + self.form.whole() as u64
     }
 }
 
@@ -132,16 +135,17 @@ impl Ring {
         self.0.durable.0.load(Ordering::Acquire)
     }
 
-    /// Promises bytes to a record with a body of `body` bytes.
+    /// Promises bytes to `record`, whose body has `body` bytes.
     ///
     /// Sequentially consistent, so that the background thread, before it sleeps, sees either the
     /// new tail or is seen asleep.
     #[inline]
-    pub(super) fn reserve(&self, body: usize) -> Reservation<'_> {
-        let length = record::whole(body);
-        debug_assert!(length as u64 <= self.0.size, "a record of {length} bytes exceeds the ring");
-        let start = self.0.tail.0.fetch_add(length as u64, Ordering::SeqCst);
-        Reservation { ring: &self.0, start, length }
+    pub(super) fn reserve(&self, record: &Record<'_>, body: usize) -> Reservation<'_> {
+        let form = Form::of(record, body, self.durable());
+        let length = form.whole() as u64;
+        debug_assert!(length <= self.0.size, "a record of {length} bytes exceeds the ring");
+        let start = self.0.tail.0.fetch_add(length, Ordering::SeqCst);
+        Reservation { ring: &self.0, start, form }
     }
 }
 
@@ -151,20 +155,27 @@ impl<'r> Reservation<'r> {
         self.end().saturating_sub(self.ring.size).next_multiple_of(BLOCK)
     }
 
-    /// Writes `record`, whose body has `body` bytes as was reserved, and publishes it. Gives the
-    /// reservation back if the ring is full.
+    /// Whether `record` can be written here: what it is chained to is not too far back.
     #[inline]
-    pub(super) fn fill(self, record: &Record<'_>, body: usize) -> Result<(), Reservation<'r>> {
+    pub(super) fn reaches(&self, record: &Record<'_>) -> bool {
+        self.form.reaches(record, self.start)
+    }
+
+    /// Writes `record`, for which this was reserved, and publishes it. Gives the reservation back
+    /// if the ring is full.
+    #[inline]
+    pub(super) fn fill(self, record: &Record<'_>) -> Result<(), Reservation<'r>> {
         let ring = self.ring;
         let durable = ring.durable.0.load(Ordering::Acquire);
         debug_assert!(durable <= self.start, "what is durable was published before");
         let free = durable - durable % BLOCK;
-        if self.end() > free + ring.size || record::whole(body) != self.length {
+        if self.end() > free + ring.size {
             return Err(self);
         }
-        let mut header = record::encode(record, body, self.start.saturating_sub(durable));
-        let mut at = self.start + HEADER as u64;
-        let body_end = at + body as u64;
+        let header = record::encode(record, self.form, (self.start, durable), ring.salt);
+        let header = &header[..self.form.header()];
+        let mut at = self.start + header.len() as u64;
+        let body_end = at + self.form.body() as u64;
         for part in record.parts {
             // Parts that are longer than they were would reach beyond the reservation.
             let part = &part[..part.len().min((body_end - at) as usize)];
@@ -175,20 +186,19 @@ impl<'r> Reservation<'r> {
         }
         debug_assert_eq!(at, body_end, "the parts fill the body that was reserved");
         debug_assert!(self.end() - at < 8, "padding is shorter than the unit of records");
-        let zeros = [0; HEADER];
-        let missing = (self.end() - at).min(HEADER as u64) as usize;
+        let zeros = [0; HEADER_MAX];
+        let missing = (self.end() - at).min(HEADER_MAX as u64) as usize;
         // SAFETY: within the reservation, as above.
         unsafe { ring.put(at, &zeros[..missing]) };
         // SAFETY: as above: the header's bytes behind the checksum.
-        unsafe { ring.put(self.start + 8, &header[8..]) };
+        unsafe { ring.put(self.start + SUM as u64, &header[SUM..]) };
         // SAFETY: the bytes are this reservation's, written by this thread just now; nobody else
         // touches them before the mark (rule 1).
-        let [first, rest] = unsafe { ring.get(self.start + 8, self.end()) };
+        let [first, rest] = unsafe { ring.get(self.start + SUM as u64, self.end()) };
         let sum = record::checksum(first, rest, self.start, ring.salt);
-        header[4..8].copy_from_slice(&sum.to_le_bytes());
-        // SAFETY: as above: length and checksum.
-        unsafe { ring.put(self.start, &header[..8]) };
-        ring.mark(self.start).store(ring.mark_of(self.start, self.length), Ordering::Release);
+        // SAFETY: as above: the checksum.
+        unsafe { ring.put(self.start, &sum.to_le_bytes()) };
+        ring.mark(self.start).store(ring.mark_of(self.start, self.form.whole()), Ordering::Release);
         ring.ask_for_lines_behind(self.end());
         Ok(())
     }
@@ -284,7 +294,7 @@ impl Consumer {
             if length == 0 || mark != self.inner.mark_of(self.walked, length as usize) {
                 return self.walked;
             }
-            debug_assert!(length as usize >= HEADER, "a mark is of a whole record");
+            debug_assert!(length as usize >= RECORD_MIN, "a mark is of a whole record");
             debug_assert!(length.is_multiple_of(8), "records end at multiples of 8");
             self.walked += length;
             self.records += 1;

@@ -23,7 +23,7 @@ use millpond_base::Lsn;
 
 use super::error::LogError;
 use super::options::BLOCK;
-use super::record::HEADER;
+use super::record::HEADER_MAX;
 use super::record::Header;
 use super::segments::Segments;
 use super::window::AHEAD;
@@ -134,9 +134,10 @@ fn clear_tail(
 /// Whether the record at `end`, which is not whole, may lie in a segment that has no slot.
 fn reaches_limit(window: &mut Window, end: u64) -> bool {
     let limit = window.limit();
-    let Ok(Some(head)) = window.bytes(end, HEADER) else { return true };
-    let head = std::array::from_fn(|i| head[i]);
-    Header::decode(end, &head).is_some_and(|header| header.end.0 > limit)
+    if limit.saturating_sub(end) < HEADER_MAX as u64 {
+        return true;
+    }
+    window.header(end).map_or(true, |header| header.is_some_and(|header| header.end.0 > limit))
 }
 
 /// Whole records behind the end.
@@ -179,7 +180,7 @@ pub(super) fn behind(
                 continue;
             }
             if let Some((alone, true)) = before.take()
-                && (is_of_this_life(segments, &alone) || !looks_like_a_record(window, at)?)
+                && (is_of_this_life(segments, &alone) || window.header(at)?.is_none())
             {
                 found.believe(&alone);
             }
@@ -211,12 +212,6 @@ impl Behind {
 fn is_of_this_life(segments: &Segments, header: &Header) -> bool {
     let former = header.start.0.saturating_sub(segments.size());
     header.prev < header.start && header.prev.0 > former
-}
-
-fn looks_like_a_record(window: &mut Window, at: u64) -> Result<bool, LogError> {
-    let Some(head) = window.bytes(at, HEADER)? else { return Ok(false) };
-    let head = std::array::from_fn(|i| head[i]);
-    Ok(Header::decode(at, &head).is_some())
 }
 
 /// Writes what is there from `known` to `end` once more, and the headers of its segments and of
@@ -286,7 +281,7 @@ fn clear(segments: &Segments, starts: &[u64]) -> Result<(), LogError> {
 #[cfg(test)]
 mod tests {
     use super::super::options::LogOptions;
-    use super::super::record::{self, Record, checksum, encode, whole};
+    use super::super::record::{self, Form, Record, SUM, checksum, encode};
     use super::super::{Log, LogError};
     use super::*;
     use crate::io::{Device, MemoryDevice};
@@ -302,11 +297,12 @@ mod tests {
     fn planted(start: u64, prev: u64, passes: bool) -> Vec<u8> {
         let body = [3; 64];
         let header = Record { kind: 5, tx: 9, prev: Lsn(prev), parts: &[] };
-        let mut bytes = encode(&header, body.len(), 0).to_vec();
+        let (form, salt) = (Form::of(&header, body.len(), start), record::salt(&ID));
+        let mut bytes = encode(&header, form, (start, start), salt)[..form.header()].to_vec();
         bytes.extend(body);
-        assert_eq!(bytes.len(), whole(body.len()));
-        let sum = checksum(&bytes[8..], &[], start, record::salt(&ID)) ^ u32::from(!passes);
-        bytes[4..8].copy_from_slice(&sum.to_le_bytes());
+        bytes.resize(form.whole(), 0);
+        let sum = checksum(&bytes[SUM..], &[], start, salt) ^ u32::from(!passes);
+        bytes[..SUM].copy_from_slice(&sum.to_le_bytes());
         bytes
     }
 
@@ -357,8 +353,8 @@ mod tests {
         let segments = Segments::open(device.clone(), ID).unwrap();
         let offset = segments.offset(4096).unwrap();
         let mut byte = [0];
-        device.read(offset + 34, &mut byte).unwrap();
-        device.write(offset + 34, &[byte[0] ^ 1]).unwrap();
+        device.read(offset + 12, &mut byte).unwrap();
+        device.write(offset + 12, &[byte[0] ^ 1]).unwrap();
         let before = device.to_bytes();
         let result = Log::open_from_record(device.clone(), ID, Lsn(4096), &tiny());
         assert!(matches!(result, Err(LogError::NoRecord { at: Lsn(4096), .. })));

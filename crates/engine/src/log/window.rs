@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::error::LogError;
 use super::options::BLOCK;
-use super::record::HEADER;
+use super::record::HEADER_MAX;
 use super::record::Header;
 use super::segments::Segments;
 use crate::io::AlignedBuffer;
@@ -86,14 +86,20 @@ impl Window {
         Ok(())
     }
 
+    /// What looks like the header of a record at `lsn`.
+    pub(super) fn header(&mut self, lsn: u64) -> Result<Option<Header>, LogError> {
+        let count = self.limit.saturating_sub(lsn).min(HEADER_MAX as u64);
+        let salt = self.salt;
+        let head = self.bytes(lsn, count as usize)?;
+        Ok(head.and_then(|head| Header::decode(lsn, head, salt)))
+    }
+
     /// The record at `lsn`; `None` if there is no whole one.
     pub(super) fn record(&mut self, lsn: u64) -> Result<Option<(Header, &[u8])>, LogError> {
-        let Some(head) = self.bytes(lsn, HEADER)? else { return Ok(None) };
-        let head = std::array::from_fn(|i| head[i]);
-        let Some(header) = Header::decode(lsn, &head) else { return Ok(None) };
+        let Some(header) = self.header(lsn)? else { return Ok(None) };
         let salt = self.salt;
         let Some(bytes) = self.bytes(lsn, header.length())? else { return Ok(None) };
         let is_whole = header.verifies(bytes, salt);
-        Ok(is_whole.then(|| (header, &bytes[HEADER..HEADER + header.body_length()])))
+        Ok(is_whole.then(|| (header, &bytes[header.body()])))
     }
 }

@@ -28,7 +28,7 @@ use super::header::PageType;
 use super::size::PageSize;
 
 /// The version of the file format that this code reads and writes.
-pub const FORMAT_VERSION: u32 = 1;
+pub const FORMAT_VERSION: u32 = 2;
 
 /// Bytes of page 0 that say everything: enough to read before the page size is known.
 pub const SUPERBLOCK_BYTES: usize = 96;

@@ -21,8 +21,16 @@ use crate::toy::{decode, encode};
 
 const UUID: [u8; 16] = [3; 16];
 const SECTOR: u64 = 512;
-/// Of a record.
-const HEADER: usize = 32;
+
+/// Bytes of a number in the log.
+fn varint(value: usize) -> usize {
+    (value | 1).ilog2() as usize / 7 + 1
+}
+
+/// Bytes of a record of transaction `tx`, chained to none, with `body` bytes of body.
+fn record_bytes(tx: u64, body: usize) -> usize {
+    (10 + varint(body) + varint(tx as usize) + body).next_multiple_of(8)
+}
 
 /// Kinds of records: of a commit and of a checkpoint, each with the kind of its last record.
 const COMMIT: (u8, u8) = (1, 2);
@@ -147,9 +155,11 @@ impl LogStore {
         let mut body = encode(changes);
         let max = self.log.record_max();
         // The reader knows how much there is.
-        let last = body.len() % max + HEADER;
-        if !body.len().is_multiple_of(max) && last.next_multiple_of(self.grain) <= max {
-            body.resize(body.len() + last.next_multiple_of(self.grain) - last, 0);
+        let bytes = |body: &[u8]| record_bytes(inner.serial, body.len() % max);
+        if !body.len().is_multiple_of(max) && bytes(&body) + self.grain <= max {
+            while !bytes(&body).is_multiple_of(self.grain) {
+                body.push(0);
+            }
         }
         let mut parts = body.chunks(max).peekable();
         let (mut begin, mut end) = (None, Lsn(0));

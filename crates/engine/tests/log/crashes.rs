@@ -146,17 +146,22 @@ fn what_was_acknowledged_survives_every_crash_and_the_rest_is_a_prefix() {
     }
 }
 
+/// With records that fill a block.
+fn blocks() -> LogOptions {
+    LogOptions { buffer_bytes: 32 << 10, ..tiny() }
+}
+
 /// A life ends with whole records behind a hole. The next one's records are as long as those that
 /// were lost, and end just where the old ones begin: these must not come back.
 #[test]
 fn records_behind_a_hole_do_not_come_back_when_new_ones_fill_it() {
     let put = |log: &Log, byte: u8| {
         // A block each.
-        log.append(&Record { kind: byte, tx: 0, prev: Lsn(0), parts: &[&[byte; 4064]] })
+        log.append(&Record { kind: byte, tx: 0, prev: Lsn(0), parts: &[&[byte; 4080]] })
     };
     let memory = Arc::new(MemoryDevice::new());
     let device = Arc::new(FaultyDevice::new(memory.clone(), 1));
-    let log = Log::create(device.clone(), ID, &tiny()).unwrap();
+    let log = Log::create(device.clone(), ID, &blocks()).unwrap();
     let first = put(&log, 1);
     log.wait_durable(first.end).unwrap();
     let [hole, last] = [2, 3].map(|byte| put(&log, byte));
@@ -165,7 +170,7 @@ fn records_behind_a_hole_do_not_come_back_when_new_ones_fill_it() {
     drop(log);
     // Of the first block of the flush nothing landed.
     memory.write(8192 + hole.start.0, &[0; 4096]).unwrap_or_default();
-    let (log, tail) = Log::open(memory.clone(), ID, first.start, &tiny()).unwrap();
+    let (log, tail) = Log::open(memory.clone(), ID, first.start, &blocks()).unwrap();
     assert_eq!(tail.end, first.end);
     let cut = tail.cut.unwrap();
     assert_eq!((cut.records, cut.until), (1, last.end));
@@ -173,7 +178,7 @@ fn records_behind_a_hole_do_not_come_back_when_new_ones_fill_it() {
     assert_eq!((anew.start, anew.end), (hole.start, hole.end));
     log.close().unwrap();
     drop(log);
-    let (log, tail) = Log::open(memory, ID, first.start, &tiny()).unwrap();
+    let (log, tail) = Log::open(memory, ID, first.start, &blocks()).unwrap();
     assert_eq!((tail.end, tail.cut), (anew.end, None));
     let kinds: Vec<u8> = read(&log, Lsn(4096)).iter().map(|entry| entry.kind).collect();
     assert_eq!(kinds, [1, 5]);
@@ -184,7 +189,8 @@ fn append_block(log: &Log, random: &mut fastrand::Rng) -> Entry {
     let mut body = vec![0; 4064];
     let count = random.usize(1..40);
     body[..count].iter_mut().for_each(|byte| *byte = random.u8(..));
-    let (kind, tx, prev) = (1, random.u64(..), Lsn(random.u64(..)));
+    // With a transaction of nine bytes and what it is chained to, 25 bytes of header.
+    let (kind, tx, prev) = (1, random.u64(1 << 56..1 << 63), Lsn(random.u64(1..=512) * 8));
     let at = log.append(&Record { kind, tx, prev, parts: &[&body] });
     Entry { at, kind, tx, prev, body }
 }
@@ -196,7 +202,7 @@ fn no_record_of_an_earlier_life_comes_back_behind_new_ones_of_the_same_length() 
         let mut random = fastrand::Rng::with_seed(seed);
         let mut supply = PowerSupply::new();
         let mut device = supply.device("log", MemoryDevice::new());
-        let mut log = Log::create(device.clone(), ID, &tiny()).unwrap();
+        let mut log = Log::create(device.clone(), ID, &blocks()).unwrap();
         let mut entries: Vec<Entry> = Vec::new();
         let mut from = Lsn(4096);
         for _ in 0..8 {
@@ -215,7 +221,7 @@ fn no_record_of_an_earlier_life_comes_back_behind_new_ones_of_the_same_length() 
             let (next, devices) = supply.images(random.u64(..));
             (supply, device) = (next, devices[0].clone());
             from = entries.first().map_or(from, |entry| entry.at.start);
-            log = Log::open(device.clone(), ID, from, &tiny()).unwrap().0;
+            log = Log::open(device.clone(), ID, from, &blocks()).unwrap().0;
             survived(&log, from, &mut entries, durable, &seen);
         }
     }

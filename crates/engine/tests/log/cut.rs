@@ -20,7 +20,7 @@ fn offset(lsn: u64) -> u64 {
 }
 
 fn append(log: &Log, tx: u64) -> Lsn {
-    let body = [tx as u8; RECORD as usize - 32];
+    let body = [tx as u8; RECORD as usize - 16];
     let at = log.append(&Record { kind: 4, tx, prev: Lsn(0), parts: &[&body] });
     log.wait_durable(at.end).unwrap();
     at.end

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use millpond::internals::io::{Device, FileDevice, FileOptions};
-use millpond::internals::log::{Log, LogError, LogOptions, Record};
+use millpond::internals::log::{Appended, Log, LogError, LogOptions, Record};
 use millpond_base::Lsn;
 
 use super::support::{ID, append, check_at, copy, fresh, length, open, read, tiny};
@@ -83,9 +83,13 @@ fn the_end_itself_is_a_position_to_open_at() {
     };
     assert_eq!((tail.end, tail.cut), (Lsn(4096), None));
     // Up to the very end of the first segment.
-    let at = log.append(&Record { kind: 1, tx: 0, prev: Lsn(0), parts: &[&[7; 4064]] });
-    let at = log.append(&Record { kind: 1, tx: 0, prev: at.start, parts: &[&[7; 4064]] });
-    let at = log.append(&Record { kind: 1, tx: 0, prev: at.start, parts: &[&[7; 4064]] });
+    let mut prev = Lsn(0);
+    // With headers of 12 bytes, and of 16 where they are chained.
+    for body in [3060, 3056, 3056, 3056] {
+        let body = &[7; 3060][..body];
+        prev = log.append(&Record { kind: 1, tx: 0, prev, parts: &[body] }).start;
+    }
+    let at = Appended { start: prev, end: log.tail() };
     assert_eq!(at.end, Lsn(16 << 10));
     log.close().unwrap();
     drop(log);

@@ -27,7 +27,8 @@ pub struct Entry {
 /// Appends a record whose body has `length` bytes drawn by `random`, in up to three pieces.
 pub fn append(log: &Log, random: &mut fastrand::Rng, length: usize) -> Entry {
     let body: Vec<u8> = (0..length).map(|_| random.u8(..)).collect();
-    let (kind, tx, prev) = (random.u8(..), random.u64(..), Lsn(random.u64(..)));
+    let prev = Lsn(random.u64(..=log.tail().0) / 8 * 8);
+    let (kind, tx) = (random.u8(..=30), random.u64(..) >> random.u8(..64));
     let (a, b) = (random.usize(..=length), random.usize(..=length));
     let (a, b) = (a.min(b), a.max(b));
     let parts = [&body[..a], &body[a..b], &body[b..]];
