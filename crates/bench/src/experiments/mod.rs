@@ -5,6 +5,7 @@
 //! - [`breakdown`]: CPU time of a workload by component (gilbert 2.1).
 //! - [`commits`]: commits of one row, beside what the device does by itself.
 //! - [`evictors`]: how fast policies evict, while nothing else runs (watt 6.4).
+//! - [`many`]: several keys looked up by one call, beside as many calls.
 //! - [`opening`]: how long an empty store takes to open.
 //! - [`overheads`]: what log, locks, pool and a second thread cost, against bars.
 //! - [`phases`]: a store through its life, from one large transaction to a file that shrinks.
@@ -20,6 +21,7 @@ pub mod contest;
 pub mod evictors;
 pub mod figure;
 pub mod hit_table;
+pub mod many;
 pub mod opening;
 pub mod overheads;
 pub mod papers;

@@ -19,8 +19,8 @@ use super::progress_line::ProgressLine;
 use super::results::{ResultArgs, line, write_file};
 use super::workload::{TpccArgs, YcsbArgs};
 use super::{
-    commits, contest, count_instructions, evictors, factors, opening, outgrow, overheads, phases,
-    ramp_up, scan, two_worlds,
+    commits, contest, count_instructions, evictors, factors, many, opening, outgrow, overheads,
+    phases, ramp_up, scan, two_worlds,
 };
 use crate::error::Failure;
 use crate::output::complain;
@@ -62,6 +62,8 @@ enum Command {
     /// What `factors --instructions` has counted
     #[command(hide = true)]
     FactorsProbe(count_instructions::Args),
+    /// Several keys looked up by one call, beside as many calls
+    Many(Box<many::Args>),
     /// How long an empty store takes to open, policy by policy
     Opening(Box<opening::Args>),
     /// Whether policies do live what they do simulated, and what a live pool changes
@@ -153,6 +155,7 @@ pub(crate) fn run(args: &Args, registry: &Registry) -> Result<(), Failure> {
         Command::Evictors(args) => evictors::run(args),
         Command::Factors(args) => factors::run(args, registry),
         Command::FactorsProbe(args) => count_instructions::run(args, registry),
+        Command::Many(args) => many::run(args),
         Command::Opening(args) => opening::run(args),
         Command::TwoWorlds(args) => two_worlds::run(args, registry),
     }

@@ -10,6 +10,7 @@ mod engine;
 mod evictors;
 mod factors;
 mod factors_view;
+mod many;
 mod opening;
 mod outgrow;
 mod overheads;

@@ -177,15 +177,26 @@ impl<P: Pages> BTree<P> {
         })
     }
 
-    /// Looks `key` up; an inline value is copied to `scratch`. Not inlined: it is the whole
-    /// descent, and many closures are compiled against it.
-    #[inline(never)]
+    /// Looks `key` up; an inline value is copied to `scratch`.
+    #[inline(always)]
     pub(crate) fn look(
         &self,
         key: &[u8],
         scratch: &mut Scratch,
     ) -> Result<Lookup<Reference>, PoolError> {
-        self.pages.run(|mtr| {
+        self.look_after(0, key, scratch)
+    }
+
+    /// Looks `key` up; the policy was notified of the first `notified` references. Not inlined: it
+    /// is the whole descent, and many closures are compiled against it.
+    #[inline(never)]
+    pub(crate) fn look_after(
+        &self,
+        notified: u64,
+        key: &[u8],
+        scratch: &mut Scratch,
+    ) -> Result<Lookup<Reference>, PoolError> {
+        self.pages.run_after(notified, |mtr| {
             let leaf = self.leaf_for(mtr, key)?;
             let node = Node::leaf(leaf.view());
             let (i, equal) = node.lower_bound(key);

@@ -11,6 +11,7 @@ mod error;
 mod fetch;
 mod kind;
 mod lookup;
+mod lookup_many;
 mod node;
 mod range;
 mod stats;

@@ -30,10 +30,15 @@ use crate::pool::frame::FrameHeader;
 use crate::pool::guard::{Read, Write};
 use crate::pool::jump::{Jump, Try};
 use crate::pool::latch::Latching;
+use crate::pool::memory::frame_page;
 use crate::pool::mini_transaction::{Actor, ChangeLog, ChangeSet, PendingChanges};
 use crate::pool::starvation::PATIENCE;
 use crate::pool::swip::Swip;
 use crate::stats::Statistics;
+
+/// Bytes of a page that are prefetched ahead of its first use: a node's header and the slots of a
+/// typical leaf.
+const APPROACHED: usize = 384;
 
 /// What a new page is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -68,6 +73,10 @@ pub trait Pages: Send + Sync + Sized + 'static {
     ///
     /// [`NoLog`]: crate::pool::mini_transaction::NoLog
     type Log: ChangeLog<Self>;
+
+    /// Whether a mini-transaction may read pages of several paths side by side: a reader holds
+    /// nothing, and references need not be in the order of single operations.
+    const OVERLAPS: bool;
 
     /// Returns the bytes of a page.
     fn page_size(&self) -> usize;
@@ -144,7 +153,29 @@ pub trait Pages: Send + Sync + Sized + 'static {
     fn is_resident(&self, word: Swip) -> bool;
     /// Begins to load the pages of those swips of `parent`'s page, at the byte offsets `at`, that
     /// are evicted. A hint: it never waits for I/O, and never fails.
-    fn prefetch<'o>(&'o self, parent: &Read<'o, Self>, at: &[usize]);
+    fn prefetch<'o>(&'o self, parent: &Read<'o, Self>, at: &[usize]) {
+        if self.order_reads(parent, at) > 0 {
+            self.begin_reads();
+        }
+    }
+    /// Orders what [`Pages::prefetch`] loads, without beginning; returns how many pages.
+    fn order_reads<'o>(&'o self, parent: &Read<'o, Self>, at: &[usize]) -> u32;
+    /// Begins the reads that were ordered.
+    fn begin_reads(&self);
+    /// Makes frames for `pages` pages, about, whose reads are to be ordered; outside any
+    /// mini-transaction.
+    ///
+    /// # Errors
+    /// There are none, or a victim could not be written.
+    fn make_ready(&self, pages: u32) -> Result<(), PoolError>;
+    /// Asks for the cache lines that [`Pages::child`] reads first of the page that `word`, which
+    /// need not be valid, refers to.
+    #[inline(always)]
+    fn approach(&self, word: Swip) {
+        if let Some(frame) = word.frame().filter(|_| word.is_swizzled()) {
+            frame_page::prefetch(frame, APPROACHED);
+        }
+    }
 
     /// Returns an anchor for the swip of the root `root`.
     ///
@@ -178,8 +209,21 @@ pub trait Pages: Send + Sync + Sized + 'static {
         &self,
         attempt: impl FnMut(&MiniTransaction<'_, Self>) -> Try<T>,
     ) -> Result<T, PoolError> {
+        self.run_after(0, attempt)
+    }
+
+    /// Runs it; the policy was notified of its first `notified` references before.
+    ///
+    /// # Errors
+    /// As [`Pages::run`].
+    #[inline(always)]
+    fn run_after<T>(
+        &self,
+        notified: u64,
+        attempt: impl FnMut(&MiniTransaction<'_, Self>) -> Try<T>,
+    ) -> Result<T, PoolError> {
         // Not by `?`, which moves the result as a whole, soon after its parts were written.
-        match self.run_logged(attempt) {
+        match self.run_from(notified, attempt) {
             Ok((value, _)) => Ok(value),
             Err(error) => Err(error),
         }
@@ -193,10 +237,23 @@ pub trait Pages: Send + Sync + Sized + 'static {
     #[inline(always)]
     fn run_logged<T>(
         &self,
+        attempt: impl FnMut(&MiniTransaction<'_, Self>) -> Try<T>,
+    ) -> Result<(T, Lsn), PoolError> {
+        self.run_from(0, attempt)
+    }
+
+    /// Does what both of them do.
+    ///
+    /// # Errors
+    /// As [`Pages::run`].
+    #[inline(always)]
+    fn run_from<T>(
+        &self,
+        mut notified: u64,
         mut attempt: impl FnMut(&MiniTransaction<'_, Self>) -> Try<T>,
     ) -> Result<(T, Lsn), PoolError> {
         let local = self.local();
-        let (mut attempts, mut notified) = (0, 0);
+        let mut attempts = 0;
         loop {
             let mtr = MiniTransaction::new(self, local, notified);
             self.enter(local);
@@ -359,6 +416,14 @@ impl<'p, P: Pages> MiniTransaction<'p, P> {
     pub fn count(&self, mark: Mark) {
         let leaf = u64::from(mark.kind() == PageKind::BTREE_LEAF);
         self.references.set(References(self.references.get().0 + (1 | leaf << 32)));
+    }
+
+    /// Takes `count` references back, of which `leaves` were of leaves: another mini-transaction
+    /// makes them again.
+    pub(crate) fn uncount(&self, count: u64, leaves: u64) {
+        let made = self.references.get();
+        debug_assert!(count <= made.all() && leaves <= made.leaves(), "they were counted");
+        self.references.set(References(made.0 - (count | leaves << 32)));
     }
 
     /// Creates a page; see [`Pages::allocate`].

@@ -11,10 +11,12 @@ use crate::pool::frame::FrameHeader;
 use crate::pool::guard::{Read, Write};
 use crate::pool::jump::{Jump, Try};
 use crate::pool::kind::{ANCHOR_SWIP, OWNER_UNKNOWN};
+use crate::pool::latch::Latching;
 use crate::pool::mini_transaction::RedoLog;
 use crate::pool::options::PoolStrategy;
 use crate::pool::pages::{Anchor, MiniTransaction, NewPage, Pages, References};
 use crate::pool::swip::Swip;
+use crate::pool::translation::fetch::FRAMES_KEPT;
 use crate::stats::Statistics;
 use crate::stats::counters::Counter;
 use crate::stats::thread_slot::thread_slot;
@@ -23,6 +25,8 @@ impl<M: PoolStrategy> Pages for Pool<M> {
     type Latching = M::Latching;
     type Local = usize;
     type Log = RedoLog;
+
+    const OVERLAPS: bool = M::SWIZZLES && <M::Latching as Latching>::OPTIMISTIC && !M::RECORDS;
 
     #[inline(always)]
     fn statistics(&self) -> Option<&Statistics> {
@@ -139,8 +143,21 @@ impl<M: PoolStrategy> Pages for Pool<M> {
         matches!(self.table.find(&self.memory, word.page()), Ok(Some(_)))
     }
 
-    fn prefetch<'o>(&'o self, parent: &Read<'o, Self>, at: &[usize]) {
-        self.prefetch_children(parent, at);
+    fn order_reads<'o>(&'o self, parent: &Read<'o, Self>, at: &[usize]) -> u32 {
+        self.order_children(parent, at)
+    }
+
+    fn begin_reads(&self) {
+        // Threads that need the pages meanwhile wait for the reads.
+        self.sleep.work.signal();
+    }
+
+    fn make_ready(&self, pages: u32) -> Result<(), PoolError> {
+        if !self.reads_ahead() {
+            return Ok(());
+        }
+        self.kinds.all_registered()?;
+        self.make_frames(pages.saturating_add(FRAMES_KEPT))
     }
 
     fn anchor(&self, root: PageId) -> Result<Anchor, PoolError> {

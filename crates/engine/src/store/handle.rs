@@ -9,6 +9,7 @@ use crate::hash_index::HashIndex;
 use crate::heap::Heap;
 use crate::pool::{Pool, PoolError, PoolStrategy};
 use crate::stats::counters::{Counter, Timing};
+use crate::store::counted::GET;
 use crate::store::error::Error;
 use crate::store::opened::{Holds, Open, OpenTree, Rest, Shared};
 use crate::store::store::Store;
@@ -103,6 +104,32 @@ impl<M: PoolStrategy> StoreTree<M> {
         }
         let owner = self.btree().owner();
         self.store.transactions().committed(owner, key, || self.read(what, &mut work))
+    }
+
+    /// Puts what is committed of each of `keys`, which are in order, into its place in `values`.
+    pub(crate) fn read_keys(
+        &self,
+        keys: &[&[u8]],
+        values: &mut [Option<Vec<u8>>],
+    ) -> Result<(), Error> {
+        let mut read = || {
+            self.store.may_read()?;
+            Ok(self.btree().get_many(keys, values)?)
+        };
+        if M::TREES_ONLY {
+            self.store.pool().counters().add(Counter::Gets, keys.len() as u64);
+            return read();
+        }
+        if let Some(done) = self.store.transactions().quietly(&mut read) {
+            self.store.pool().counters().add(Counter::Gets, keys.len() as u64);
+            return done;
+        }
+        // Somebody has changed something that is not committed: perhaps one of these. Their pages
+        // are in memory by now.
+        for (key, value) in keys.iter().zip(values) {
+            *value = self.read_key(GET, key, |tree| tree.get_owned(key))?;
+        }
+        Ok(())
     }
 
     /// Removes all keys between two bounds: nobody else may have one of them locked.

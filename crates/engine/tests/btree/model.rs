@@ -59,6 +59,16 @@ pub fn same<P: Pages>(tree: &BTree<P>, map: &Map) {
     assert_eq!(report.pages.len() as u64 * tree.pages().page_size() as u64, stats.total_bytes);
 }
 
+/// Looks `keys` up at once.
+pub fn same_together<P: Pages>(tree: &BTree<P>, map: &Map, keys: &[Vec<u8>]) {
+    let keys: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
+    let mut found = vec![None; keys.len()];
+    tree.get_many(&keys, &mut found).unwrap();
+    for (key, value) in keys.iter().zip(&found) {
+        assert_eq!(value.as_ref(), map.get(*key), "{key:?}");
+    }
+}
+
 pub fn bounds<'k>(
     random: &mut fastrand::Rng,
     a: &'k [u8],
@@ -89,7 +99,13 @@ pub fn in_bounds(key: &[u8], (start, end): (Bound<&[u8]>, Bound<&[u8]>)) -> bool
 fn step<P: Pages>(tree: &BTree<P>, map: &mut Map, random: &mut fastrand::Rng, page: usize) {
     let k = some_key(random, map, tree.limits().key_max);
     let v = some_value(random, page);
-    match random.u32(..24) {
+    match random.u32(..25) {
+        24 => {
+            let count = random.usize(..100);
+            let keys: Vec<_> =
+                (0..count).map(|_| some_key(random, map, tree.limits().key_max)).collect();
+            same_together(tree, map, &keys);
+        }
         0..=4 => {
             let fresh = !map.contains_key(&k);
             assert_eq!(tree.insert(&k, &v).unwrap(), fresh);

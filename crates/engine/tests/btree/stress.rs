@@ -39,6 +39,18 @@ fn owner<P: Pages>(tree: &BTree<P>, me: u64) -> BTreeMap<u64, u64> {
                     *v ^= 1;
                 }
             }
+            7 => {
+                let keys: Vec<u64> =
+                    (0..random.u64(..40)).map(|_| random.u64(..600) * THREADS + me).collect();
+                let bytes: Vec<_> = keys.iter().map(|k| k.to_be_bytes()).collect();
+                let bytes: Vec<&[u8]> = bytes.iter().map(|k| &k[..]).collect();
+                let mut found = vec![None; keys.len()];
+                tree.get_many(&bytes, &mut found).unwrap();
+                for (k, value) in keys.iter().zip(&found) {
+                    let v = value.as_ref().map(|b| u64::from_le_bytes(b[..8].try_into().unwrap()));
+                    assert_eq!(v.as_ref(), mine.get(k), "{k}");
+                }
+            }
             _ => {
                 let found = tree.get(&key, |b| u64::from_le_bytes(b[..8].try_into().unwrap()));
                 assert_eq!(found.unwrap(), mine.get(&k).copied());

@@ -9,6 +9,7 @@ mod in_place;
 #[cfg(feature = "lab")]
 mod lab_store;
 mod life;
+mod many;
 mod memory;
 mod merging;
 mod opening;

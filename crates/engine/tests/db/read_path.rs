@@ -34,6 +34,13 @@ fn read_only<M: PoolStrategy>(policy: &str, writes: bool) {
         for row in 0..ROWS {
             assert_eq!(tree.btree().get(&key(row), <[u8]>::len).unwrap(), Some(100));
         }
+        for row in (0..ROWS).step_by(20) {
+            let keys: Vec<_> = (row..row + 20).map(key).collect();
+            let keys: Vec<&[u8]> = keys.iter().map(|key| &key[..]).collect();
+            let mut values = vec![None; keys.len()];
+            tree.btree().get_many(&keys, &mut values).unwrap();
+            assert!(values.iter().flatten().count() == keys.len());
+        }
         let mut rows = 0;
         let all = (Bound::Unbounded, Bound::Unbounded);
         tree.btree()

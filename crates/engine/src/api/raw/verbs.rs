@@ -78,7 +78,8 @@ macro_rules! raw_reads {
 
         /// Returns the values of several keys, in the order of `keys`. They are looked up in the
         /// order of the tree. Outside transactions and snapshots, each is what is committed when it
-        /// is looked up.
+        /// is looked up, and they are looked up side by side: what one waits for, memory or a
+        /// drive, the others do not wait for again.
         ///
         /// ```
         /// # use millpond::{Db, Error, Options};
@@ -98,13 +99,8 @@ macro_rules! raw_reads {
             &self,
             keys: impl IntoIterator<Item = &'k [u8]>,
         ) -> Result<Vec<Option<Vec<u8>>>, Error> {
-            let mut keys: Vec<(usize, &[u8])> = keys.into_iter().enumerate().collect();
-            let mut values = vec![None; keys.len()];
-            keys.sort_unstable_by(|a, b| a.1.cmp(b.1));
-            for (i, key) in keys {
-                values[i] = self.get(key)?;
-            }
-            Ok(values)
+            let keys: Vec<&[u8]> = keys.into_iter().collect();
+            self.place().get_many(&keys)
         }
 
         /// Returns whether there is such a key.

@@ -7,7 +7,9 @@
 
 use std::cmp::Ordering;
 
-use crate::btree::node::layout::{HEAD, HINT_COUNT, HINTS, Node, SLOTS_HINTED, head_of, stride};
+use crate::btree::node::layout::{
+    HEAD, HINT_COUNT, HINTS, Node, SLOTS_HINTED, Value, head_of, stride,
+};
 use crate::page::View;
 
 /// Entries between two hints; 0 while there are too few entries.
@@ -34,6 +36,28 @@ impl Node<'_> {
     fn seek(self, key: &[u8]) -> (usize, bool) {
         let suffix = key.get(self.prefix_len()..).unwrap_or(&[]);
         let head = head_of(suffix);
+        let (at, hi) = self.seek_head(head);
+        if at >= self.count() || self.head(at) != head {
+            return (at, false);
+        }
+        self.among_equals(at, hi, head, suffix)
+    }
+
+    /// Asks for the cache lines of the entry that is most likely `key`'s, going by heads alone.
+    #[inline(always)]
+    pub(crate) fn prefetch_entry(self, key: &[u8], most: usize) {
+        let suffix = key.get(self.prefix_len()..).unwrap_or(&[]);
+        let (at, _) = self.seek_head(head_of(suffix));
+        if let Value::Inline(span) = self.value(at) {
+            let from = self.offset(at).min(span.at);
+            self.view.prefetch(from, (span.end() - from).min(most));
+        }
+    }
+
+    /// Returns the first entry whose head is not below `head`, and a bound of those that may have
+    /// the same.
+    #[inline(always)]
+    fn seek_head(self, head: u32) -> (usize, usize) {
         let count = self.count();
         let (mut lo, mut hi) = (0, count);
         let distance = hint_distance(count);
@@ -46,11 +70,7 @@ impl Node<'_> {
                 hi = (not_above + 1) * distance;
             }
         }
-        let at = self.view.lower_bound(self.slots(), stride(self.leaf), lo, hi, head);
-        if at >= count || self.head(at) != head {
-            return (at, false);
-        }
-        self.among_equals(at, hi, head, suffix)
+        (self.view.lower_bound(self.slots(), stride(self.leaf), lo, hi, head), hi)
     }
 
     /// The rest of the search: entry `at` is the first one with this head.

@@ -8,7 +8,7 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::page::View;
-use crate::pool::frame::{FRAME_HEADER_BYTES, FrameHeader};
+use crate::pool::frame::{FRAME_HEADER_BYTES, FrameHeader, POLICY_LINE};
 use crate::pool::swip::Swip;
 
 /// Returns the address of the page behind `frame`.
@@ -50,6 +50,27 @@ pub(crate) unsafe fn bytes<'a>(frame: NonNull<FrameHeader>, page_size: usize) ->
 pub(crate) unsafe fn bytes_mut<'a>(frame: NonNull<FrameHeader>, page_size: usize) -> &'a mut [u8] {
     // SAFETY: the caller's promise.
     unsafe { std::slice::from_raw_parts_mut(start(frame), page_size) }
+}
+
+/// Asks for the cache lines of `frame`'s header that every access reads, and of the first `len`
+/// bytes of its page. Nothing is read: `frame` may be any address.
+#[inline(always)]
+pub(crate) fn prefetch(frame: NonNull<FrameHeader>, len: usize) {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        let start = frame.as_ptr().cast::<u8>();
+        for at in [0, POLICY_LINE]
+            .into_iter()
+            .chain((0..len).step_by(64).map(|at| FRAME_HEADER_BYTES + at))
+        {
+            // SAFETY: the instruction is part of every x86-64, changes nothing and cannot fault,
+            // whatever the address.
+            unsafe { _mm_prefetch::<_MM_HINT_T0>(start.wrapping_add(at).cast()) };
+        }
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    let _ = (frame, len);
 }
 
 /// Stores the swip at byte offset `at` of the page behind `frame`, in one piece.

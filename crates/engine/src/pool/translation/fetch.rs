@@ -28,6 +28,10 @@ use crate::stats::Wait;
 use crate::stats::counters::{Counter, Gauge, Timing};
 use crate::stats::thread_slot::thread_slot;
 
+/// Free frames that are left alone when reads are ordered: frames for pages that may not be used are
+/// not worth an eviction under way.
+pub(crate) const FRAMES_KEPT: u32 = 4;
+
 impl<M: PoolStrategy> Pool<M> {
     /// Does what a jump asks for; the thread holds nothing. Returns whether the policy has received
     /// all references that the mini-transaction made, the one that missed included.
@@ -321,24 +325,17 @@ impl<M: PoolStrategy> Pool<M> {
         }
     }
 
-    /// See [`crate::pool::Pages::prefetch`].
-    pub(crate) fn prefetch_children(&self, parent: &Read<'_, Self>, at: &[usize]) {
-        if self.reads_ahead() && self.order_children(parent, at) > 0 {
-            // Threads that need the pages meanwhile wait for the reads.
-            self.sleep.work.signal();
+    /// See [`crate::pool::Pages::order_reads`].
+    pub(crate) fn order_children(&self, parent: &Read<'_, Self>, at: &[usize]) -> u32 {
+        if !self.reads_ahead() {
+            return 0;
         }
-    }
-
-    /// Orders the reads of [`Pool::prefetch_children`], as many as it may; returns how many.
-    fn order_children(&self, parent: &Read<'_, Self>, at: &[usize]) -> u32 {
-        // Frames for pages that may not be used are not worth an eviction under way.
-        const KEPT: u32 = 4;
         // Pages that no thread needed must not fill the pool.
         let most = (self.frames() / 8).max(1) as usize;
         let mut ordered = 0;
         for place in at {
             let word = parent.swip(*place);
-            if parent.validate().is_err() || self.free.len() <= KEPT {
+            if parent.validate().is_err() || self.free.len() <= FRAMES_KEPT {
                 return ordered;
             }
             if !word.is_evicted() || (!M::SWIZZLES && self.is_in_table(word.page())) {

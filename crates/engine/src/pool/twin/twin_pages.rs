@@ -120,6 +120,8 @@ impl<L: Latching> Pages for Twin<L> {
     type Local = ();
     type Log = NoLog;
 
+    const OVERLAPS: bool = L::OPTIMISTIC;
+
     #[inline(always)]
     fn page_size(&self) -> usize {
         self.page_size
@@ -224,7 +226,15 @@ impl<L: Latching> Pages for Twin<L> {
         true
     }
 
-    fn prefetch<'o>(&'o self, _: &Read<'o, Self>, _: &[usize]) {}
+    fn order_reads<'o>(&'o self, _: &Read<'o, Self>, _: &[usize]) -> u32 {
+        0
+    }
+
+    fn begin_reads(&self) {}
+
+    fn make_ready(&self, _: u32) -> Result<(), PoolError> {
+        Ok(())
+    }
 
     fn anchor(&self, root: PageId) -> Result<Anchor, PoolError> {
         let what = "the twin keeps nothing that could be opened again".to_string();

@@ -1,0 +1,274 @@
+//! Looking several keys up at once, so that their cache misses overlap, and their reads.
+//!
+//! A look-up in memory waits for the memory most of its time: each level costs a miss or two, and
+//! which cache line is next is known only when the last one has come. Here a group of keys descends
+//! level by level, side by side: of each the next node is found and its lines are asked for, before
+//! any of them is used. The leaf's entry is asked for in the same way.
+//!
+//! A key whose path leaves memory, or meets a writer, drops out of its group: the read of the
+//! missing page is ordered, and the key is looked up by itself once all groups are through. So the
+//! reads of a batch are in flight together. Its references to the pages that it had come by are
+//! neither counted nor delivered to the policy twice.
+
+use millpond_base::AccessKind;
+
+use crate::btree::lookup::Lookup;
+use crate::btree::node::layout::{Node, Value};
+use crate::btree::tree::{BTree, mark};
+use crate::page::Scratch;
+use crate::pool::{MiniTransaction, Pages, PoolError, Read, Try};
+
+/// Keys that descend side by side: more than a processor has misses under way, and so few that
+/// what was asked for is still in the first cache when it is used.
+const GROUP: usize = 16;
+
+/// Keys whose reads are in flight together.
+const BATCH: usize = 64;
+
+/// Bytes of an entry that are asked for ahead; what follows the processor fetches by itself.
+const ENTRY: usize = 256;
+
+/// A key that dropped out.
+#[derive(Clone, Copy)]
+struct Left {
+    key: usize,
+    /// References on its path of which the policy was notified.
+    notified: u64,
+    /// The page that it needs is not in memory, and its read could not be ordered.
+    lacks_frame: bool,
+}
+
+impl<P: Pages> BTree<P> {
+    /// Puts the value of each of `keys` into its place in `values`, `None` where there is none. Each
+    /// is as it is at some moment of the call.
+    ///
+    /// Faster than one look-up after the other, the more so if the keys are in order.
+    ///
+    /// # Errors
+    /// The memory behind the tree failed.
+    pub fn get_many(
+        &self,
+        keys: &[&[u8]],
+        values: &mut [Option<Vec<u8>>],
+    ) -> Result<(), PoolError> {
+        debug_assert_eq!(keys.len(), values.len(), "each key has a place for its value");
+        for (keys, values) in keys.chunks(BATCH).zip(values.chunks_mut(BATCH)) {
+            self.get_batch(keys, values)?;
+        }
+        Ok(())
+    }
+
+    fn get_batch(&self, keys: &[&[u8]], values: &mut [Option<Vec<u8>>]) -> Result<(), PoolError> {
+        let alone = |key| Left { key, notified: 0, lacks_frame: false };
+        let mut left: Vec<Left> = (0..keys.len()).map(alone).collect();
+        if P::OVERLAPS && keys.len() > 1 {
+            left = self.descend_in_groups(0, keys, &left, values)?;
+            let (lacking, mut others): (Vec<Left>, Vec<Left>) =
+                left.into_iter().partition(|left| left.lacks_frame);
+            if !lacking.is_empty() {
+                // With frames for all of them, their reads are ordered, too. The policy knows of
+                // what is on their way.
+                self.pages.make_ready(lacking.len() as u32)?;
+                let again = self.descend_in_groups(u64::MAX, keys, &lacking, values)?;
+                let still = lacking.iter().filter(|left| again.iter().any(|a| a.key == left.key));
+                others.extend(still.copied());
+            }
+            left = others;
+        }
+        for Left { key, notified, .. } in left {
+            if let (Some(key), Some(value)) = (keys.get(key), values.get_mut(key)) {
+                *value = self.get_alone(key, notified)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks those of `keys` up that `wanted` names, group by group; returns which dropped out. The
+    /// policy was notified of the first `notified` references of each group.
+    fn descend_in_groups(
+        &self,
+        notified: u64,
+        keys: &[&[u8]],
+        wanted: &[Left],
+        values: &mut [Option<Vec<u8>>],
+    ) -> Result<Vec<Left>, PoolError> {
+        let mut left = Vec::new();
+        for wanted in wanted.chunks(GROUP) {
+            let from = left.len();
+            self.pages.run_after(notified, |mtr| {
+                left.truncate(from);
+                self.descend_together(mtr, keys, wanted, values, &mut left)
+            })?;
+        }
+        Ok(left)
+    }
+
+    /// Looks `key` up; the policy was notified of the first `notified` references of its path.
+    fn get_alone(&self, key: &[u8], notified: u64) -> Result<Option<Vec<u8>>, PoolError> {
+        let mut scratch = Scratch::default();
+        match self.look_after(notified, key, &mut scratch)? {
+            Lookup::Missing => Ok(None),
+            Lookup::Inline => Ok(Some(scratch.bytes().to_vec())),
+            Lookup::Overflow(reference) => match self.read_whole(key, reference)? {
+                // It was replaced meanwhile.
+                None => self.get_owned(key),
+                value => Ok(value),
+            },
+        }
+    }
+
+    /// Looks those of `keys` up side by side that `wanted` names, [`GROUP`] of them at most; those
+    /// that drop out go to `left`.
+    fn descend_together(
+        &self,
+        mtr: &MiniTransaction<'_, P>,
+        keys: &[&[u8]],
+        wanted: &[Left],
+        values: &mut [Option<Vec<u8>>],
+        left: &mut Vec<Left>,
+    ) -> Try<()> {
+        let (root, height) = self.root_node(mtr, AccessKind::Read)?;
+        let descents = wanted.iter().filter_map(|wanted| {
+            let key = keys.get(wanted.key)?;
+            Some(Descent { key, at: wanted.key, node: None, place: 0, is_out: false })
+        });
+        let mut group = Group { mtr, root, descents: descents.collect(), left };
+        let mut ordered = 0;
+        for level in (0..height).rev() {
+            ordered += group.approach(height - level);
+            group.step(level, height - level);
+        }
+        if ordered > 0 {
+            mtr.pages().begin_reads();
+        }
+        group.approach_entries();
+        group.read(height, values);
+        Ok(())
+    }
+}
+
+/// A key on its way down.
+struct Descent<'k, 'o, P: Pages> {
+    key: &'k [u8],
+    /// Its place among all keys.
+    at: usize,
+    /// Where it is: at the root if there is none.
+    node: Option<Read<'o, P>>,
+    /// Offset of the swip that it follows next.
+    place: usize,
+    is_out: bool,
+}
+
+/// Keys that descend side by side.
+struct Group<'g, 'k, 'o, P: Pages> {
+    mtr: &'o MiniTransaction<'o, P>,
+    root: Read<'o, P>,
+    descents: Vec<Descent<'k, 'o, P>>,
+    left: &'g mut Vec<Left>,
+}
+
+/// Why, and after which references, a key drops out.
+struct DropOut {
+    /// References below the root that it made.
+    made: u8,
+    /// Whether the last of them was a leaf's.
+    of_leaf: bool,
+    /// References of which the policy was notified, the root's among them.
+    notified: u8,
+    lacks_frame: bool,
+}
+
+impl<'k, P: Pages> Descent<'k, '_, P> {
+    /// Takes it out of its group.
+    fn drop_out(&mut self, mtr: &MiniTransaction<'_, P>, left: &mut Vec<Left>, how: DropOut) {
+        mtr.uncount(u64::from(how.made), u64::from(how.of_leaf));
+        (self.is_out, self.node) = (true, None);
+        let (notified, lacks_frame) = (u64::from(how.notified), how.lacks_frame);
+        left.push(Left { key: self.at, notified, lacks_frame });
+    }
+}
+
+impl<P: Pages> Group<'_, '_, '_, P> {
+    /// Finds the child of each key, `depth` levels below the root, and asks for its cache lines or,
+    /// if it is not in memory, orders its read. Returns how many reads were ordered.
+    fn approach(&mut self, depth: u8) -> u32 {
+        let Group { mtr, root, descents, left } = self;
+        let mut ordered = 0;
+        for descent in descents.iter_mut().filter(|descent| !descent.is_out) {
+            let node = descent.node.as_ref().unwrap_or(root);
+            let inner = Node::inner(node.view());
+            descent.place = inner.child_at(inner.child_for(descent.key));
+            let word = node.swip(descent.place);
+            if !word.is_evicted() {
+                mtr.pages().approach(word);
+                continue;
+            }
+            let reads = mtr.pages().order_reads(node, &[descent.place]);
+            ordered += reads;
+            let (made, lacks_frame) = (depth - 1, reads == 0);
+            let how = DropOut { made, of_leaf: false, notified: depth, lacks_frame };
+            descent.drop_out(mtr, left, how);
+        }
+        ordered
+    }
+
+    /// Takes each key to its child, which is a node of `level`.
+    fn step(&mut self, level: u8, depth: u8) {
+        let Group { mtr, root, descents, left } = self;
+        let (mark, of_leaf) = (mark(AccessKind::Read, level == 0, depth), level == 0);
+        for descent in descents.iter_mut().filter(|descent| !descent.is_out) {
+            let child = descent.node.as_ref().unwrap_or(root).child(descent.place, mark);
+            let how = DropOut { made: depth, of_leaf, notified: depth, lacks_frame: false };
+            match child {
+                Ok(child) if Node::is_node(child.view(), level) => descent.node = Some(child),
+                // By itself it finds out what is wrong.
+                Ok(_) => {
+                    let notified = depth.saturating_add(1);
+                    descent.drop_out(mtr, left, DropOut { notified, ..how });
+                }
+                Err(_) => descent.drop_out(mtr, left, how),
+            }
+        }
+    }
+
+    /// Asks for the cache lines of the entries.
+    fn approach_entries(&self) {
+        for descent in self.descents.iter().filter(|descent| !descent.is_out) {
+            let leaf = descent.node.as_ref().unwrap_or(&self.root);
+            Node::leaf(leaf.view()).prefetch_entry(descent.key, ENTRY);
+        }
+    }
+
+    /// Reads the values; `height` is the root's level.
+    fn read(&mut self, height: u8, values: &mut [Option<Vec<u8>>]) {
+        let Group { mtr, root, descents, left } = self;
+        for descent in descents.iter_mut().filter(|descent| !descent.is_out) {
+            let found = read_value(descent.node.as_ref().unwrap_or(root), descent.key);
+            if let (Some(found), Some(value)) = (found, values.get_mut(descent.at)) {
+                *value = found;
+                continue;
+            }
+            let (of_leaf, notified) = (height > 0, height.saturating_add(1));
+            let how = DropOut { made: height, of_leaf, notified, lacks_frame: false };
+            descent.drop_out(mtr, left, how);
+        }
+    }
+}
+
+/// What `leaf` has of `key`; `None` if that is not to be known here: the leaf changed, or the value
+/// is in overflow pages.
+#[inline(always)]
+fn read_value<P: Pages>(leaf: &Read<'_, P>, key: &[u8]) -> Option<Option<Vec<u8>>> {
+    let node = Node::leaf(leaf.view());
+    let (at, is_there) = node.lower_bound(key);
+    let mut value = None;
+    if is_there {
+        let Value::Inline(span) = node.value(at) else { return None };
+        let mut bytes = Vec::with_capacity(span.len);
+        if !node.view.copy_to(span.at, span.len, &mut bytes) {
+            return None;
+        }
+        value = Some(bytes);
+    }
+    leaf.validate().ok().map(|()| value)
+}
