@@ -163,7 +163,7 @@ fn planted() -> Work {
     let model = ["cargo", "test", "-p", "millpond", "--features", "planted,shuttle"];
     let what = ["--test", "shuttle_models", "planted"];
     Work::Run(vec![
-        Line::new(&["cargo", "xtask", "crash", "--planted"]),
+        Line::new(&["cargo", "xtask", "crash", "--planted", "--seeds", "3000"]),
         Line::new(&[&model[..], &what].concat()),
     ])
 }

@@ -39,8 +39,8 @@ struct Left {
 }
 
 impl<P: Pages> BTree<P> {
-    /// Puts the value of each of `keys` into its place in `values`, `None` where there is none. Each
-    /// is as it is at some moment of the call.
+    /// Puts the value of each of `keys` into its place in `values`, `None` where there is none.
+    /// Each is as it is at some moment of the call.
     ///
     /// Faster than one look-up after the other, the more so if the keys are in order.
     ///

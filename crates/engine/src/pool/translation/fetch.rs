@@ -28,8 +28,8 @@ use crate::stats::Wait;
 use crate::stats::counters::{Counter, Gauge, Timing};
 use crate::stats::thread_slot::thread_slot;
 
-/// Free frames that are left alone when reads are ordered: frames for pages that may not be used are
-/// not worth an eviction under way.
+/// Free frames that are left alone when reads are ordered: frames for pages that may not be used
+/// are not worth an eviction under way.
 pub(crate) const FRAMES_KEPT: u32 = 4;
 
 impl<M: PoolStrategy> Pool<M> {
