@@ -25,6 +25,13 @@ const GROUP: usize = 16;
 /// Keys whose reads are in flight together.
 const BATCH: usize = 64;
 
+/// Bytes of a leaf that are asked for ahead: its header and the slots of a typical one.
+const LEAF_LINES: usize = 384;
+
+/// Bytes of an inner node that are asked for ahead: its header and the hints, which tell where the
+/// slots are that are needed next.
+const INNER_LINES: usize = 128;
+
 /// Bytes of an entry that are asked for ahead; what follows the processor fetches by itself.
 const ENTRY: usize = 256;
 
@@ -41,8 +48,6 @@ struct Left {
 impl<P: Pages> BTree<P> {
     /// Puts the value of each of `keys` into its place in `values`, `None` where there is none.
     /// Each is as it is at some moment of the call.
-    ///
-    /// Faster than one look-up after the other, the more so if the keys are in order.
     ///
     /// # Errors
     /// The memory behind the tree failed.
@@ -135,7 +140,7 @@ impl<P: Pages> BTree<P> {
         let mut group = Group { mtr, root, descents: descents.collect(), left };
         let mut ordered = 0;
         for level in (0..height).rev() {
-            ordered += group.approach(height - level);
+            ordered += group.approach(level, height - level);
             group.step(level, height - level);
         }
         if ordered > 0 {
@@ -189,9 +194,11 @@ impl<'k, P: Pages> Descent<'k, '_, P> {
 }
 
 impl<P: Pages> Group<'_, '_, '_, P> {
-    /// Finds the child of each key, `depth` levels below the root, and asks for its cache lines or,
-    /// if it is not in memory, orders its read. Returns how many reads were ordered.
-    fn approach(&mut self, depth: u8) -> u32 {
+    /// Finds the child of each key, a node of `level`, which is `depth` levels below the root, and
+    /// asks for its cache lines or, if it is not in memory, orders its read. Returns how many reads
+    /// were ordered.
+    fn approach(&mut self, level: u8, depth: u8) -> u32 {
+        let lines = if level == 0 { LEAF_LINES } else { INNER_LINES };
         let Group { mtr, root, descents, left } = self;
         let mut ordered = 0;
         for descent in descents.iter_mut().filter(|descent| !descent.is_out) {
@@ -200,7 +207,7 @@ impl<P: Pages> Group<'_, '_, '_, P> {
             descent.place = inner.child_at(inner.child_for(descent.key));
             let word = node.swip(descent.place);
             if !word.is_evicted() {
-                mtr.pages().approach(word);
+                mtr.pages().approach(word, lines);
                 continue;
             }
             let reads = mtr.pages().order_reads(node, &[descent.place]);
@@ -220,7 +227,12 @@ impl<P: Pages> Group<'_, '_, '_, P> {
             let child = descent.node.as_ref().unwrap_or(root).child(descent.place, mark);
             let how = DropOut { made: depth, of_leaf, notified: depth, lacks_frame: false };
             match child {
-                Ok(child) if Node::is_node(child.view(), level) => descent.node = Some(child),
+                Ok(child) if Node::is_node(child.view(), level) => {
+                    if !of_leaf {
+                        Node::inner(child.view()).prefetch_slots(descent.key);
+                    }
+                    descent.node = Some(child);
+                }
                 // By itself it finds out what is wrong.
                 Ok(_) => {
                     let notified = depth.saturating_add(1);

@@ -36,10 +36,6 @@ use crate::pool::starvation::PATIENCE;
 use crate::pool::swip::Swip;
 use crate::stats::Statistics;
 
-/// Bytes of a page that are prefetched ahead of its first use: a node's header and the slots of a
-/// typical leaf.
-const APPROACHED: usize = 384;
-
 /// What a new page is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NewPage {
@@ -168,12 +164,12 @@ pub trait Pages: Send + Sync + Sized + 'static {
     /// # Errors
     /// There are none, or a victim could not be written.
     fn make_ready(&self, pages: u32) -> Result<(), PoolError>;
-    /// Asks for the cache lines that [`Pages::child`] reads first of the page that `word`, which
-    /// need not be valid, refers to.
+    /// Asks for the cache lines that [`Pages::child`] reads of the page that `word`, which need not
+    /// be valid, refers to, and for the page's first `len` bytes.
     #[inline(always)]
-    fn approach(&self, word: Swip) {
+    fn approach(&self, word: Swip, len: usize) {
         if let Some(frame) = word.frame().filter(|_| word.is_swizzled()) {
-            frame_page::prefetch(frame, APPROACHED);
+            frame_page::prefetch(frame, len);
         }
     }
 

@@ -106,7 +106,7 @@ impl<M: PoolStrategy> StoreTree<M> {
         self.store.transactions().committed(owner, key, || self.read(what, &mut work))
     }
 
-    /// Puts what is committed of each of `keys`, which are in order, into its place in `values`.
+    /// Puts what is committed of each of `keys` into its place in `values`.
     pub(crate) fn read_keys(
         &self,
         keys: &[&[u8]],

@@ -59,7 +59,11 @@ impl Subject for OverLog {
         // What there is to go wrong is at the ends of segments: most are short.
         let shortest = 16 << 10;
         let options = LogOptions {
-            segment_bytes: if start.seed % 8 > 0 { shortest } else { start.segment_bytes },
+            segment_bytes: if start.seed.is_multiple_of(8) {
+                start.segment_bytes
+            } else {
+                shortest
+            },
             buffer_bytes: start.buffer_bytes,
             flush_interval: interval,
         };

@@ -75,24 +75,17 @@ impl<'t> Place<'t> {
         })
     }
 
-    /// The values of `keys`, in their order.
+    /// The values of `keys`, in their order; in transactions the keys are locked in the tree's.
     pub(crate) fn get_many(self, keys: &[&[u8]]) -> Result<Vec<Option<Vec<u8>>>, Error> {
-        let mut sorted: Vec<(&[u8], usize)> = keys.iter().copied().zip(0..).collect();
-        sorted.sort_unstable();
-        let mut found = vec![None; keys.len()];
-        if let Place::Tree(tree) = self {
-            let keys: Vec<&[u8]> = sorted.iter().map(|(key, _)| *key).collect();
-            tree.read_keys(&keys, &mut found)?;
-        } else {
-            for (value, (key, _)) in found.iter_mut().zip(&sorted) {
-                *value = self.get(key)?;
-            }
-        }
         let mut values = vec![None; keys.len()];
-        for ((_, at), value) in sorted.into_iter().zip(found) {
-            if let Some(place) = values.get_mut(at) {
-                *place = value;
-            }
+        if let Place::Tree(tree) = self {
+            tree.read_keys(keys, &mut values)?;
+            return Ok(values);
+        }
+        let mut sorted: Vec<_> = keys.iter().zip(&mut values).collect();
+        sorted.sort_unstable_by_key(|(key, _)| **key);
+        for (key, value) in sorted {
+            *value = self.get(key)?;
         }
         Ok(values)
     }

@@ -76,10 +76,10 @@ macro_rules! raw_reads {
             Ok(self.get_with(key, |value| out.extend_from_slice(value))?.is_some())
         }
 
-        /// Returns the values of several keys, in the order of `keys`. They are looked up in the
-        /// order of the tree. Outside transactions and snapshots, each is what is committed when it
-        /// is looked up, and they are looked up side by side: what one waits for, memory or a
-        /// drive, the others do not wait for again.
+        /// Returns the values of several keys, in the order of `keys`. Outside transactions and
+        /// snapshots, each is what is committed when it is looked up, and they are looked up side
+        /// by side: their cache misses overlap, and so do their reads. In transactions they are
+        /// locked in the order of the tree.
         ///
         /// ```
         /// # use millpond::{Db, Error, Options};

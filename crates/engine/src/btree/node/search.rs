@@ -54,10 +54,27 @@ impl Node<'_> {
         }
     }
 
+    /// Inner: asks for the cache lines of the slots among which the search for `key` ends, going by
+    /// the hints.
+    #[inline(always)]
+    pub(crate) fn prefetch_slots(self, key: &[u8]) {
+        let suffix = key.get(self.prefix_len()..).unwrap_or(&[]);
+        let (lo, hi) = self.hinted(head_of(suffix));
+        self.view.prefetch(self.slot(lo), (hi - lo.min(hi)) * stride(self.leaf) + 63);
+    }
+
     /// Returns the first entry whose head is not below `head`, and a bound of those that may have
     /// the same.
     #[inline(always)]
     fn seek_head(self, head: u32) -> (usize, usize) {
+        let (lo, hi) = self.hinted(head);
+        (self.view.lower_bound(self.slots(), stride(self.leaf), lo, hi, head), hi)
+    }
+
+    /// Returns between which entries the first one is whose head is not below `head`, as far as the
+    /// hints tell.
+    #[inline(always)]
+    fn hinted(self, head: u32) -> (usize, usize) {
         let count = self.count();
         let (mut lo, mut hi) = (0, count);
         let distance = hint_distance(count);
@@ -70,7 +87,7 @@ impl Node<'_> {
                 hi = (not_above + 1) * distance;
             }
         }
-        (self.view.lower_bound(self.slots(), stride(self.leaf), lo, hi, head), hi)
+        (lo, hi)
     }
 
     /// The rest of the search: entry `at` is the first one with this head.
