@@ -520,7 +520,7 @@ fn damaged(shop: &Shop, file: &str, damages: impl Fn(&[(u64, String)]) -> u64) {
     let log = shop.path(&format!("{file}-log"));
     let mut bytes = fs::read(&log).unwrap();
     // All of it is in the first segment, behind two blocks of headers.
-    bytes[8192 + damages(&rows) as usize + 20] ^= 4;
+    bytes[8192 + damages(&rows) as usize + 12] ^= 4;
     fs::write(&log, bytes).unwrap();
 }
 

@@ -11,7 +11,7 @@ use millpond::internals::io::{
     FileOptions, FreeError, MemoryDevice, OpenError, OpenFileError, Operation, PageRead, PageStore,
     PageWrite, ReadError, Submission, SyncError, WriteError,
 };
-use millpond::internals::page::superblock::SuperblockError;
+use millpond::internals::page::superblock::{FORMAT_VERSION, SuperblockError};
 use millpond::internals::page::{PAGE_HEADER, PageHeader, PageSize, PageType, free_map};
 use millpond::internals::pool::{PageIn, Storage};
 use millpond_base::{FrameId, Lsn, PageId, Reason};
@@ -494,12 +494,14 @@ fn no_corruption_of_the_first_pages_makes_opening_panic() {
 fn a_file_of_another_version_is_refused_with_both_versions_named() {
     let (device, store) = in_memory(PageSize::KIB_4);
     store.close(None).unwrap();
-    device.write(40, &2u32.to_le_bytes()).unwrap();
+    let (known, found) = (FORMAT_VERSION, FORMAT_VERSION + 1);
+    device.write(40, &found.to_le_bytes()).unwrap();
     let error = PageStore::open_on(device, None, false).unwrap_err();
     let OpenError::Superblock { error: source, .. } = &error else { panic!("{error:?}") };
-    assert_eq!(source, &SuperblockError::Version { found: 2, known: 1 });
+    assert_eq!(source, &SuperblockError::Version { found, known });
     let text = error.to_string();
-    assert!(text.contains("version 2") && text.contains("version 1"), "{text}");
+    assert!(text.contains(&format!("version {found}")), "{text}");
+    assert!(text.contains(&format!("version {known}")), "{text}");
 }
 
 #[test]

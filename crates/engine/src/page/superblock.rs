@@ -235,11 +235,14 @@ mod tests {
     fn another_version_is_named_beside_ours_even_if_its_checksum_is_another() {
         let mut page = vec![0; 4096];
         example(PageSize::KIB_4).write(&mut page);
-        page[40] = 2;
-        let error = Superblock::read(&page).unwrap_err();
-        assert_eq!(error, SuperblockError::Version { found: 2, known: 1 });
-        let text = error.to_string();
-        assert!(text.contains("version 2") && text.contains("version 1"), "{text}");
+        for found in [FORMAT_VERSION - 1, FORMAT_VERSION + 1] {
+            page[40..44].copy_from_slice(&found.to_le_bytes());
+            let error = Superblock::read(&page).unwrap_err();
+            assert_eq!(error, SuperblockError::Version { found, known: FORMAT_VERSION });
+            let text = error.to_string();
+            assert!(text.contains(&format!("version {found}")), "{text}");
+            assert!(text.contains(&format!("version {FORMAT_VERSION}")), "{text}");
+        }
     }
 
     #[test]

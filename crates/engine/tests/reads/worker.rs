@@ -222,7 +222,7 @@ impl<'w> Worker<'w> {
         let key = self.draw_key(item);
         let backwards = self.random.bool();
         let bounds = self.draw_bounds(item);
-        let way = self.random.u8(0..12);
+        let way = self.random.u8(0..13);
         let handle = &self.items[at].1;
         match way {
             0..=4 => match handle.get(&key) {
@@ -244,7 +244,25 @@ impl<'w> Worker<'w> {
             6 => check_tree(world, item, handle),
             7 => dump(world, item, handle),
             8 => self.prefix(at, &key[..key.len().min(1)]),
+            9 => self.many(at),
             _ => scan(world, item, handle, bounds, backwards),
+        }
+    }
+
+    /// Looks several keys up at once.
+    fn many(&mut self, at: usize) -> Result<(), String> {
+        let item = self.items[at].0;
+        let keys: Vec<_> = (0..self.random.usize(0..40)).map(|_| self.draw_key(item)).collect();
+        let Some(tree) = self.items[at].1.raw() else { return Ok(()) };
+        match tree.get_many(keys.iter().map(Vec::as_slice)) {
+            Ok(found) => {
+                let model = item.model.read().unwrap();
+                let mut pairs = keys.iter().zip(&found);
+                let judged = pairs.try_for_each(|(key, f)| model.may_hold(key, f.as_deref()));
+                drop(model);
+                self.world.answer(item, "get many", judged)
+            }
+            Err(error) => self.world.error(Some(item), "get many", &error),
         }
     }
 

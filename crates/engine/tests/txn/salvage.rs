@@ -240,18 +240,18 @@ fn damaged(
         2 => {
             let begin = lsn - lsn % 512;
             log[story.offset(begin)..][..512].fill(0);
-            begin..begin + 512
+            changed(story, log, begin..begin + 512)
         }
         3 => {
             let begin = lsn - lsn % 4096;
             let noise: Vec<u8> = (0..4096).map(|_| random.u8(..)).collect();
             log[story.offset(begin)..][..4096].copy_from_slice(&noise);
-            begin..begin + 4096
+            changed(story, log, begin..begin + 4096)
         }
         4 => {
             let begin = lsn - lsn % SEGMENT;
             log[story.offset(begin)..][..SEGMENT as usize].fill(0);
-            begin..begin + SEGMENT
+            changed(story, log, begin..begin + SEGMENT)
         }
         // The slot's header: damaged, or as if it had never been used.
         _ => {
@@ -265,6 +265,13 @@ fn damaged(
             begin..begin + SEGMENT
         }
     }
+}
+
+/// The positions of `range` from the first on whose byte is another one: a record may end with
+/// zeros, and zeros written over these are no damage to it.
+fn changed(story: &Story, log: &[u8], range: std::ops::Range<u64>) -> std::ops::Range<u64> {
+    let is_other = |lsn: &u64| log[story.offset(*lsn)] != story.log[story.offset(*lsn)];
+    range.clone().find(is_other).unwrap_or(range.end)..range.end
 }
 
 /// Damages the log at random behind the checkpoint and salvages; returns how often it succeeded,
