@@ -20,7 +20,7 @@ fn options() -> LogOptions {
 /// A log of a few segments that went around once.
 pub static LOG: LazyLock<Vec<u8>> = LazyLock::new(|| {
     let device = Arc::new(MemoryDevice::new());
-    let log = Log::create(device.clone(), ID, &options()).unwrap();
+    let log = Log::create(device.clone(), ID, Lsn(0), &options()).unwrap();
     let mut prev = Lsn(0);
     for i in 0..120usize {
         let body = vec![i as u8; i * 37 % 1400];

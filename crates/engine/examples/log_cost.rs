@@ -37,7 +37,7 @@ fn append(log: &Log, body: usize) -> Lsn {
 fn appending(body: usize, threads: usize) -> Outcome<f64> {
     let buffer_bytes = 64 << 20;
     let options = LogOptions { buffer_bytes, flush_interval: Duration::ZERO, ..Default::default() };
-    let log = Log::create(Arc::new(MemoryDevice::new()), [1; 16], &options)?;
+    let log = Log::create(Arc::new(MemoryDevice::new()), [1; 16], Lsn(0), &options)?;
     // The memory is touched once before it counts, and made room in again.
     let each = buffer_bytes / 2 / (body + 64) / threads;
     let mut ns = f64::MAX;
@@ -92,7 +92,7 @@ fn sustained(folder: &Path) -> Outcome<f64> {
 fn file_log(folder: &Path) -> Outcome<(std::path::PathBuf, Log)> {
     let path = folder.join(format!("millpond-log-cost-{}", std::process::id()));
     let device = Arc::new(FileDevice::create(&path, &FileOptions::default())?);
-    Ok((path, Log::create(device, [1; 16], &LogOptions::default())?))
+    Ok((path, Log::create(device, [1; 16], Lsn(0), &LogOptions::default())?))
 }
 
 /// Durable commits per second by `threads` threads, each waiting for its own; and flushes.

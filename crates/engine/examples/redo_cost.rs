@@ -46,7 +46,7 @@ fn fill(store: &PageStore, log: &Log, bytes: u64) -> Result<usize, Failure> {
     let begin = log.tail();
     let taken = store.taken_words();
     let checkpoint = Checkpoint { redo: begin, begin, taken, ..Checkpoint::default() };
-    store.set_log_position(checkpoint.write(log)?, None)?;
+    store.set_log_position(checkpoint.write(log)?, None, None)?;
     let mut random = fastrand::Rng::with_seed(1);
     let mut body = Vec::new();
     for &page in &pages {
@@ -77,14 +77,14 @@ fn main() -> Result<(), Failure> {
     let directory = arguments.next().map(PathBuf::from);
     let store = PageStore::create_on(device(directory.as_ref(), "redo.mill")?, PageSize::KIB_4)?;
     let options = LogOptions::default();
-    let log = Log::create(device(directory.as_ref(), "redo.log")?, store.uuid(), &options)?;
+    let log = Log::create(device(directory.as_ref(), "redo.log")?, store.uuid(), Lsn(0), &options)?;
     let pages = fill(&store, &log, mib << 20)?;
     let gib = (mib << 20) as f64 / (1u64 << 30) as f64;
     for threads in [1, 2, 4] {
         for memory_bytes in [1 << 30, (pages << 12) / 2] {
             let checkpoint = Checkpoint::read(&log, store.log_position())?;
             let started = Instant::now();
-            let analysis = Analysis::of(&log, &checkpoint, &mut |_| {})?;
+            let analysis = Analysis::of(&log, &checkpoint, store.placement(), &mut |_| {})?;
             let analysed = started.elapsed();
             let options = RedoOptions { threads, memory_bytes };
             let redone = redo(&store, &log, &analysis, apply_note, &options, &mut |_| {})?;

@@ -434,7 +434,7 @@ fn a_store_that_was_growing_when_the_power_failed_is_recovered_at_its_full_lengt
     for position in [Lsn(0), Lsn(77)] {
         let (device, store) = in_memory(PageSize::KIB_4);
         store.allocate_many(20).unwrap();
-        store.set_log_position(position, None).unwrap();
+        store.set_log_position(position, None, None).unwrap();
         let (pages, bytes) = (store.pages(), device.to_bytes());
         let cut = Arc::new(MemoryDevice::from_bytes(&bytes[..bytes.len() - 8192]));
         let error = PageStore::open_on(cut.clone(), None, false).unwrap_err();

@@ -50,6 +50,7 @@ use crate::io::copy::{CopyError as PageCopyError, PageCopy};
 use crate::io::simulated::planted::planted;
 use crate::io::{AlignedBuffer, Device};
 use crate::log::copy::{CopyError as LogCopyError, LogCopy};
+use crate::page::superblock::Placement;
 use crate::pool::{PoolError, PoolStrategy};
 use crate::store::error::Error;
 use crate::store::error::backup::BackupError;
@@ -143,6 +144,7 @@ impl From<PageCopyError> for Error {
     fn from(error: PageCopyError) -> Error {
         match error {
             PageCopyError::Source(error) => BackupError::Source(error).into(),
+            PageCopyError::Map(error) => BackupError::Map(*error).into(),
             PageCopyError::Target(error) => BackupError::Target(error).into(),
         }
     }
@@ -223,7 +225,10 @@ impl<M: PoolStrategy> Store<M> {
         let (taken, pin) = checkpointer.take_pinned()?;
         let (checkpoint, mut buffer) = (taken.checkpoint, AlignedBuffer::new(STEP_BYTES));
         let root = checkpoint.catalog_root;
-        let mut pages = self.pages().copy_pages(checkpoint.taken, checkpoint.pages);
+        let mut pages = match self.pages().placement() {
+            Placement::InPlace => self.pages().copy_pages(checkpoint.taken, checkpoint.pages),
+            Placement::OutOfPlace => self.pages().copy_places(taken.map_root)?,
+        };
         let copy_records = || checkpointer.log.copy(taken.kept).map_err(PoolError::Log);
         let early = planted!(BackupLogFirst).then(copy_records).transpose()?;
         copy_pages(&mut pages, data, &mut buffer, watch)?;

@@ -43,6 +43,7 @@ use millpond_base::{Lsn, PageId};
 use crate::io::{AlignedBuffer, PageRead, PageStore};
 use crate::page::{PageHeader, PageType};
 use crate::pool::{Anchor, Moved, Pool, PoolStrategy, Walk};
+use crate::recovery::CheckpointError;
 use crate::store::error::Error;
 use crate::store::error::lab::LabError;
 use crate::store::opened::Opened;
@@ -221,7 +222,8 @@ impl<M: PoolStrategy> Shrinking<'_, '_, M> {
                 pages.forget_tail()?;
                 // A process that finds the store not closed must not take it for one that was cut
                 // off.
-                pages.set_log_position(Lsn(0), pages.catalog_root())?;
+                pages.set_log_position(Lsn(0), pages.catalog_root(), None)?;
+                pages.pack_places().map_err(CheckpointError::from)?;
                 pages.cut_off()?
             }
         };

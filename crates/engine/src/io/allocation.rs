@@ -5,11 +5,13 @@ use std::sync::atomic::Ordering;
 
 use millpond_base::PageId;
 
-use super::bitmap::Refusal;
+use super::bitmap::{Bitmap, Refusal};
 use super::counts::Counters;
+use super::error::DeviceError;
+use super::page_map::PageMap;
 use super::store::PageStore;
 use super::store_error::{AllocateError, FreeError};
-use crate::page::free_map;
+use crate::page::{MapEntry, free_map};
 
 /// Bounds of one growth, in bytes.
 const GROWTH_BYTES: (u64, u64) = (256 << 10, 64 << 20);
@@ -17,8 +19,23 @@ const GROWTH_BYTES: (u64, u64) = (256 << 10, 64 << 20);
 /// Divisor of the store's size that gives its growth.
 const GROWTH_PART: u64 = 8;
 
+/// Page ids that are added at a time, where pages are written out of place.
+const IDS_LEAST: u64 = 128;
+const IDS_MOST: u64 = 16 << 10;
+
+/// Places that are not allocated pages for, so that pages can be written anew when the disk is full:
+/// one in so many, and in these bounds.
+const WORK_PART: u64 = 16;
+const WORK: (u64, u64) = (2, 64);
+
 /// Bytes up to which a store grows by half.
 const GROWTH_BY_HALF: u64 = 1 << 20;
+
+/// Places that pages are not allocated for: what the next map takes, and what pages that are written
+/// anew take until it is durable.
+fn kept_free(map: &PageMap) -> u64 {
+    map.reserve() + (map.ids() / WORK_PART).clamp(WORK.0, WORK.1)
+}
 
 impl PageStore {
     /// Takes a free page: the lowest one; grows the store if there is none. What the page holds on
@@ -29,10 +46,14 @@ impl PageStore {
     pub fn allocate(&self) -> Result<PageId, AllocateError> {
         let _gate = self.usable()?;
         loop {
-            if let Some(page) = self.free_map().take() {
+            let mut free = self.free_map();
+            if self.room_for(&free) > 0
+                && let Some(page) = free.take()
+            {
                 debug_assert!(!self.is_reserved(page), "the store's own pages stay its own");
                 return Ok(page);
             }
+            drop(free);
             // Others may take all of what is new before this thread does; then it grows again.
             self.make_room(1)?;
         }
@@ -46,7 +67,7 @@ impl PageStore {
         let _gate = self.usable()?;
         loop {
             let mut free = self.free_map();
-            if free.free_pages() >= count as u64 {
+            if free.free_pages().min(self.room_for(&free)) >= count as u64 {
                 let taken: Vec<_> = std::iter::from_fn(|| free.take()).take(count).collect();
                 debug_assert_eq!(taken.len(), count, "the count of free pages is right");
                 debug_assert!(taken.is_sorted(), "the lowest free page comes first");
@@ -66,9 +87,11 @@ impl PageStore {
         let _gate = self.usable()?;
         loop {
             let mut free = self.free_map();
-            let taken: Vec<_> = std::iter::from_fn(|| free.take()).take(most.max(1)).collect();
+            let room = usize::try_from(self.room_for(&free)).unwrap_or(usize::MAX);
+            let most = most.max(1).min(room);
+            let taken: Vec<_> = std::iter::from_fn(|| free.take()).take(most).collect();
             debug_assert!(taken.is_sorted(), "the lowest free page comes first");
-            debug_assert!(taken.len() <= most.max(1), "no more pages than were asked for");
+            debug_assert!(taken.len() <= most, "no more pages than were asked for");
             if !taken.is_empty() {
                 return Ok(taken);
             }
@@ -85,21 +108,97 @@ impl PageStore {
     /// If the store cannot grow: no reason for alarm as long as pages are free.
     pub fn grow_ahead(&self) -> Result<bool, AllocateError> {
         let _gate = self.usable()?;
-        let before = self.pages();
+        let before = self.device.length();
         let step = self.step_bytes(before) / self.page_size.bytes_u64();
         self.make_room(step.div_ceil(2))?;
-        Ok(self.pages() > before)
+        Ok(self.device.length() > before)
     }
 
-    /// Bytes by which a store of `pages` pages grows.
-    fn step_bytes(&self, pages: u64) -> u64 {
-        let bytes = pages.saturating_mul(self.page_size.bytes_u64());
+    /// Bytes by which a store of `bytes` bytes grows.
+    fn step_bytes(&self, bytes: u64) -> u64 {
         let least = (bytes / 2).min(GROWTH_BY_HALF);
         (bytes / GROWTH_PART).max(least).clamp(GROWTH_BYTES.0, GROWTH_BYTES.1)
     }
 
-    /// Grows the store unless `wanted` pages are free by now.
+    /// Pages that can be allocated for which there is a place to be written to.
+    fn room_for(&self, free: &Bitmap) -> u64 {
+        let Some(map) = self.map() else { return u64::MAX };
+        let nowhere = (free.pages() - free.free_pages()).saturating_sub(map.placed());
+        map.free_places().saturating_sub(kept_free(&map) + nowhere)
+    }
+
+    /// Grows the store unless `wanted` pages are free by now, and places for them.
     fn make_room(&self, wanted: u64) -> Result<(), AllocateError> {
+        if self.map.is_none() {
+            return self.make_pages(wanted);
+        }
+        let (ids, room) = {
+            let free = self.free_map();
+            (free.free_pages(), self.room_for(&free))
+        };
+        if ids < wanted {
+            self.add_ids(wanted);
+        }
+        let Some(missing) = wanted.checked_sub(room).filter(|missing| *missing > 0) else {
+            return Ok(());
+        };
+        let Some((places, free)) = self.map().map(|map| (map.places(), map.free_places())) else {
+            return Ok(());
+        };
+        Ok(self.grow_places(places, free + missing)?)
+    }
+
+    /// Makes at least `wanted` page ids free, where pages are written out of place: there is no I/O.
+    fn add_ids(&self, wanted: u64) {
+        let _growing = self.growing.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut free = self.free_map();
+        let missing = wanted.saturating_sub(free.free_pages());
+        let step = (free.pages() / GROWTH_PART).clamp(IDS_LEAST, IDS_MOST);
+        let ids = free.pages().saturating_add(missing.max(step));
+        self.set_ids(&mut free, ids);
+    }
+
+    /// There are `ids` page ids, where pages are written out of place: not fewer than there were.
+    pub(super) fn set_ids(&self, free: &mut Bitmap, ids: u64) {
+        free.extend(ids, |page| self.is_reserved(page));
+        if let Some(mut map) = self.map() {
+            map.set_ids(ids);
+        }
+        self.pages.store(ids, Ordering::Release);
+    }
+
+    /// Makes the file longer, unless it is by now: it had `old` places, and `wanted` were to be free.
+    pub(super) fn grow_places(&self, old: u64, wanted: u64) -> Result<(), DeviceError> {
+        let _growing = self.growing.lock().unwrap_or_else(PoisonError::into_inner);
+        let free = match self.map() {
+            Some(map) if map.places() == old => map.free_places(),
+            _ => return Ok(()),
+        };
+        let missing = wanted.saturating_sub(free);
+        if missing == 0 {
+            return Ok(());
+        }
+        let page_bytes = self.page_size.bytes_u64();
+        let grow_by = |count: u64| {
+            let places = old.saturating_add(count).min(MapEntry::PLACES.min(u64::MAX / page_bytes));
+            self.device.grow(places * page_bytes).map(|()| places)
+        };
+        let step = self.step_bytes(old * page_bytes) / page_bytes;
+        let places = match grow_by(missing.max(step)) {
+            // Perhaps what is needed now still fits.
+            Err(error) if error.is_disk_full() => grow_by(missing)?,
+            other => other?,
+        };
+        Counters::add(&self.counters.growths, 1);
+        Counters::add(&self.counters.grown_bytes, ((places - old) * page_bytes) as usize);
+        if let Some(mut map) = self.map() {
+            map.extend_places(places);
+        }
+        Ok(())
+    }
+
+    /// Grows the store, whose pages are written in place, unless `wanted` pages are free by now.
+    fn make_pages(&self, wanted: u64) -> Result<(), AllocateError> {
         let _growing = self.growing.lock().unwrap_or_else(PoisonError::into_inner);
         let (old, free) = {
             let free = self.free_map();
@@ -116,7 +215,7 @@ impl PageStore {
             let pages = old.saturating_add(count).min(u64::MAX / page_bytes);
             self.device.grow(pages * page_bytes).map(|()| pages)
         };
-        let pages = match grow_by(needed.max(self.step_bytes(old) / page_bytes)) {
+        let pages = match grow_by(needed.max(self.step_bytes(old * page_bytes) / page_bytes)) {
             // Perhaps what is needed now still fits.
             Err(error) if error.is_disk_full() => grow_by(needed)?,
             other => other?,
@@ -146,6 +245,10 @@ impl PageStore {
         free.give(page).map_err(|why| match why {
             Refusal::OutOfRange => FreeError::OutOfRange { page, pages },
             Refusal::AlreadyFree => FreeError::AlreadyFree { page },
-        })
+        })?;
+        if let Some(mut map) = self.map() {
+            map.set(page, MapEntry::NONE);
+        }
+        Ok(())
     }
 }

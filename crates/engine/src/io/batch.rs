@@ -56,26 +56,26 @@ impl<'a> PageWrite<'a> {
 /// Bytes of one request at most: adjacent pages beyond that are another one.
 const REQUEST_BYTES_MAX: usize = 1 << 20;
 
-/// Adjacent pages.
+/// Adjacent places.
 pub(super) struct Run {
-    pub(super) first: PageId,
+    pub(super) first: u64,
     pub(super) count: usize,
 }
 
-/// Returns adjacent pages as requests of bounded length; the pages come in ascending order.
-pub(super) fn runs(page_size: PageSize, pages: impl Iterator<Item = PageId>) -> Vec<Run> {
+/// Returns adjacent places as requests of bounded length; the places come in ascending order.
+pub(super) fn runs(page_size: PageSize, places: impl Iterator<Item = u64>) -> Vec<Run> {
     let count_max = REQUEST_BYTES_MAX / page_size.bytes();
     let mut runs: Vec<Run> = Vec::new();
-    for page in pages {
+    for place in places {
         debug_assert!(
-            runs.last().is_none_or(|run| run.first.0 + run.count as u64 <= page.0 + 1),
-            "the pages are in ascending order"
+            runs.last().is_none_or(|run| run.first + run.count as u64 <= place + 1),
+            "the places are in ascending order"
         );
         match runs.last_mut() {
-            Some(run) if run.first.0 + run.count as u64 == page.0 && run.count < count_max => {
+            Some(run) if run.first + run.count as u64 == place && run.count < count_max => {
                 run.count += 1;
             }
-            _ => runs.push(Run { first: page, count: 1 }),
+            _ => runs.push(Run { first: place, count: 1 }),
         }
     }
     runs

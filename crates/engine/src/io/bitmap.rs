@@ -145,6 +145,15 @@ impl Bitmap {
         Some(PageId(page))
     }
 
+    /// Takes this page. Returns `false` if it is taken already, or there is no such page.
+    pub(super) fn take_this(&mut self, page: u64) -> bool {
+        let is_free = page < self.pages && !self.is_taken(page);
+        if is_free {
+            self.set_taken(page);
+        }
+        is_free
+    }
+
     /// Pages from `first` on that are taken, in order.
     pub(super) fn taken_from(&self, first: u64) -> impl Iterator<Item = u64> + '_ {
         let words = self.taken.iter().enumerate().skip((first / WORD) as usize);
@@ -235,6 +244,7 @@ mod tests {
     enum Step {
         Take,
         TakeBelow(u64),
+        TakeThis(u64),
         Give(u64),
         Extend(u64),
         Cut(u64, u64),
@@ -245,6 +255,7 @@ mod tests {
         let step = prop_oneof![
             6 => Just(Step::Take),
             2 => (0..9000u64).prop_map(Step::TakeBelow),
+            2 => (0..9000u64).prop_map(Step::TakeThis),
             4 => (0..9000u64).prop_map(Step::Give),
             1 => (0..1500u64).prop_map(Step::Extend),
             1 => (0..300u64, 1..9u64).prop_map(|(least, unit)| Step::Cut(least, unit)),
@@ -275,6 +286,9 @@ mod tests {
                         lowest.map(|page| model.remove(&page));
                         let taken = (bound..pages).filter(|page| !model.contains(page));
                         prop_assert!(map.taken_from(bound).eq(taken));
+                    }
+                    Step::TakeThis(page) => {
+                        prop_assert_eq!(map.take_this(page), model.remove(&page));
                     }
                     Step::Give(page) if page >= pages => {
                         prop_assert_eq!(map.give(PageId(page)), Err(Refusal::OutOfRange));

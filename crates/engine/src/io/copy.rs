@@ -1,9 +1,14 @@
 //! Copying a store's pages while they are written: what a page store does for a backup.
 //!
-//! Pages are copied as they are on storage, in the order of their ids, and no thread waits for
-//! that. A page that is written meanwhile may be copied torn; redo rebuilds it from the log
-//! (`admin/backup.rs` has the argument), so a page that does not verify here is no error. It is
-//! listed, and verified again after the copy was recovered: then it must be sound.
+//! Pages are copied as they are on storage, in the order of the file, and no thread waits for that.
+//!
+//! - *Out of place*, what is copied is what a durable map refers to, its nodes among it. The caller
+//!   keeps these places (`pin_places`), so nothing of it changes meanwhile. The copy has it at the
+//!   same places, and zeros in between.
+//! - *In place*, a page that is written meanwhile may be copied torn; redo rebuilds it from the log
+//!   (`admin/backup.rs` has the argument), so a page that does not verify here is no error. It is
+//!   listed, and verified again after the copy was recovered: then it must be sound. So it is out of
+//!   place, where the log may have made it anew, too.
 
 use std::sync::Arc;
 
@@ -12,13 +17,16 @@ use millpond_base::{Lsn, PageId};
 use super::buffer::AlignedBuffer;
 use super::device::Device;
 use super::error::DeviceError;
+use super::map_read::{MapError, read_map};
 use super::open::new_uuid;
 use super::open::superblock_of;
 use super::open::write_superblock;
 use super::store::PageStore;
 use super::store_error::OpenError;
 use super::store_error::ReadError;
+use super::transfer::verify;
 use crate::page::superblock::Superblock;
+use crate::page::{MapEntry, PageHeader};
 
 /// The error of a copy.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -27,6 +35,9 @@ pub enum CopyError {
     /// A page of the store could not be read.
     #[error(transparent)]
     Source(ReadError),
+    /// The page map of the store could not be read.
+    #[error(transparent)]
+    Map(Box<MapError>),
     /// The copy could not be written.
     #[error(transparent)]
     Target(DeviceError),
@@ -35,20 +46,78 @@ pub enum CopyError {
 /// A copy in progress.
 pub struct PageCopy<'s> {
     store: &'s PageStore,
-    /// One bit per page, as [`PageStore::restore_map`] takes them.
+    /// One bit per place, as [`PageStore::restore_map`] takes them.
     taken: Vec<u64>,
+    /// Places that are copied.
     pages: u64,
+    /// By place, what is there; empty where pages are written in place.
+    contents: Vec<Content>,
+    /// Root of the durable map, and the page ids that it is of.
+    map_root: (MapEntry, u64),
     /// Pages copied.
     done: u64,
     unsound: Vec<PageId>,
 }
 
+/// What is at a place: a page and the version of it, as the durable map says.
+#[derive(Clone, Copy)]
+struct Content(u64);
+
+impl Content {
+    /// A node of the map, or nothing.
+    const NO_PAGE: Content = Content(0);
+    const PAGE_SHIFT: u32 = 24;
+
+    fn new(page: PageId, entry: MapEntry) -> Content {
+        Content(page.0 << Self::PAGE_SHIFT | entry.check())
+    }
+
+    /// The page, which is not 0.
+    fn page(self) -> Option<PageId> {
+        Some(PageId(self.0 >> Self::PAGE_SHIFT)).filter(|page| page.0 > 0)
+    }
+
+    fn is_of(self, checksum: u64) -> bool {
+        MapEntry::check_of(checksum) == self.0 & ((1 << Self::PAGE_SHIFT) - 1)
+    }
+}
+
 impl PageStore {
-    /// A copy of the first `pages` pages: of those that are `taken` what is on the device, zeros of
-    /// all others.
+    /// A copy of the first `pages` pages, which are written in place: of those that are `taken` what
+    /// is on the device, zeros of all others.
     pub fn copy_pages(&self, taken: Vec<u64>, pages: u64) -> PageCopy<'_> {
         let pages = pages.min(self.pages());
-        PageCopy { store: self, taken, pages, done: 0, unsound: Vec::new() }
+        let (contents, map_root) = (Vec::new(), (MapEntry::NONE, pages));
+        PageCopy { store: self, taken, pages, contents, map_root, done: 0, unsound: Vec::new() }
+    }
+
+    /// Root of the durable page map, and the page ids that it is of.
+    pub fn map_root(&self) -> (MapEntry, u64) {
+        self.anchor().map_root
+    }
+
+    /// A copy of what the durable page map at `map_root` refers to, whose places are kept by
+    /// [`PageStore::pin_places`].
+    ///
+    /// # Errors
+    /// If the map cannot be read.
+    pub fn copy_places(&self, map_root: (MapEntry, u64)) -> Result<PageCopy<'_>, CopyError> {
+        let Some(superblock) = self.superblock() else {
+            return Ok(self.copy_pages(Vec::new(), 0));
+        };
+        let (root, ids) = map_root;
+        let superblock = Superblock { map_root: root, pages: ids, ..*superblock };
+        let map = read_map(&*self.device, &superblock, true).map_err(CopyError::Map)?;
+        let (taken, pages) = map.taken_places();
+        let mut contents = vec![Content::NO_PAGE; pages as usize];
+        for (page, entry) in map.placed_from(0) {
+            let place = entry.place().and_then(|place| contents.get_mut(place as usize));
+            if let Some(content) = place {
+                *content = Content::new(page, entry);
+            }
+        }
+        let (done, unsound) = (0, Vec::new());
+        Ok(PageCopy { store: self, taken, pages, contents, map_root, done, unsound })
     }
 
     /// Makes the store on `device`, which is closed, one of its own: it gets another id, and needs
@@ -119,25 +188,39 @@ impl PageCopy<'_> {
         word & (1 << (page % 64)) != 0 && !self.store.is_reserved(PageId(page))
     }
 
-    /// Reads pages from `first` on into `bytes`.
+    /// Which page is not sound, if what was read at `place` is not.
+    fn unsound(&self, place: u64, bytes: &[u8]) -> Option<PageId> {
+        let at = || (self.store.path().to_path_buf(), 0);
+        let (page, is_meant) = if self.contents.is_empty() {
+            (PageId(place), true)
+        } else {
+            let content = self.contents.get(place as usize).copied().unwrap_or(Content::NO_PAGE);
+            // Nodes of the map were read just now.
+            let page = content.page()?;
+            (page, content.is_of(PageHeader::read(bytes).checksum))
+        };
+        (!is_meant || verify(page, bytes, at).is_err()).then_some(page)
+    }
+
+    /// Reads places from `first` on into `bytes`.
     fn read(&mut self, first: u64, bytes: &mut [u8]) -> Result<(), CopyError> {
         let page_bytes = self.store.page_size().bytes();
-        let read = |page: PageId, bytes: &mut [u8]| {
-            self.store.device().read(page.0 * page_bytes as u64, bytes)
+        let read = |place: u64, bytes: &mut [u8]| {
+            self.store.device().read(place * page_bytes as u64, bytes)
         };
         debug_assert!(bytes.len().is_multiple_of(page_bytes), "whole pages are read");
-        let is_read = read(PageId(first), bytes).is_ok();
-        for (page, bytes) in (first..).map(PageId).zip(bytes.chunks_exact_mut(page_bytes)) {
-            if is_read && self.store.verify(page, bytes).is_ok() {
+        let is_read = read(first, bytes).is_ok();
+        for (place, bytes) in (first..).zip(bytes.chunks_exact_mut(page_bytes)) {
+            if is_read && self.unsound(place, bytes).is_none() {
                 continue;
             }
             // One bad page fails the whole request, so its neighbours are read apart; and what is
             // not sound may have been read during a write, or wrongly only this once.
-            read(page, bytes)
-                .map_err(|error| CopyError::Source(ReadError::Device { page, error }))?;
-            if self.store.verify(page, bytes).is_err() {
-                self.unsound.push(page);
-            }
+            read(place, bytes).map_err(|error| {
+                let page = PageId(place);
+                CopyError::Source(ReadError::Device { page, error })
+            })?;
+            self.unsound.extend(self.unsound(place, bytes));
         }
         Ok(())
     }
@@ -156,10 +239,11 @@ impl PageCopy<'_> {
     ) -> Result<Vec<PageId>, CopyError> {
         debug_assert_eq!(self.done, self.pages, "the superblock is written behind all pages");
         if let Some(superblock) = self.store.superblock().copied() {
-            let (pages, clean) = (self.pages, false);
+            let ((map_root, pages), clean) = (self.map_root, false);
             let pid = std::process::id();
             let open = Superblock {
                 pages,
+                map_root,
                 catalog_root,
                 log_position: position,
                 clean,

@@ -20,6 +20,7 @@ pub(super) struct Counters {
     pub(super) writes: [AtomicU64; REASONS],
     pub(super) write_requests: AtomicU64,
     pub(super) write_errors: AtomicU64,
+    pub(super) map_writes: AtomicU64,
     pub(super) syncs: AtomicU64,
     pub(super) growths: AtomicU64,
     pub(super) grown_bytes: AtomicU64,
@@ -44,6 +45,7 @@ impl Counters {
             write_bytes: writes * page_bytes,
             write_requests: self.write_requests.load(Relaxed),
             write_errors: self.write_errors.load(Relaxed),
+            map_writes: self.map_writes.load(Relaxed),
             syncs: self.syncs.load(Relaxed),
             growths: self.growths.load(Relaxed),
             grown_bytes: self.grown_bytes.load(Relaxed),
@@ -51,8 +53,7 @@ impl Counters {
     }
 }
 
-/// What a store has done since it was opened. The store's own pages (superblock and free maps) are
-/// not counted.
+/// What a store has done since it was opened. Superblock and free maps are not counted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct StoreCounts {
@@ -77,6 +78,8 @@ pub struct StoreCounts {
     pub write_requests: u64,
     /// Pages that could not be written.
     pub write_errors: u64,
+    /// Nodes of the page map written.
+    pub map_writes: u64,
     /// Syncs asked for.
     pub syncs: u64,
     /// Times the store grew.

@@ -12,9 +12,12 @@ pub mod error;
 pub mod file;
 mod file_open;
 mod lock;
+mod map_read;
+mod map_write;
 pub mod memory;
 mod open;
 pub mod overlay;
+mod page_map;
 mod pause;
 mod recover;
 mod ring;
@@ -23,6 +26,7 @@ pub mod simulated;
 mod spill;
 pub mod store;
 pub mod store_error;
+mod transfer;
 
 pub use batch::{PageRead, PageWrite};
 pub use beside::{beside, real_path};
@@ -32,6 +36,9 @@ pub use device::{Alignment, Device, ReadRequest, WriteRequest};
 pub use error::{DeviceError, Errno, OpenFileError, Operation};
 pub use file::FileDevice;
 pub use file_open::{FileOptions, Submission};
+pub use map_read::{MapDamage, MapError};
+pub use map_write::NewMap;
+pub(crate) use map_write::PlacesPin;
 pub use memory::MemoryDevice;
 pub use overlay::OverlayDevice;
 pub use simulated::faulty::{Faults, FaultyDevice};
@@ -42,5 +49,6 @@ pub use simulated::slow::{SlowDevice, SlowProfile};
 pub use spill::{Blocks, Extent, SpillError, SpillFile, spill_path};
 pub use store::PageStore;
 pub use store_error::{
-    AllocateError, CloseError, CreateError, FreeError, OpenError, ReadError, SyncError, WriteError,
+    AllocateError, CloseError, CreateError, FreeError, OpenError, PackError, ReadError, SyncError,
+    WriteError,
 };

@@ -14,15 +14,18 @@ use super::device::Device;
 use super::error::DeviceError;
 use super::file::FileDevice;
 use super::file_open::FileOptions;
+use super::map_read::{find_pages, page_size_by_pages, read_map};
+use super::page_map::PageMap;
 use super::store::Access;
 use super::store::PageStore;
 use super::store_error::CloseError;
 use super::store_error::CreateError;
 use super::store_error::OpenError;
 use super::store_error::ReadError;
+use super::transfer::verify;
 use crate::io::simulated::planted::planted;
-use crate::page::superblock::{Superblock, SuperblockError};
-use crate::page::{PageHeader, PageSize, free_map};
+use crate::page::superblock::{Placement, Superblock, SuperblockError};
+use crate::page::{MapEntry, PageHeader, PageSize, PageType, free_map};
 
 /// Bytes that a new store has, and that any store keeps, whatever is free.
 pub(super) const FIRST_BYTES: u64 = 512 << 10;
@@ -66,10 +69,10 @@ impl PageStore {
         write_free_map(&*device, page_size, &free)?;
         // The superblock comes last: a file with one holds a whole store.
         device.sync()?;
-        let superblock = first_superblock(page_size, &free);
+        let superblock = first_superblock(page_size, &free, Placement::InPlace);
         write_superblock(&*device, &superblock)?;
         device.sync()?;
-        Ok(Self::over(device, page_size, Access::Write, Some(superblock), free))
+        Ok(Self::over(device, page_size, Access::Write, Some(superblock), free, None))
     }
 
     /// As [`PageStore::create_on`], but without a superblock: the store is one only after its first
@@ -80,6 +83,7 @@ impl PageStore {
     pub fn create_unmarked_on(
         device: Arc<dyn Device>,
         page_size: PageSize,
+        placement: Placement,
     ) -> Result<PageStore, CreateError> {
         let length = device.length();
         if length != 0 && !PageStore::is_unmarked(&*device)? {
@@ -89,13 +93,23 @@ impl PageStore {
         device.grow(FIRST_BYTES)?;
         let pages = device.length() / page_size.bytes_u64();
         let mut free = Bitmap::default();
-        free.extend(pages, |page| free_map::is_reserved(page_size, page));
-        let superblock = first_superblock(page_size, &free);
-        Ok(Self::over(device, page_size, Access::Write, Some(superblock), free))
+        let map = match placement {
+            Placement::InPlace => {
+                free.extend(pages, |page| free_map::is_reserved(page_size, page));
+                None
+            }
+            Placement::OutOfPlace => {
+                free.extend(pages, |page| page == PageId(0));
+                Some(PageMap::new(page_size, pages, pages, true))
+            }
+        };
+        let superblock = Some(first_superblock(page_size, &free, placement));
+        Ok(Self::over(device, page_size, Access::Write, superblock, free, map))
     }
 
     /// Whether `device` is empty, or holds no more than a store whose creation was interrupted: as
-    /// long as a new store, and zeros but for the first page that is taken. Zeros where the
+    /// long as a new store, and zeros but for the two pages behind the superblock's, where the
+    /// catalog's root and the first node of the page map go. Zeros where the
     /// superblock should be are not enough: a store whose superblock is lost, or read as zeros,
     /// must never be taken for none and made anew.
     ///
@@ -125,9 +139,8 @@ impl PageStore {
         };
         // The page size is not known: it may have been created with any.
         Ok(PageSize::ALL.into_iter().any(|size| {
-            let is_free = |page: &u64| !free_map::is_reserved(size, PageId(*page));
-            let first = (1..).find(is_free).unwrap_or(0) * size.bytes_u64();
-            first <= used.start && used.end <= first + size.bytes_u64()
+            let size = size.bytes_u64();
+            size <= used.start && used.end <= 3 * size
         }))
     }
 
@@ -140,7 +153,7 @@ impl PageStore {
         device: Arc<dyn Device>,
         page_size: Option<PageSize>,
     ) -> Result<PageStore, OpenError> {
-        Self::open_clean(device, page_size, Access::Write)
+        Self::open_clean(device, page_size, Access::Write, true)
     }
 
     /// Opens the store in the file at `path`: for writing and exclusively, or beside other
@@ -169,7 +182,8 @@ impl PageStore {
         read_only: bool,
     ) -> Result<PageStore, OpenError> {
         let access = if read_only { Access::Read } else { Access::Write };
-        let store = Self::open_clean(device, page_size, access)?;
+        // Without a log it is whole when it is closed, and not before.
+        let store = Self::open_clean(device, page_size, access, false)?;
         if let (Access::Write, Some(superblock)) = (access, store.superblock) {
             // What the log says is no longer what the store holds.
             let log_position = Lsn(0);
@@ -186,11 +200,14 @@ impl PageStore {
         device: Arc<dyn Device>,
         page_size: Option<PageSize>,
         access: Access,
+        waits: bool,
     ) -> Result<PageStore, OpenError> {
         let superblock = superblock_of(&*device, page_size)?;
         let path = || device.path().to_path_buf();
         let found = superblock.page_size;
-        let expected = superblock.pages.saturating_mul(found.bytes_u64());
+        let is_in_place = superblock.placement == Placement::InPlace;
+        let expected = if is_in_place { superblock.pages } else { 1 };
+        let expected = expected.saturating_mul(found.bytes_u64());
         // A store that is to be recovered may have been growing when the power failed: its
         // superblock became durable, and its length did not.
         let is_growing = !superblock.clean && superblock.log_position != Lsn(0);
@@ -205,10 +222,28 @@ impl PageStore {
             }
             _ => return Err(OpenError::NeedsRecovery { path: path() }),
         }
-        let store =
-            Self::over(device, found, access, Some(superblock), all_taken(superblock.pages));
+        if !is_in_place {
+            let map = read_map(&*device, &superblock, waits)?;
+            return Ok(Self::over_map(device, access, Some(superblock), found, map));
+        }
+        let taken = all_taken(superblock.pages);
+        let store = Self::over(device, found, access, Some(superblock), taken, None);
         store.read_free_map()?;
         Ok(store)
+    }
+
+    /// A store whose pages are where `map` says; page ids without a place are free.
+    fn over_map(
+        device: Arc<dyn Device>,
+        access: Access,
+        superblock: Option<Superblock>,
+        page_size: PageSize,
+        map: PageMap,
+    ) -> PageStore {
+        let mut free = Bitmap::default();
+        let is_used = |page: PageId| page == PageId(0) || map.entry(page) != MapEntry::NONE;
+        free.extend(map.ids(), is_used);
+        Self::over(device, page_size, access, superblock, free, Some(map))
     }
 
     /// Opens whatever the file at `path` holds, for reading only: a store that was not closed, is
@@ -238,6 +273,7 @@ impl PageStore {
         let superblock = read_superblock(&*device);
         let size = superblock.as_ref().ok().map(|block| block.page_size);
         let size = size.or_else(|| page_size_by_free_map(&*device)).or(page_size);
+        let size = size.or_else(|| page_size_by_pages(&*device));
         let (superblock, size) = match (superblock, size) {
             (superblock, Some(size)) => (superblock.ok(), size),
             (Ok(superblock), None) => (Some(superblock), superblock.page_size),
@@ -246,9 +282,24 @@ impl PageStore {
                 return Err(OpenError::NothingToSalvage { path, superblock });
             }
         };
-        // The superblock's length is that of the last clean close; pages may have come since.
-        let pages = all_taken(device.length() / size.bytes_u64());
-        Ok(Self::over(device, size, Access::Salvage, superblock, pages))
+        let has_map = superblock.filter(|block| block.placement == Placement::OutOfPlace);
+        let is_in_place = superblock.is_some() && has_map.is_none() || has_free_map(&*device, size);
+        if is_in_place {
+            // The superblock's length is that of the last clean close; pages may have come since.
+            let pages = all_taken(device.length() / size.bytes_u64());
+            return Ok(Self::over(device, size, Access::Salvage, superblock, pages, None));
+        }
+        // The map of a store that was not closed is as old as its last checkpoint.
+        let closed = has_map.filter(|block| block.clean);
+        let map = closed.map(|block| read_map(&*device, &block, true)).transpose();
+        let (map, damage) = match map {
+            Ok(Some(map)) => (map, None),
+            Ok(None) => (find_pages(&*device, size), None),
+            Err(damage) => (find_pages(&*device, size), Some(damage)),
+        };
+        let mut store = Self::over_map(device, Access::Salvage, superblock, size, map);
+        store.map_damage = damage;
+        Ok(store)
     }
 
     /// Closes the store: writes the free map, makes everything durable and marks the store as
@@ -278,14 +329,26 @@ impl PageStore {
             return Err(CloseError::CatalogRoot { page });
         }
         let Some(superblock) = self.superblock else { return Ok(()) };
-        write_free_map(&*self.device, self.page_size, &free)?;
+        let pages = free.pages();
+        let map = if self.map.is_some() {
+            drop(free);
+            self.write_map_now().map_err(CloseError::Map)?
+        } else {
+            write_free_map(&*self.device, self.page_size, &free)?;
+            drop(free);
+            None
+        };
         self.sync_now(|| self.device.sync())?;
         let mut anchor = self.anchor();
         let log_position = anchor.log_position;
+        let (map_root, pages) =
+            map.as_ref().map_or((MapEntry::NONE, pages), |map| (map.root, map.ids));
         let clean = Superblock {
-            pages: free.pages(),
+            pages,
+            map_root,
             catalog_root,
             log_position,
+            lsn_floor: superblock.lsn_floor.max(log_position),
             clean: true,
             pid: 0,
             ..superblock
@@ -306,7 +369,8 @@ impl PageStore {
             self.device
                 .read(page.0 * self.page_size.bytes_u64(), &mut bytes)
                 .map_err(|error| ReadError::Device { page, error })?;
-            self.verify(page, &bytes)?;
+            let at = || (self.path().to_path_buf(), page.0 * self.page_size.bytes_u64());
+            verify(page, &bytes, at)?;
             let words = free_map::words(&bytes);
             free.load(group as usize * words_per_map, words, |page| self.is_reserved(page));
         }
@@ -315,7 +379,7 @@ impl PageStore {
 }
 
 /// The superblock of a new store.
-fn first_superblock(page_size: PageSize, free: &Bitmap) -> Superblock {
+fn first_superblock(page_size: PageSize, free: &Bitmap, placement: Placement) -> Superblock {
     Superblock {
         page_size,
         uuid: new_uuid(),
@@ -324,7 +388,18 @@ fn first_superblock(page_size: PageSize, free: &Bitmap) -> Superblock {
         log_position: Lsn(0),
         clean: false,
         pid: std::process::id(),
+        placement,
+        lsn_floor: Lsn(0),
+        map_root: MapEntry::NONE,
     }
+}
+
+/// Whether page 1 is a sound page 1, as the first free map always is.
+fn has_free_map(device: &dyn Device, size: PageSize) -> bool {
+    let mut page = AlignedBuffer::new(size.bytes());
+    device.read(size.bytes_u64(), &mut page).is_ok()
+        && PageHeader::is_sound(PageId(1), &page)
+        && PageHeader::read(&page).kind == PageType::FREE_MAP
 }
 
 /// A map of `pages` pages of which none is free.
@@ -395,12 +470,10 @@ fn write_free_map(
     Ok(())
 }
 
-/// The page size under which page 1 is a sound page 1, as the first free map always is.
+/// The page size under which page 1 is the first free map.
 fn page_size_by_free_map(device: &dyn Device) -> Option<PageSize> {
-    PageSize::ALL.into_iter().chain([PageSize::TINY]).find(|size| {
-        let mut page = AlignedBuffer::new(size.bytes());
-        device.read(size.bytes_u64(), &mut page).is_ok() && PageHeader::is_sound(PageId(1), &page)
-    })
+    let mut sizes = PageSize::ALL.into_iter().chain([PageSize::TINY]);
+    sizes.find(|size| has_free_map(device, *size))
 }
 
 /// 128 bits that no other store has: the standard library's hash keys are drawn by the system.

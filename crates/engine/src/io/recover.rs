@@ -18,6 +18,9 @@ use millpond_base::{Lsn, PageId};
 
 use super::counts::Counters;
 use super::device::Device;
+use super::error::DeviceError;
+use super::map_read::read_map;
+use super::map_write::NewMap;
 use super::open::all_taken;
 use super::open::superblock_of;
 use super::open::write_superblock;
@@ -28,8 +31,8 @@ use super::store_error::AllocateError;
 use super::store_error::OpenError;
 use super::store_error::SyncError;
 use crate::io::simulated::planted::unless_planted;
-use crate::page::PageSize;
-use crate::page::superblock::Superblock;
+use crate::page::superblock::{Placement, Superblock};
+use crate::page::{MapEntry, PageSize};
 
 impl PageStore {
     /// Opens the store on `device`, which was not closed and has a log, for writing. Its length is
@@ -52,6 +55,12 @@ impl PageStore {
         if superblock.log_position == Lsn(0) {
             return Err(OpenError::NotClean { path: path() });
         }
+        if superblock.placement == Placement::OutOfPlace {
+            // Its length was durable before the superblock named anything in it.
+            let map = read_map(&*device, &superblock, true)?;
+            let (size, taken) = (superblock.page_size, all_taken(map.ids()));
+            return Ok(Self::over(device, size, Access::Write, Some(superblock), taken, Some(map)));
+        }
         let page_bytes = superblock.page_size.bytes_u64();
         let expected = superblock.pages.saturating_mul(page_bytes);
         if expected > device.length() {
@@ -59,7 +68,7 @@ impl PageStore {
         }
         debug_assert!(device.length() >= expected, "the file is as long as the superblock says");
         let map = all_taken(device.length() / page_bytes);
-        Ok(Self::over(device, superblock.page_size, Access::Write, Some(superblock), map))
+        Ok(Self::over(device, superblock.page_size, Access::Write, Some(superblock), map, None))
     }
 
     /// Makes the store at least `pages` long. What is new is free, the store's own pages aside.
@@ -71,6 +80,16 @@ impl PageStore {
         let _growing = self.growing.lock().unwrap_or_else(PoisonError::into_inner);
         let old = self.pages();
         if pages <= old {
+            return Ok(());
+        }
+        if self.map.is_some() {
+            if pages > MapEntry::PLACES {
+                let (path, device_length) = (self.path().to_path_buf(), self.device.length());
+                let (offset, length) = (device_length, u64::MAX);
+                let error = DeviceError::PastEnd { path, offset, length, device_length };
+                return Err(AllocateError::Grow(error));
+            }
+            self.set_ids(&mut self.free_map(), pages);
             return Ok(());
         }
         let page_bytes = self.page_size().bytes_u64();
@@ -89,7 +108,11 @@ impl PageStore {
     /// store's own pages are always in use.
     pub fn restore_map(&self, taken: &[u64]) {
         let words = taken.iter().copied().chain(std::iter::repeat(0));
-        self.free_map().load(0, words, |page| self.is_reserved(page));
+        let mut free = self.free_map();
+        free.load(0, words, |page| self.is_reserved(page));
+        if let Some(mut map) = self.map() {
+            map.keep_only(|page| free.is_taken(page));
+        }
     }
 
     /// The map of pages in use, as [`PageStore::restore_map`] takes it.
@@ -98,8 +121,8 @@ impl PageStore {
     }
 
     /// Writes into the superblock, durably, that recovery begins at `position` of the log (0: that
-    /// there is no log) and where the catalog is. The store stays marked as open. All other writes
-    /// that have returned become durable, too.
+    /// there is no log) and where the catalog is, and the page map, if there is a new one. The store
+    /// stays marked as open. All other writes that have returned become durable, too.
     ///
     /// # Errors
     /// If the device fails: either the old superblock or this one is then what a crash leaves.
@@ -107,12 +130,19 @@ impl PageStore {
         &self,
         position: Lsn,
         catalog_root: Option<PageId>,
+        map: Option<NewMap<'_>>,
     ) -> Result<(), SyncError> {
         let _gate = self.usable()?;
         let Some(superblock) = self.superblock().copied() else { return Ok(()) };
         let mut anchor = self.anchor();
+        let map_root = match (&map, &self.map) {
+            (Some(map), _) => (map.root, map.ids),
+            (None, Some(_)) => anchor.map_root,
+            (None, None) => (MapEntry::NONE, self.pages()),
+        };
         let open = Superblock {
-            pages: self.pages(),
+            pages: map_root.1,
+            map_root: map_root.0,
             catalog_root,
             log_position: position,
             clean: false,
@@ -121,7 +151,11 @@ impl PageStore {
         };
         write_superblock(&*self.device, &open)?;
         unless_planted!(SuperblockNotSynced, self.sync_now(|| self.device.sync())?);
-        *anchor = Anchor { log_position: position, catalog_root };
+        *anchor = Anchor { log_position: position, catalog_root, map_root };
+        drop(anchor);
+        if let Some(map) = map {
+            map.release();
+        }
         Ok(())
     }
 }

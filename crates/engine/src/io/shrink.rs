@@ -5,15 +5,21 @@
 //! except when the store grows again. Then, once the caller has made durable that they are free,
 //! the file is truncated where the store ends by then. If the store grew in between, it is
 //! truncated behind that; pages that were forgotten and came back were free in between.
+//!
+//! Where pages are written out of place, these are page ids, and the file ends where the last place
+//! is taken: [`PageStore::pack_places`] moves what lies at the end to free places before it. A move
+//! is a write like any other, so the old place is free with the next durable map.
 
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
 use millpond_base::PageId;
 
+use super::buffer::AlignedBuffer;
 use super::open::FIRST_BYTES;
 use super::store::PageStore;
-use super::store_error::AllocateError;
+use super::store_error::{AllocateError, PackError, WriteError};
+use crate::page::{MapEntry, PageHeader};
 
 /// Lengths of files are multiples of this, as direct I/O wants them.
 const BLOCK: u64 = 4096;
@@ -64,9 +70,67 @@ impl PageStore {
         let old = free.pages();
         let pages = free.cut(least, unit, |page| self.is_reserved(page));
         debug_assert!(pages <= old, "the store gets no longer when it forgets pages");
+        if let Some(mut map) = self.map() {
+            map.set_ids(pages);
+        }
         // Before `free` is unlocked, as where it grows.
         self.pages.store(pages, Ordering::Release);
         Ok(old - pages)
+    }
+
+    /// Moves pages that lie behind where the file could end to free places before it, where pages
+    /// are written out of place, and sees to it that the next map does so, too. Pages that are
+    /// written meanwhile stay where they were written to. Returns how many moved.
+    ///
+    /// # Errors
+    /// If a page cannot be read, is damaged, or not be written; others may have moved.
+    pub fn pack_places(&self) -> Result<u64, PackError> {
+        let _gate = self.usable().map_err(WriteError::from)?;
+        let (least, unit) = self.bounds();
+        let Some((bound, far)) = self.map().map(|mut map| {
+            let bound = map.packed_places().max(least).next_multiple_of(unit);
+            map.move_nodes_from(bound);
+            (bound, map.placed_from(bound))
+        }) else {
+            return Ok(0);
+        };
+        let mut buffer = AlignedBuffer::new(self.page_size().bytes());
+        let mut moved = 0;
+        for (page, entry) in far {
+            let Some(place) = self.map().and_then(|mut map| map.take_below(bound)) else { break };
+            let is_moved = self.move_page(page, entry, place, &mut buffer);
+            if !matches!(is_moved, Ok(true))
+                && let Some(mut map) = self.map()
+            {
+                map.give_back(place);
+            }
+            moved += u64::from(is_moved?);
+        }
+        Ok(moved)
+    }
+
+    /// Copies a page from where `entry` says to `place`; returns `false` if it is elsewhere by now.
+    fn move_page(
+        &self,
+        page: PageId,
+        entry: MapEntry,
+        place: u64,
+        buffer: &mut AlignedBuffer,
+    ) -> Result<bool, PackError> {
+        match self.read(page, buffer) {
+            Ok(()) => {}
+            Err(_) if self.map().is_none_or(|map| map.entry(page) != entry) => return Ok(false),
+            Err(error) => return Err(error.into()),
+        }
+        let offset = place * self.page_size().bytes_u64();
+        let written = self.device.write(offset, buffer);
+        written.map_err(|error| WriteError::Device { page, error })?;
+        let Some(mut map) = self.map() else { return Ok(false) };
+        let is_here = map.entry(page) == entry;
+        if is_here {
+            map.set(page, MapEntry::new(place, PageHeader::read(buffer).checksum));
+        }
+        Ok(is_here)
     }
 
     /// Cuts the file off where the store ends. It must be durable that all pages that
@@ -78,7 +142,15 @@ impl PageStore {
         let _gate = self.usable()?;
         let _growing = self.growing.lock().unwrap_or_else(PoisonError::into_inner);
         let old = self.device.length();
-        self.device.shrink(self.pages() * self.page_size().bytes_u64())?;
+        let (least, unit) = self.bounds();
+        let places = self.map().map_or(self.pages(), |mut map| map.cut_places(least, unit));
+        let cut = self.device.shrink(places * self.page_size().bytes_u64());
+        if cut.is_err()
+            && let Some(mut map) = self.map()
+        {
+            map.extend_places(old / self.page_size().bytes_u64());
+        }
+        cut?;
         debug_assert!(self.device.length() <= old, "a file that is cut off gets no longer");
         Ok(old - self.device.length())
     }

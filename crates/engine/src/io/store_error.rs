@@ -6,6 +6,7 @@ use millpond_base::PageId;
 
 use super::error::DeviceError;
 use super::error::OpenFileError;
+use super::map_read::MapError;
 use crate::page::superblock::SuperblockError;
 use crate::page::{PageSize, PageSizeError};
 
@@ -42,8 +43,8 @@ pub enum ReadError {
     },
     /// A sound page, but another one: a write went to the wrong place.
     #[error(
-        "offset {offset} of {} holds page {found} where page {page} belongs: a write went to the \
-         wrong place; `millpond check` lists all damage",
+        "offset {offset} of {} holds page {found} where page {page} belongs: a write was lost, or \
+         went to the wrong place; `millpond check` lists all damage",
         path.display()
     )]
     Misplaced {
@@ -55,6 +56,33 @@ pub enum ReadError {
         offset: u64,
         /// The page that is there.
         found: PageId,
+    },
+    /// A sound page, and the one asked for, but not the version that was written last: a write was
+    /// lost.
+    #[error(
+        "offset {offset} of {} holds another version of page {page} than the last one: a write \
+         was lost; `millpond check` lists all damage",
+        path.display()
+    )]
+    Stale {
+        /// The store.
+        path: PathBuf,
+        /// The page asked for.
+        page: PageId,
+        /// Where it begins, in bytes.
+        offset: u64,
+    },
+    /// The page map has no place for the page: it was never written, or is free.
+    #[error(
+        "page {page} is nowhere in {}: something refers to it that is damaged, or it was lost; \
+         `millpond check` lists all damage",
+        path.display()
+    )]
+    Nowhere {
+        /// The store.
+        path: PathBuf,
+        /// The page asked for.
+        page: PageId,
     },
     /// There is no such page.
     #[error("page {page} does not exist: the store has {pages} pages")]
@@ -90,6 +118,21 @@ pub enum WriteError {
         page: PageId,
         /// What the device said.
         error: DeviceError,
+    },
+    /// No place is free, and the file could not grow; checkpoints make places free.
+    #[error("no place is free for a page, and the store could not grow: {0}")]
+    NoPlace(DeviceError),
+    /// The page map could not be written.
+    #[error("the page map could not be written: {0}")]
+    Map(DeviceError),
+    /// An earlier sync failed.
+    #[error(
+        "an earlier sync of {} failed, so nothing written since can be relied on",
+        path.display()
+    )]
+    NotSynced {
+        /// The store.
+        path: PathBuf,
     },
     /// There is no such page.
     #[error("page {page} does not exist: the store has {pages} pages")]
@@ -136,6 +179,23 @@ pub enum WriteError {
     #[error("the store is closed")]
     Closed,
 }
+
+/// Why a page could not be moved to the front of the file.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PackError {
+    /// It could not be read.
+    #[error(transparent)]
+    Read(ReadError),
+    /// It could not be written.
+    #[error(transparent)]
+    Write(WriteError),
+}
+
+millpond_base::from_variants! { PackError {
+    Read(ReadError),
+    Write(WriteError),
+} }
 
 /// Why no page could be had. Nothing was allocated.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -221,6 +281,9 @@ millpond_base::from_variants! { SyncError {
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CloseError {
+    /// The page map could not be written; closing may be tried again.
+    #[error("closing could not be finished: {0}")]
+    Map(WriteError),
     /// A free map or the superblock could not be written; closing may be tried again.
     #[error("closing could not be finished: {0}")]
     Device(DeviceError),
@@ -352,6 +415,9 @@ pub enum OpenError {
     /// A page that says which pages are free is damaged.
     #[error("the map of free pages cannot be read: {0}")]
     FreeMap(ReadError),
+    /// The map that says where pages are is damaged.
+    #[error(transparent)]
+    PageMap(#[from] Box<MapError>),
     /// Salvage found no page size under which the file makes sense.
     #[error(
         "nothing can be salvaged from {}: its first page is not usable ({superblock}), and no page \

@@ -34,7 +34,7 @@ const PEEK: usize = 2 * BLOCK as usize;
 /// use millpond_base::Lsn;
 ///
 /// # fn main() -> Result<(), millpond::internals::log::LogError> {
-/// let log = Log::create(Arc::new(MemoryDevice::new()), [7; 16], &LogOptions::default())?;
+/// let log = Log::create(Arc::new(MemoryDevice::new()), [7; 16], Lsn(0), &LogOptions::default())?;
 /// let record = Record { kind: 1, tx: 42, prev: Lsn(0), parts: &[b"bolts", b"1200"] };
 /// let at = log.append(&record);
 /// log.wait_durable(at.end)?;

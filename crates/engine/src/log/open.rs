@@ -13,7 +13,7 @@ use super::options::LogOptions;
 use super::record;
 use super::record::HEADER_MAX;
 use super::ring::Ring;
-use super::segments::Segments;
+use super::segments::{LSN_MOST, Segments};
 use super::shared::Alarm;
 use super::shared::FIRST;
 use super::shared::Shared;
@@ -25,7 +25,9 @@ use crate::io::{AlignedBuffer, Device};
 use crate::stats::Statistics;
 
 impl Log {
-    /// Creates an empty log on `device`, durably. Its first record will begin at `Lsn(4096)`.
+    /// Creates an empty log on `device`, durably. Its first record will begin at `Lsn(4096)`, or, if
+    /// `floor` is not 0, in the first segment behind that: pages of the store may have LSNs up to it
+    /// from a log before.
     ///
     /// # Errors
     /// If a size is not possible, the device holds a log of the store `uuid` already, has no room,
@@ -33,11 +35,14 @@ impl Log {
     pub fn create(
         device: Arc<dyn Device>,
         uuid: [u8; 16],
+        floor: Lsn,
         options: &LogOptions,
     ) -> Result<Log, LogError> {
         options.check(device.path())?;
-        let segments = Segments::create(device, uuid, options.segment_bytes, FIRST)?;
-        Self::start(segments, &uuid, FIRST, options)
+        let size = options.segment_bytes;
+        let first = FIRST + floor.0.min(LSN_MOST - size).next_multiple_of(size);
+        let segments = Segments::create(device, uuid, size, first)?;
+        Self::start(segments, &uuid, first, options)
     }
 
     /// Opens the log on `device`, and finds its end: walks from `start`, where a record begins that

@@ -23,7 +23,7 @@ pub(super) const SLOTS_LEAST: usize = 2;
 const STEP_LEAST: u64 = 128 << 10;
 
 /// No log gets as far as this, so that sums of positions and lengths never overflow.
-const LSN_MOST: u64 = 1 << 62;
+pub(super) const LSN_MOST: u64 = 1 << 62;
 
 /// The slots of a log.
 pub(super) struct Segments {
@@ -46,8 +46,8 @@ pub(super) struct Place {
 }
 
 impl Segments {
-    /// Makes a new log on `device`, as short as it can be, whose first slot holds segment 0, and
-    /// makes it durable.
+    /// Makes a new log on `device`, as short as it can be, whose first slot holds the segment that
+    /// begins with `oldest`, and makes it durable.
     pub(super) fn create(
         device: Arc<dyn Device>,
         uuid: [u8; 16],
@@ -69,7 +69,8 @@ impl Segments {
                 let zeros = AlignedBuffer::new(BLOCK as usize);
                 device.write(slots::slot_offset(slot, size), &zeros)?;
             }
-            device.write(slots::slot_offset(0, size), &slots::slot_header(&uuid, 0))?;
+            let header = slots::slot_header(&uuid, oldest / size);
+            device.write(slots::slot_offset(0, size), &header)?;
             // The log's own header last: a log that was not finished is none.
             device.sync()?;
             device.write(0, &slots::log_header(&uuid, size))?;
@@ -78,8 +79,7 @@ impl Segments {
         make().map_err(LogError::Prepare)?;
         let mut table = SlotTable { oldest, ..SlotTable::of(device.length(), size) };
         table.free = (1..table.count).rev().collect();
-        table.held.insert(0, 0);
-        debug_assert!(oldest < size, "segment 0 holds the first record");
+        table.held.insert(oldest / size, 0);
         debug_assert!(table.is_consistent(), "each slot is held or free");
         let table = Mutex::new(table);
         Ok(Segments { device, uuid, size, table, growing: Mutex::new(()) })

@@ -309,7 +309,7 @@ mod tests {
     /// A log with a record at 4096, and behind a gap `rows`, one behind the other.
     fn with_behind(rows: &[(u64, bool)]) -> (Arc<MemoryDevice>, u64) {
         let device = Arc::new(MemoryDevice::new());
-        let log = Log::create(device.clone(), ID, &tiny()).unwrap();
+        let log = Log::create(device.clone(), ID, Lsn(0), &tiny()).unwrap();
         log.append(&Record { kind: 1, tx: 0, prev: Lsn(0), parts: &[b"first"] });
         log.wait_durable(log.tail()).unwrap();
         let end = log.tail().0;

@@ -46,6 +46,8 @@ impl PageType {
     pub const HEAP_DIRECTORY: PageType = PageType(8);
     /// A page of records of a heap.
     pub const HEAP_DATA: PageType = PageType(9);
+    /// A node of the page map.
+    pub const PAGE_MAP: PageType = PageType(10);
     /// In memory only: the page of an anchor.
     pub const ANCHOR: PageType = PageType(255);
 }

@@ -7,12 +7,16 @@
 //!     40    4  format version
 //!     44    4  page size in bytes
 //!     48   16  uuid, drawn when the store was created
-//!     64    8  length in pages, as of the last time that this page was written
+//!     64    8  number of page ids, as of the last time that this page was written: the length in
+//!              pages where pages are written in place
 //!     72    8  root page of the catalog, 2⁶⁴−1 if there is none yet
 //!     80    8  log position: where the last checkpoint begins, 0 without a log
-//!     88    4  flags: bit 0 is set while the store is closed cleanly
+//!     88    4  flags: bit 0 is set while the store is closed cleanly, bit 1 if pages are written
+//!              out of place
 //!     92    4  id of the process that has the store open for writing, 0 if none
-//!     96       reserved, 0
+//!     96    8  no page has an LSN beyond this one, as of the last clean close
+//!    104    8  entry of the page map's root (`page::page_map`), 0 without one
+//!    112       reserved, 0
 //! ```
 //! All integers are little-endian. Magic, version and page size keep their places in every
 //! version to come, so that any version can name any other.
@@ -25,17 +29,19 @@ use millpond_base::{Lsn, PageId};
 
 use super::header::PageHeader;
 use super::header::PageType;
+use super::page_map::MapEntry;
 use super::size::PageSize;
 
 /// The version of the file format that this code reads and writes.
-pub const FORMAT_VERSION: u32 = 2;
+pub const FORMAT_VERSION: u32 = 3;
 
 /// Bytes of page 0 that say everything: enough to read before the page size is known.
-pub const SUPERBLOCK_BYTES: usize = 96;
+pub const SUPERBLOCK_BYTES: usize = 112;
 
 const MAGIC: [u8; 8] = *b"MILLPOND";
 const NO_CATALOG: u64 = u64::MAX;
 const CLEAN: u32 = 1;
+const OUT_OF_PLACE: u32 = 2;
 
 /// The superblock, decoded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -44,7 +50,7 @@ pub struct Superblock {
     pub page_size: PageSize,
     /// Tells this store from all others.
     pub uuid: [u8; 16],
-    /// Length of the store in pages when the superblock was written.
+    /// Number of page ids when the superblock was written.
     pub pages: u64,
     /// Where the catalog of trees begins.
     pub catalog_root: Option<PageId>,
@@ -54,6 +60,22 @@ pub struct Superblock {
     pub clean: bool,
     /// The process that has the store open for writing, 0 if none.
     pub pid: u32,
+    /// Where pages are written.
+    pub placement: Placement,
+    /// No page had an LSN beyond this one when the store was closed: a new log begins behind it.
+    pub lsn_floor: Lsn,
+    /// Entry of the page map's root; [`MapEntry::NONE`] if no page was written out of place yet.
+    pub map_root: MapEntry,
+}
+
+/// Where the new version of a page is written.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Placement {
+    /// Over the old one, which a log has to make up for with images.
+    #[default]
+    InPlace,
+    /// To a free place: what the last checkpoint needs is never overwritten.
+    OutOfPlace,
 }
 
 /// Why page 0 is no superblock that can be used.
@@ -166,6 +188,12 @@ impl Superblock {
             log_position: Lsn(u64_at(page, 80)),
             clean: u32_at(page, 88) & CLEAN != 0,
             pid: u32_at(page, 92),
+            placement: match u32_at(page, 88) & OUT_OF_PLACE {
+                0 => Placement::InPlace,
+                _ => Placement::OutOfPlace,
+            },
+            lsn_floor: Lsn(u64_at(page, 96)),
+            map_root: MapEntry(u64_at(page, 104)),
         })
     }
 
@@ -185,7 +213,10 @@ impl Superblock {
         }
         .write(page);
         let root = self.catalog_root.map_or(NO_CATALOG, |root| root.0);
-        let flags = if self.clean { CLEAN } else { 0 };
+        let mut flags = if self.clean { CLEAN } else { 0 };
+        if self.placement == Placement::OutOfPlace {
+            flags |= OUT_OF_PLACE;
+        }
         page[32..40].copy_from_slice(&MAGIC);
         page[40..44].copy_from_slice(&FORMAT_VERSION.to_le_bytes());
         page[44..48].copy_from_slice(&(self.page_size.bytes() as u32).to_le_bytes());
@@ -195,6 +226,8 @@ impl Superblock {
         page[80..88].copy_from_slice(&self.log_position.0.to_le_bytes());
         page[88..92].copy_from_slice(&flags.to_le_bytes());
         page[92..96].copy_from_slice(&self.pid.to_le_bytes());
+        page[96..104].copy_from_slice(&self.lsn_floor.0.to_le_bytes());
+        page[104..112].copy_from_slice(&self.map_root.0.to_le_bytes());
         PageHeader::seal(PageId(0), page);
     }
 }
@@ -212,6 +245,9 @@ mod tests {
             log_position: Lsn(0),
             clean: false,
             pid: 4711,
+            placement: Placement::OutOfPlace,
+            lsn_floor: Lsn(1 << 41),
+            map_root: MapEntry::new(8, 9),
         }
     }
 
@@ -224,7 +260,8 @@ mod tests {
             assert_eq!(Superblock::read(&page), Ok(block));
             assert_eq!(Superblock::peek_pid(&page[..SUPERBLOCK_BYTES]), Some(4711));
             assert!(page[512..].iter().all(|&b| b == 0), "all that changes is in one sector");
-            let other = Superblock { catalog_root: None, clean: true, pid: 0, ..block };
+            let placement = Placement::InPlace;
+            let other = Superblock { catalog_root: None, clean: true, pid: 0, placement, ..block };
             other.write(&mut page);
             assert_eq!(Superblock::read(&page), Ok(other));
             assert_eq!(Superblock::peek_pid(&page), None);
@@ -249,12 +286,12 @@ mod tests {
     fn any_flipped_bit_of_a_superblock_is_an_error_and_no_panic() {
         let mut page = vec![0; 4096];
         example(PageSize::KIB_4).write(&mut page);
-        for bit in 0..1024 {
+        for bit in 0..8 * SUPERBLOCK_BYTES + 128 {
             page[bit / 8] ^= 1 << (bit % 8);
             assert!(Superblock::read(&page).is_err(), "bit {bit}");
             page[bit / 8] ^= 1 << (bit % 8);
         }
-        for length in [0, 1, 31, 40, 47, 95, 4095] {
+        for length in [0, 1, 31, 40, 47, 111, 4095] {
             assert!(Superblock::read(&page[..length]).is_err(), "{length} bytes");
         }
     }

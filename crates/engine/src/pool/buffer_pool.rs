@@ -88,6 +88,8 @@ pub struct Pool<M: PoolStrategy> {
     pub(crate) starvation: StarvationGuard,
     pub(crate) writes: Writes,
     pub(crate) storage: Arc<dyn Storage>,
+    /// Whether the first record about a page that was clean holds all of it.
+    pub(crate) logs_images: bool,
     /// Ids of the next new pages.
     pub(crate) ids: PageIds,
     /// The parents of roots.
@@ -127,7 +129,7 @@ impl<M: PoolStrategy> Pool<M> {
         storage: Arc<dyn Storage>,
         hosted: HostedPolicy<M::Hook>,
     ) -> Result<Pool<M>, PoolError> {
-        let page_size = storage.page_size();
+        let (page_size, logs_images) = (storage.page_size(), storage.is_in_place());
         if !page_size.is_power_of_two() || !(512..=1 << 16).contains(&page_size) {
             return Err(PoolError::PageSize { page_size: page_size as u64 });
         }
@@ -165,6 +167,7 @@ impl<M: PoolStrategy> Pool<M> {
             starvation: StarvationGuard::default(),
             writes: Writes::new(page_size),
             ids: PageIds::new(storage.clone()),
+            logs_images,
             storage,
             anchors: Anchors::new(page_size)?,
             sleep: Sleep::default(),

@@ -141,6 +141,11 @@ pub enum PoolError {
 }
 
 impl PoolError {
+    /// Returns the error of a failure of the storage.
+    pub(crate) fn storage(error: impl std::error::Error + Send + Sync + 'static) -> PoolError {
+        PoolError::Storage(StorageError(std::sync::Arc::new(error)))
+    }
+
     /// Returns whether one page is unreadable, corrupt or stale. Operations that do not need that
     /// page are unaffected.
     pub(crate) fn is_about_a_page(&self) -> bool {

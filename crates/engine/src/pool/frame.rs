@@ -389,6 +389,26 @@ impl FrameHeader {
         self.flags.fetch_and(!WRITING, Ordering::Release);
     }
 
+    /// The write succeeded, and storage has the page up to the record that ends at `lsn`, so that
+    /// only those behind it are needed: for a page whose first record needs to hold no image. A page
+    /// that changes all the time would otherwise keep its recLSN for ever.
+    #[inline]
+    pub fn end_write_up_to(&self, lsn: Lsn) {
+        debug_assert!(self.is_writing(), "no write of this page is under way");
+        let mut old = self.flags.load(Ordering::Acquire);
+        loop {
+            if old & DIRTY != 0 {
+                // While it is being written no change sets the recLSN.
+                self.set_rec_lsn(lsn);
+            }
+            let new = old & !WRITING;
+            match self.flags.compare_exchange_weak(old, new, Ordering::AcqRel, Ordering::Acquire) {
+                Ok(_) => return,
+                Err(now) => old = now,
+            }
+        }
+    }
+
     /// The page was deleted or evicted: it need not be written any more.
     #[inline]
     pub fn clear_dirty(&self) {

@@ -4,7 +4,8 @@ use millpond_base::{FrameId, PageId, Reason};
 
 use crate::io::simulated::planted::planted;
 use crate::io::{PageRead, PageStore, PageWrite};
-use crate::pool::error::{PoolError, StorageError};
+use crate::page::superblock::Placement;
+use crate::pool::error::PoolError;
 
 /// A page to be written: a private copy, with every swip in its evicted form.
 pub struct PageOut<'a> {
@@ -40,6 +41,12 @@ impl<'a> PageIn<'a> {
 pub trait Storage: Send + Sync {
     /// Returns the bytes of a page.
     fn page_size(&self) -> usize;
+
+    /// Returns whether a new version of a page is written over the old one. If not, a page is on
+    /// storage as it was last written, whenever the power fails, and a log needs no images of it.
+    fn is_in_place(&self) -> bool {
+        true
+    }
 
     /// Returns the number of pages that can exist now: ids are below.
     fn pages(&self) -> u64;
@@ -83,13 +90,13 @@ pub trait Storage: Send + Sync {
     fn free(&self, page: PageId) -> Result<(), PoolError>;
 }
 
-fn failed(error: impl std::error::Error + Send + Sync + 'static) -> PoolError {
-    PoolError::Storage(StorageError(std::sync::Arc::new(error)))
-}
-
 impl Storage for PageStore {
     fn page_size(&self) -> usize {
         PageStore::page_size(self).bytes()
+    }
+
+    fn is_in_place(&self) -> bool {
+        self.placement() == Placement::InPlace
     }
 
     fn pages(&self) -> u64 {
@@ -97,7 +104,7 @@ impl Storage for PageStore {
     }
 
     fn read(&self, page: PageId, bytes: &mut [u8]) -> Result<(), PoolError> {
-        PageStore::read(self, page, bytes).map_err(failed)
+        PageStore::read(self, page, bytes).map_err(PoolError::storage)
     }
 
     fn read_batch(&self, reads: &mut [PageIn<'_>]) {
@@ -108,18 +115,18 @@ impl Storage for PageStore {
         PageStore::read_batch(self, &mut batch);
         planted!(ReadsOutOfOrder, disorder(&mut batch));
         for PageRead { result, tag: place, .. } in batch {
-            *place = result.map_err(failed);
+            *place = result.map_err(PoolError::storage);
         }
     }
 
     fn write(&self, pages: &mut [PageOut<'_>]) -> Result<(), PoolError> {
         let mut batch: Vec<PageWrite<'_>> =
             pages.iter_mut().map(|p| PageWrite::new(p.page, p.reason, p.bytes)).collect();
-        PageStore::write_batch(self, &mut batch).map_err(failed)
+        PageStore::write_batch(self, &mut batch).map_err(PoolError::storage)
     }
 
     fn allocate(&self, count: u32, ids: &mut Vec<PageId>) -> Result<(), PoolError> {
-        ids.extend(self.allocate_up_to(count as usize).map_err(failed)?);
+        ids.extend(self.allocate_up_to(count as usize).map_err(PoolError::storage)?);
         Ok(())
     }
 
@@ -128,7 +135,7 @@ impl Storage for PageStore {
     }
 
     fn free(&self, page: PageId) -> Result<(), PoolError> {
-        PageStore::free(self, page).map_err(failed)
+        PageStore::free(self, page).map_err(PoolError::storage)
     }
 }
 

@@ -13,6 +13,7 @@ use super::progress::Progress;
 use crate::io::simulated::planted::planted;
 use crate::log::{Header, Log};
 use crate::page::record_body::{Section, sections};
+use crate::page::superblock::Placement;
 use crate::pool::mini_transaction::{PageSpace, kind};
 
 /// Bytes of the log between two reports of progress.
@@ -68,17 +69,21 @@ struct Pass {
     standings: BTreeMap<u64, Standing>,
     space: PageSpace,
     index: PageIndex,
+    /// Whether storage has what a page was before its first record.
+    is_stored: bool,
     tx_max: u64,
 }
 
 impl Analysis {
-    /// Reads `log` from where `checkpoint` says to its end (rule 4).
+    /// Reads `log` from where `checkpoint` says to its end (rule 4); the store's pages are written as
+    /// `placement` says.
     ///
     /// # Errors
     /// If the log cannot be read, or a record not be understood.
     pub fn of(
         log: &Log,
         checkpoint: &Checkpoint,
+        placement: Placement,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Analysis, RecoveryError> {
         let orphans = checkpoint.orphans.iter().copied().collect();
@@ -88,6 +93,7 @@ impl Analysis {
             standings: checkpoint.active.iter().map(|a| (a.tx, standing(a.last))).collect(),
             space: PageSpace::new(checkpoint.taken.clone(), orphans),
             index: PageIndex::default(),
+            is_stored: placement == Placement::OutOfPlace,
             tx_max: 0,
         };
         let mut reader = log.reader(checkpoint.redo);
@@ -194,7 +200,7 @@ impl Pass {
         match *section {
             Section::Image { page, .. } => self.index.image(page, at),
             Section::Difference { page, .. } | Section::Physiological { page, .. } => {
-                self.index.change(page, at);
+                self.index.change(page, at, self.is_stored);
             }
             Section::Freed { page } => self.index.free(page),
             _ => {}

@@ -15,9 +15,13 @@ use millpond_base::{Lsn, PageId};
 
 use super::checkpoint::{Active, Checkpoint};
 use super::error::CheckpointError;
+#[cfg(feature = "planted")]
+use crate::io::NewMap;
 use crate::io::PageStore;
+use crate::io::PlacesPin;
 use crate::io::simulated::planted::{planted, unless_planted};
 use crate::log::Log;
+use crate::page::MapEntry;
 use crate::pool::{Pool, PoolStrategy};
 use crate::stats::counters::{Counter, Timing};
 use crate::txn::TransactionManager;
@@ -28,6 +32,11 @@ const LEAST_GAP: u64 = 256 << 10;
 /// A transaction that is older than this number of gaps keeps so much of the log that it is
 /// reported.
 const KEPT_GAPS: u64 = 4;
+
+/// Bytes of the data file that may wait for a checkpoint to be used again: an eighth of it, but this
+/// at least.
+const WAITING_LEAST: u64 = 32 << 20;
+const WAITING_PART: u64 = 8;
 
 /// Takes the checkpoints of a store, and holds what they are taken of.
 pub(crate) struct Checkpointer<M: PoolStrategy> {
@@ -51,12 +60,16 @@ pub(crate) struct Taken {
     pub(crate) at: Lsn,
     /// What a recovery from it reads of the log begins here: pages, and transactions to undo.
     pub(crate) kept: Lsn,
+    /// Root of its page map, and the page ids that it is of.
+    pub(crate) map_root: (MapEntry, u64),
 }
 
-/// As long as it lives, the log forgets nothing that a recovery from one checkpoint needs.
+/// As long as it lives, the log forgets nothing that a recovery from one checkpoint needs, and the
+/// pages that its page map has stay where they are.
 pub(crate) struct Pin<'c, M: PoolStrategy> {
     checkpointer: &'c Checkpointer<M>,
     number: u64,
+    _places: PlacesPin<'c>,
 }
 
 impl<M: PoolStrategy> Drop for Pin<'_, M> {
@@ -94,7 +107,7 @@ impl<M: PoolStrategy> Checkpointer<M> {
             pins.insert(number, Lsn(0));
             number
         };
-        let pin = Pin { checkpointer: self, number };
+        let pin = Pin { checkpointer: self, number, _places: self.pages.pin_places() };
         let taken = self.take_locked(&mut last)?;
         debug_assert!(taken.kept >= self.log.oldest(), "the log keeps what a pin is for");
         self.pins().insert(number, taken.kept);
@@ -115,6 +128,10 @@ impl<M: PoolStrategy> Checkpointer<M> {
         self.pages.forget_tail()?;
         // It says that they are free: from it on, no recovery knows of anything in them.
         self.take_locked(&mut last)?;
+        if self.pages.pack_places()? > 0 {
+            // Before it, a recovery needs what lay behind.
+            self.take_locked(&mut last)?;
+        }
         Ok(self.pages.cut_off()?)
     }
 
@@ -160,7 +177,13 @@ impl<M: PoolStrategy> Checkpointer<M> {
 
     fn take_behind(&self, last: &mut Lsn) -> Result<Taken, CheckpointError> {
         let redo = self.pool.redo_bound();
-        unless_planted!(DataNotSynced, self.sync_data()?);
+        planted!(MapNotSynced, self.sync_data()?);
+        let map = self.pages.write_map()?;
+        planted!(PlacesFreedEarly, map.iter().for_each(NewMap::free_early));
+        let redo = if planted!(RedoBoundAfterMap) { self.pool.redo_bound() } else { redo };
+        if !planted!(MapNotSynced) {
+            unless_planted!(DataNotSynced, self.sync_data()?);
+        }
         let redo = if planted!(RedoBoundAfterSync) { self.pool.redo_bound() } else { redo };
         let mut checkpoint = self.pool.redo_log().space_at_tail(|begin, space| Checkpoint {
             redo: redo.min(begin),
@@ -188,7 +211,7 @@ impl<M: PoolStrategy> Checkpointer<M> {
             "redo begins at the map's LSN or before"
         );
         debug_assert!(at >= checkpoint.begin, "a checkpoint is logged behind what it describes");
-        self.pages.set_log_position(at, self.catalog_root)?;
+        self.pages.set_log_position(at, self.catalog_root, map)?;
         let mut kept = checkpoint.redo.min(checkpoint.begin);
         unless_planted!(LogForgottenEarly, kept = kept.min(oldest));
         let pinned = self.pins().values().min().copied().unwrap_or(kept);
@@ -197,7 +220,7 @@ impl<M: PoolStrategy> Checkpointer<M> {
         // Checkpoints are in the log, too: they must not take more than they give back.
         let bytes = 8 * checkpoint.taken.len() as u64 + 256 * checkpoint.active.len() as u64;
         self.txns.room().begins_at(checkpoint.redo, self.gap_bytes.max(LEAST_GAP + 8 * bytes));
-        Ok(Taken { checkpoint, at, kept })
+        Ok(Taken { checkpoint, at, kept, map_root: self.pages.map_root() })
     }
 
     /// Writes what is dirty, and takes a checkpoint, so that a recovery would begin about here.
@@ -210,19 +233,30 @@ impl<M: PoolStrategy> Checkpointer<M> {
     }
 
     /// Takes a checkpoint if the LSN gap exceeds half of `gap_bytes`, after writing the pages that
-    /// have kept `redo` back the longest.
+    /// have kept `redo` back the longest; or if so much of the file waits for one that it would grow
+    /// for nothing.
     ///
     /// # Errors
     /// As [`Checkpointer::take_here`].
     pub(crate) fn round(&self) -> Result<(), CheckpointError> {
         let (begin, tail) = (*self.redo(), self.log.tail());
         if tail.0.saturating_sub(begin.0) < self.gap_bytes / 2 {
+            if self.pages.wants_map(self.places_waiting()) {
+                self.take()?;
+            }
             return Ok(());
         }
         // Pages that are written now are not in the way for a while.
         let bound = Lsn(tail.0.saturating_sub(self.gap_bytes / 4));
-        self.pool.write_older(bound)?;
+        let written = self.pool.write_older(bound);
+        // Where no place is free for a page, it is the checkpoint that makes some so.
         self.take()?;
+        written?;
         Ok(())
+    }
+
+    /// Bytes of the file that may wait for a checkpoint to become free.
+    fn places_waiting(&self) -> u64 {
+        (self.pages.file_bytes() / WAITING_PART).max(WAITING_LEAST)
     }
 }

@@ -7,7 +7,8 @@ use millpond_base::{Lsn, PageId};
 use super::damage::LogDamage;
 use crate::btree;
 use crate::io::{
-    AllocateError, CreateError, DeviceError, OpenError, OpenFileError, SyncError, WriteError,
+    AllocateError, CreateError, DeviceError, OpenError, OpenFileError, PackError, ReadError,
+    SyncError, WriteError,
 };
 use crate::log::LogError;
 use crate::pool::PoolError;
@@ -21,6 +22,9 @@ pub enum RecoveryError {
     /// The log could not be read.
     #[error("recovery cannot read the log: {0}")]
     Log(LogError),
+    /// A page that the log says how to change could not be read.
+    #[error("recovery cannot read a page: {0}")]
+    Page(ReadError),
     /// The superblock names a position of the log where no checkpoint is.
     #[error(
         "the log has a record of kind {kind} at position {}, where the superblock names a \
@@ -196,6 +200,12 @@ pub(crate) enum CheckpointError {
     /// The records of the checkpoint could not be made durable.
     #[error(transparent)]
     Log(#[from] LogError),
+    /// The page map could not be written.
+    #[error(transparent)]
+    Map(#[from] WriteError),
+    /// A page could not be moved to the front of the file.
+    #[error(transparent)]
+    Pack(#[from] PackError),
     /// The data file could not be truncated.
     #[error(transparent)]
     Length(#[from] AllocateError),

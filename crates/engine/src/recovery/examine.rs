@@ -2,7 +2,11 @@
 //!
 //! The log before the hole makes a store exactly what it was there, if it is all that recovery
 //! needs of it: the checkpoint that the superblock names, everything from its redo point on, and
-//! the records of the transactions that had not committed by the hole. Then:
+//! the records of the transactions that had not committed by the hole.
+//!
+//! Where pages are written out of place, that is all: the page map that the superblock names is that
+//! checkpoint's, and holds pages as they were before it. What was written since lies in places that
+//! it does not name. Where they are written in place:
 //!
 //! - A page with an image in that part of the log is rebuilt, whatever storage has in its place:
 //!   an older version, a torn one, or one from behind the hole. Redo reads no page (rule 8), so
@@ -38,6 +42,7 @@ use super::error::RecoveryError;
 use crate::io::{AlignedBuffer, Device, PageRead, PageStore};
 use crate::log::{Log, LogError, LogOptions};
 use crate::page::record_body::{Section, sections};
+use crate::page::superblock::Placement;
 use crate::page::{PageHeader, PageType};
 use crate::pool::mini_transaction::kind;
 
@@ -73,7 +78,7 @@ pub fn examine(
         return Ok(Examined { damage, analysis: None });
     }
     let log = Log::open_up_to(device.clone(), store.uuid(), damage.at, options)?;
-    match analyse(&log, checkpoint)? {
+    match analyse(&log, checkpoint, store.placement())? {
         Ok(analysis) => Ok(Examined { damage, analysis: Some(analysis) }),
         Err((at, obstacle)) => {
             let at = at.unwrap_or(damage.at);
@@ -115,7 +120,11 @@ fn survey(
 type Blocked = (Option<Lsn>, Obstacle);
 
 /// What `log`, which ends at the hole, says; everything that recovery reads of it is read.
-fn analyse(log: &Log, at: Lsn) -> Result<Result<Analysis, Blocked>, RecoveryError> {
+fn analyse(
+    log: &Log,
+    at: Lsn,
+    placement: Placement,
+) -> Result<Result<Analysis, Blocked>, RecoveryError> {
     let checkpoint = match Checkpoint::read(log, at) {
         Ok(checkpoint) => checkpoint,
         Err(RecoveryError::Log(error)) => {
@@ -131,7 +140,7 @@ fn analyse(log: &Log, at: Lsn) -> Result<Result<Analysis, Blocked>, RecoveryErro
             Err(_) => return Ok(Err((Some(reader.position()), Obstacle::BeforeCheckpoint))),
         }
     }
-    let analysis = match Analysis::of(log, &checkpoint, &mut |_| {}) {
+    let analysis = match Analysis::of(log, &checkpoint, placement, &mut |_| {}) {
         Ok(analysis) => analysis,
         // All from the redo point on was read just now: this is a transaction's last record.
         Err(RecoveryError::Log(error)) => return Ok(Err((place_of(&error), Obstacle::Undo))),
@@ -178,8 +187,12 @@ fn broken_chain(log: &Log, losers: &[Loser]) -> Result<Option<Lsn>, RecoveryErro
 }
 
 /// Reads all pages of `store` that were in use at the hole, which is at `end`, and that redo will
-/// not make anew.
+/// not make anew. Where pages are written out of place there are none: the durable page map is that
+/// of the checkpoint before the hole.
 pub fn stray_pages(store: &PageStore, analysis: &Analysis, end: Lsn) -> StrayPages {
+    if store.placement() == Placement::OutOfPlace {
+        return StrayPages::default();
+    }
     let words = analysis.space.taken().iter().enumerate();
     let mut pages = words.flat_map(|(at, &word)| {
         let bits = (0..64).filter(move |bit| word >> bit & 1 == 1);

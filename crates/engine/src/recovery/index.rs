@@ -1,17 +1,23 @@
 //! The page index: for each page that redo rebuilds, between which records its life is.
 //!
-//! Two LSNs per page and not one per record: pages are made anew in one pass over the log, which
+//! Two LSNs per page and not one per record: pages are rebuilt in one pass over the log, which
 //! needs to know only where the life of each begins and ends. The index so grows with the pages
 //! that changed and not with the changes.
+//!
+//! A life begins with the page's last image, or, where pages are written out of place, with the first
+//! record about it if there is no image: storage has what the page was before that.
 
 use hashbrown::HashMap;
+use hashbrown::hash_map::Entry;
 use millpond_base::{Lsn, PageId};
 
 /// What of the log is about a page.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Life {
-    /// Start of the record with the page's last image.
-    pub image: Lsn,
+    /// Start of the record that it begins with.
+    pub first: Lsn,
+    /// Whether that has all of the page.
+    pub has_image: bool,
     /// Start of the last record about it.
     pub last: Lsn,
 }
@@ -25,17 +31,24 @@ pub struct PageIndex {
 impl PageIndex {
     /// The record at `at` has all of `page`.
     pub fn image(&mut self, page: PageId, at: Lsn) {
-        let former = self.lives.insert(page, Life { image: at, last: at });
+        let former = self.lives.insert(page, Life { first: at, has_image: true, last: at });
         debug_assert!(former.is_none_or(|life| life.last <= at), "the log is read in order");
     }
 
-    /// The record at `at` is about `page`; of no interest if all of it has not been seen yet.
+    /// The record at `at` is about `page`. If there has been no image of it, and storage does not
+    /// have what it was (`is_stored`), it is of no interest.
     #[inline]
-    pub fn change(&mut self, page: PageId, at: Lsn) {
-        if let Some(life) = self.lives.get_mut(&page) {
-            debug_assert!(life.image <= life.last, "a page's life begins with its image");
-            debug_assert!(life.last <= at, "the log is read in order");
-            life.last = at;
+    pub fn change(&mut self, page: PageId, at: Lsn, is_stored: bool) {
+        match self.lives.entry(page) {
+            Entry::Occupied(mut life) => {
+                debug_assert!(life.get().first <= life.get().last, "a life has a beginning");
+                debug_assert!(life.get().last <= at, "the log is read in order");
+                life.get_mut().last = at;
+            }
+            Entry::Vacant(life) if is_stored => {
+                life.insert(Life { first: at, has_image: false, last: at });
+            }
+            Entry::Vacant(_) => {}
         }
     }
 
@@ -67,7 +80,7 @@ impl PageIndex {
 
     /// Where the first of the lives begins.
     pub fn start(&self) -> Option<Lsn> {
-        self.lives.values().map(|life| life.image).min()
+        self.lives.values().map(|life| life.first).min()
     }
 
     /// The same for some of the pages.

@@ -20,6 +20,7 @@ use crate::io::{Device, FileDevice, FileOptions, OpenError, PageStore, beside};
 use crate::log::{Log, LogError, LogOptions, Tail};
 use crate::page::PageSize;
 use crate::page::record_body::OrphanRoot;
+use crate::page::superblock::Placement;
 use crate::pool::mini_transaction::kind;
 
 /// Returns where the log of the store at `path` is: beside its file, also if `path` is a symbolic
@@ -81,11 +82,11 @@ pub(crate) fn was_in_use(device: Arc<dyn Device>) -> bool {
 pub(crate) fn create(
     device: Arc<dyn Device>,
     log: Arc<dyn Device>,
-    page_size: PageSize,
+    (page_size, placement): (PageSize, Placement),
     options: &LogOptions,
 ) -> Result<(PageStore, OpenedLog), OpenLogError> {
-    let pages = PageStore::create_unmarked_on(device, page_size)?;
-    let log = Log::create(log, pages.uuid(), options)?;
+    let pages = PageStore::create_unmarked_on(device, page_size, placement)?;
+    let log = Log::create(log, pages.uuid(), pages.lsn_floor(), options)?;
     Ok((pages, OpenedLog::fresh(log)))
 }
 
@@ -136,7 +137,7 @@ fn open_closed(
     };
     let Some(old) = old.filter(|device| device.length() > 0) else {
         // The store is whole without it.
-        let log = Log::create(log(true)?, pages.uuid(), &settings.log)?;
+        let log = Log::create(log(true)?, pages.uuid(), pages.lsn_floor(), &settings.log)?;
         return Ok(OpenedLog::fresh(log));
     };
     match open_log(old.clone(), pages, &settings.log) {
@@ -148,7 +149,7 @@ fn open_closed(
             let salvaged = log_salvage::closed(error, pages, old, settings.salvage)?;
             let device = log(true)?;
             Log::wipe(&*device)?;
-            let log = Log::create(device, pages.uuid(), &settings.log)?;
+            let log = Log::create(device, pages.uuid(), pages.lsn_floor(), &settings.log)?;
             let recovery = Recovery { salvaged: Some(salvaged), ..Recovery::default() };
             Ok(OpenedLog { recovery: Some(recovery), ..OpenedLog::fresh(log) })
         }

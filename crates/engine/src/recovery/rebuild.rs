@@ -6,9 +6,13 @@ use hashbrown::HashMap;
 use millpond_base::{Lsn, PageId, Reason};
 
 use super::error::RecoveryError;
-use crate::io::{AlignedBuffer, PageStore, PageWrite};
+use crate::io::simulated::planted::planted;
+use crate::io::{AlignedBuffer, PageRead, PageStore, PageWrite, WriteError};
 use crate::page::PageHeader;
 use crate::page::record_body::{Section, sections};
+
+/// Pages read together.
+const READS: usize = 64;
 
 /// Applies a structure's physiological redo record to a page; returns `false`, and the page may be
 /// anything, if it does not fit the page.
@@ -24,8 +28,28 @@ pub(super) struct Piece {
     /// Where the section begins, and ends, in the batch's bytes.
     pub(super) from: usize,
     pub(super) to: usize,
+    /// Whether it is the first about its page, and the page is to be read from storage before.
+    pub(super) needs_page: bool,
     /// Whether nothing behind the record is about the page.
     pub(super) is_last: bool,
+}
+
+/// How far redo is.
+#[derive(Debug, Default)]
+pub(super) struct Tally {
+    /// Pages that are as they were at the end of the log.
+    pub(super) done: AtomicU64,
+    /// Those of them that had to be written.
+    pub(super) written: AtomicU64,
+}
+
+/// A page that is being rebuilt.
+struct Growing {
+    bytes: AlignedBuffer,
+    /// LSN of the version that storage has, if it began with that.
+    stored: Lsn,
+    /// Whether a record was applied to it.
+    is_changed: bool,
 }
 
 /// Sections for one thread, in the order of the log. A record is not torn apart.
@@ -39,11 +63,11 @@ pub(super) struct Batch {
 pub(super) struct Rebuild<'a> {
     store: &'a PageStore,
     note: ApplyRedoNote,
-    /// Pages written by all threads.
-    written: &'a AtomicU64,
+    /// What all threads have done.
+    tally: &'a Tally,
     /// Number of whole pages that are kept until all of them are written: adjacent ones together.
     whole_max: usize,
-    growing: HashMap<PageId, AlignedBuffer>,
+    growing: HashMap<PageId, Growing>,
     whole: Vec<(PageId, AlignedBuffer)>,
     spare: Vec<AlignedBuffer>,
 }
@@ -52,15 +76,16 @@ impl<'a> Rebuild<'a> {
     pub(super) fn new(
         store: &'a PageStore,
         note: ApplyRedoNote,
-        written: &'a AtomicU64,
+        tally: &'a Tally,
         whole_max: usize,
     ) -> Rebuild<'a> {
         let (growing, whole, spare) = (HashMap::new(), Vec::new(), Vec::new());
-        Rebuild { store, note, written, whole_max, growing, whole, spare }
+        Rebuild { store, note, tally, whole_max, growing, whole, spare }
     }
 
     /// Applies the pieces of `batch`, and writes what has become whole, if that is enough.
     pub(super) fn apply(&mut self, batch: &Batch) -> Result<(), RecoveryError> {
+        self.read(batch)?;
         for piece in &batch.pieces {
             let what = self.apply_piece(piece, &batch.bytes);
             what.map_err(|what| RecoveryError::Damaged {
@@ -72,11 +97,47 @@ impl<'a> Rebuild<'a> {
         for piece in batch.pieces.iter().filter(|piece| piece.is_last) {
             // One record may say several things about a page.
             debug_assert!(piece.from <= piece.to, "a piece has its section in the batch");
-            if let Some(bytes) = self.growing.remove(&piece.page) {
-                self.whole.push((piece.page, bytes));
+            match self.growing.remove(&piece.page) {
+                Some(Growing { bytes, is_changed: true, .. }) => {
+                    self.whole.push((piece.page, bytes));
+                }
+                Some(Growing { bytes, .. }) => {
+                    self.tally.done.fetch_add(1, Ordering::Relaxed);
+                    self.spare.push(bytes);
+                }
+                None => {}
             }
         }
         if self.whole.len() >= self.whole_max { self.write() } else { Ok(()) }
+    }
+
+    /// Reads the pages that the batch begins with.
+    fn read(&mut self, batch: &Batch) -> Result<(), RecoveryError> {
+        let wanted: Vec<PageId> =
+            batch.pieces.iter().filter(|piece| piece.needs_page).map(|piece| piece.page).collect();
+        let size = self.store.page_size().bytes();
+        for pages in wanted.chunks(READS) {
+            let spare = &mut self.spare;
+            let mut buffers: Vec<AlignedBuffer> = pages
+                .iter()
+                .map(|_| spare.pop().unwrap_or_else(|| AlignedBuffer::new(size)))
+                .collect();
+            let mut reads: Vec<PageRead<'_>> = pages
+                .iter()
+                .zip(&mut buffers)
+                .map(|(page, bytes)| PageRead::new(*page, bytes))
+                .collect();
+            self.store.read_batch(&mut reads);
+            let failed = reads.into_iter().find_map(|read| read.result.err());
+            if let Some(error) = failed {
+                return Err(RecoveryError::Page(error));
+            }
+            for (page, bytes) in pages.iter().zip(buffers) {
+                let stored = PageHeader::read(&bytes).lsn;
+                self.growing.insert(*page, Growing { bytes, stored, is_changed: false });
+            }
+        }
+        Ok(())
     }
 
     fn apply_piece(&mut self, piece: &Piece, bytes: &[u8]) -> Result<(), &'static str> {
@@ -85,17 +146,24 @@ impl<'a> Rebuild<'a> {
         if let Section::Image { page, pieces } = section {
             let size = self.store.page_size().bytes();
             let spare = &mut self.spare;
-            let bytes = self
-                .growing
-                .entry(page)
-                .or_insert_with(|| spare.pop().unwrap_or_else(|| AlignedBuffer::new(size)));
-            if !pieces.apply_image(bytes) {
+            let growing = self.growing.entry(page).or_insert_with(|| {
+                let bytes = spare.pop().unwrap_or_else(|| AlignedBuffer::new(size));
+                Growing { bytes, stored: Lsn(0), is_changed: true }
+            });
+            (growing.stored, growing.is_changed) = (Lsn(0), true);
+            if !pieces.apply_image(&mut growing.bytes) {
                 return Err("its image is longer than a page");
             }
         }
-        let Some(page) = self.growing.get_mut(&piece.page) else {
+        let Some(growing) = self.growing.get_mut(&piece.page) else {
             return Err("nothing before it says what the page was");
         };
+        // Rule 8: storage has it already.
+        if piece.end <= growing.stored && !planted!(PageLsnNotCompared) {
+            return Ok(());
+        }
+        growing.is_changed = true;
+        let page = &mut growing.bytes;
         match section {
             Section::Difference { pieces, .. } if !pieces.apply(page) => {
                 return Err("its difference is longer than a page");
@@ -128,8 +196,16 @@ impl<'a> Rebuild<'a> {
         if writes.is_empty() {
             return Ok(());
         }
-        self.store.write_batch(&mut writes)?;
-        self.written.fetch_add(writes.len() as u64, Ordering::Relaxed);
+        match self.store.write_batch(&mut writes) {
+            // What recovery has superseded makes room, once a map is durable that does without it.
+            Err(WriteError::NoPlace(_)) => {
+                self.store.save_map()?;
+                self.store.write_batch(&mut writes)?;
+            }
+            other => other?,
+        }
+        self.tally.done.fetch_add(writes.len() as u64, Ordering::Relaxed);
+        self.tally.written.fetch_add(writes.len() as u64, Ordering::Relaxed);
         drop(writes);
         self.spare.extend(self.whole.drain(..).map(|(_, bytes)| bytes));
         Ok(())

@@ -6,10 +6,12 @@
 //! the number of records per page. What would have to be looked up page by page, 100 bytes here
 //! and there, would be read in blocks of 4 KiB, most of them many times.
 //!
-//! Memory holds the pages between their last image and their last record. If they are too many,
-//! those that come too late wait for another pass, which begins at the first of their images.
+//! Memory holds the pages between the first record of interest and the last one: the first is their
+//! last image or, where pages are written out of place, may be any, and is applied to what storage
+//! has. If they are too many, those that come too late wait for another pass, which begins at the
+//! first of their records.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{Scope, ScopedJoinHandle};
 
@@ -26,6 +28,7 @@ use super::rebuild::ApplyRedoNote;
 use super::rebuild::Batch;
 use super::rebuild::Piece;
 use super::rebuild::Rebuild;
+use super::rebuild::Tally;
 use crate::io::PageStore;
 use crate::log::Log;
 use crate::page::record_body::{Section, sections};
@@ -88,7 +91,7 @@ pub fn redo(
     let page_bytes = store.page_size().bytes();
     let threads = options.threads.max(1);
     let gathered = (options.memory_bytes / 4 / threads).min(GATHER_BYTES_MAX) / page_bytes;
-    let written = AtomicU64::new(0);
+    let tally = Tally::default();
     let mut redone = Redone::default();
     let total = analysis.index.len() as u64;
     let mut report = |done| progress(Progress { phase: Phase::Redo, done, total });
@@ -104,10 +107,10 @@ pub fn redo(
             ended: 0,
             over: Vec::new(),
         };
-        let rebuild = || Rebuild::new(store, note, &written, gathered.max(1));
+        let rebuild = || Rebuild::new(store, note, &tally, gathered.max(1));
         let (bytes, left) = std::thread::scope(|scope| {
             let hands = Hands::new(scope, threads, rebuild);
-            pass.run(log, start, hands, &mut || report(written.load(Ordering::Relaxed)))
+            pass.run(log, start, hands, &mut || report(tally.done.load(Ordering::Relaxed)))
         })?;
         redone.bytes += bytes;
         redone.passes += 1;
@@ -116,16 +119,25 @@ pub fn redo(
         wanted = &late;
     }
     store.sync()?;
-    redone.pages = written.into_inner();
-    debug_assert_eq!(redone.pages, total, "each page is written once (rule 10)");
-    report(redone.pages);
+    redone.pages = tally.written.into_inner();
+    debug_assert_eq!(tally.done.into_inner(), total, "each page is written once (rule 10)");
+    report(total);
     Ok(redone)
+}
+
+/// What a section is applied to.
+struct Wants {
+    page: PageId,
+    /// Whether the page is to be read from storage before.
+    needs_page: bool,
+    /// Whether no other record is about it.
+    is_last: bool,
 }
 
 /// One pass over the log.
 struct Pass<'a> {
     wanted: &'a PageIndex,
-    /// Pages between their image and their last record, and how many may be.
+    /// Pages between their first record and their last one, and how many may be.
     live: HashSet<PageId>,
     live_max: usize,
     /// Pages for which there was no room.
@@ -182,9 +194,9 @@ impl Pass<'_> {
             while let Some(section) = rest.next() {
                 let section = section.map_err(|bad| RecoveryError::Body { at, byte: bad.at })?;
                 let to = rest.position();
-                if let Some((page, is_last)) = self.wants(at, &section) {
+                if let Some(Wants { page, needs_page, is_last }) = self.wants(at, &section) {
                     let (start, end) = (at, header.end);
-                    let piece = Piece { page, start, end, from: 0, to: 0, is_last };
+                    let piece = Piece { page, start, end, from: 0, to: 0, needs_page, is_last };
                     hands.deal(piece, body.get(from..to).unwrap_or(&[]));
                 }
                 from = to;
@@ -202,10 +214,9 @@ impl Pass<'_> {
         Ok(reader.position())
     }
 
-    /// Whether `section`, of the record at `at`, is to be applied in this pass: to which page, and
-    /// whether that is the last record about it.
+    /// Whether `section`, of the record at `at`, is to be applied in this pass, and to what.
     #[inline]
-    fn wants(&mut self, at: Lsn, section: &Section<'_>) -> Option<(PageId, bool)> {
+    fn wants(&mut self, at: Lsn, section: &Section<'_>) -> Option<Wants> {
         let (Section::Image { page, .. }
         | Section::Difference { page, .. }
         | Section::Physiological { page, .. }) = *section
@@ -213,28 +224,30 @@ impl Pass<'_> {
             return None;
         };
         let life = self.wanted.get(page)?;
-        if at < life.image || at > life.last {
+        let mut needs_page = false;
+        if at < life.first || at > life.last {
             return None;
         }
-        if at == life.image && !self.live.contains(&page) {
-            if !matches!(section, Section::Image { .. }) {
+        if at == life.first && !self.live.contains(&page) {
+            if life.has_image && !matches!(section, Section::Image { .. }) {
                 return None;
             }
             if self.live.len() >= self.live_max {
                 self.late.insert(page);
             } else {
                 self.live.insert(page);
+                needs_page = !life.has_image;
             }
         }
         if !self.late.is_empty() && self.late.contains(&page) {
             return None;
         }
-        debug_assert!(life.image <= life.last, "a page's life begins with its image");
+        debug_assert!(life.first <= life.last, "a life has a beginning");
         let is_last = at == life.last;
         if is_last {
             self.over.push(page);
         }
-        Some((page, is_last))
+        Some(Wants { page, needs_page, is_last })
     }
 }
 

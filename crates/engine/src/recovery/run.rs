@@ -36,7 +36,7 @@ pub fn recover(
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Recovered, RecoveryError> {
     let checkpoint = Checkpoint::read(log, store.log_position())?;
-    let analysis = Analysis::of(log, &checkpoint, progress)?;
+    let analysis = Analysis::of(log, &checkpoint, store.placement(), progress)?;
     let redone = redo(store, log, &analysis, note, options, progress)?;
     store.restore_map(analysis.space.taken());
     Ok(Recovered { checkpoint, analysis, redone })

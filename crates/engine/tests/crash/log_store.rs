@@ -68,7 +68,8 @@ impl Subject for OverLog {
             flush_interval: interval,
         };
         if data.length() == 0 {
-            let log = Log::create(devices.log.clone(), UUID, &options).map_err(Failure::new)?;
+            let log =
+                Log::create(devices.log.clone(), UUID, Lsn(0), &options).map_err(Failure::new)?;
             data.grow(2 * SECTOR).map_err(Failure::new)?;
             let (inner, grain) = (Mutex::default(), start.grain);
             let store = LogStore { log, data, inner, grain };

@@ -90,7 +90,7 @@ fn lives(seed: u64, seen: &Seen) {
     let buffer_bytes = [16 << 10, 64 << 10][random.usize(..2)];
     let options = LogOptions { buffer_bytes, ..tiny() };
     let mut device = Arc::new(FaultyDevice::with_crashes(MemoryDevice::new(), seed));
-    let mut log = Log::create(device.clone(), ID, &options).unwrap();
+    let mut log = Log::create(device.clone(), ID, Lsn(0), &options).unwrap();
     let mut entries: Vec<Entry> = Vec::new();
     let mut from = Lsn(4096);
     for life in 0..8 {
@@ -161,7 +161,7 @@ fn records_behind_a_hole_do_not_come_back_when_new_ones_fill_it() {
     };
     let memory = Arc::new(MemoryDevice::new());
     let device = Arc::new(FaultyDevice::new(memory.clone(), 1));
-    let log = Log::create(device.clone(), ID, &blocks()).unwrap();
+    let log = Log::create(device.clone(), ID, Lsn(0), &blocks()).unwrap();
     let first = put(&log, 1);
     log.wait_durable(first.end).unwrap();
     let [hole, last] = [2, 3].map(|byte| put(&log, byte));
@@ -202,7 +202,7 @@ fn no_record_of_an_earlier_life_comes_back_behind_new_ones_of_the_same_length() 
         let mut random = fastrand::Rng::with_seed(seed);
         let mut supply = PowerSupply::new();
         let mut device = supply.device("log", MemoryDevice::new());
-        let mut log = Log::create(device.clone(), ID, &blocks()).unwrap();
+        let mut log = Log::create(device.clone(), ID, Lsn(0), &blocks()).unwrap();
         let mut entries: Vec<Entry> = Vec::new();
         let mut from = Lsn(4096);
         for _ in 0..8 {

@@ -101,7 +101,7 @@ fn fails(seed: u64, nth: u64) -> (bool, usize) {
     let mut random = fastrand::Rng::with_seed(seed);
     let supply = PowerSupply::new();
     let device: Arc<FaultyDevice> = supply.device("log", MemoryDevice::new());
-    let log = Log::create(device.clone(), ID, &tiny()).unwrap();
+    let log = Log::create(device.clone(), ID, Lsn(0), &tiny()).unwrap();
     let end = random.u64(20 << 10..200 << 10);
     let keep = random.usize(1..40);
     let mut kept = fill(&log, &mut random, end, keep).unwrap();

@@ -12,7 +12,7 @@ use super::support::{ID, append, open, read, tiny};
 fn faulty() -> (Arc<MemoryDevice>, Arc<FaultyDevice>, Log) {
     let memory = Arc::new(MemoryDevice::new());
     let device = Arc::new(FaultyDevice::new(memory.clone(), 1));
-    let log = Log::create(device.clone(), ID, &tiny()).unwrap();
+    let log = Log::create(device.clone(), ID, Lsn(0), &tiny()).unwrap();
     (memory, device, log)
 }
 
@@ -73,12 +73,12 @@ fn a_full_disk_is_told_apart_and_says_what_to_do() {
     let memory = Arc::new(MemoryDevice::new());
     let device = Arc::new(FaultyDevice::new(memory.clone(), 1));
     device.limit_room(20 << 10);
-    let error = Log::create(device.clone(), ID, &tiny()).unwrap_err();
+    let error = Log::create(device.clone(), ID, Lsn(0), &tiny()).unwrap_err();
     assert!(matches!(&error, LogError::Prepare(DeviceError::DiskFull { .. })), "{error}");
     assert!(error.to_string().contains("make room"), "{error}");
     assert!(Log::open(memory.clone(), ID, Lsn(0), &tiny()).is_err());
     device.heal();
-    let log = Log::create(device.clone(), ID, &tiny()).unwrap();
+    let log = Log::create(device.clone(), ID, Lsn(0), &tiny()).unwrap();
 
     // When it grows.
     let mut random = fastrand::Rng::with_seed(4);
@@ -115,7 +115,7 @@ fn a_full_disk_is_told_apart_and_says_what_to_do() {
 fn growth_that_fails_ahead_of_need_is_counted_and_forgiven() {
     let device = Arc::new(FaultyDevice::new(Arc::new(MemoryDevice::new()), 1));
     let options = LogOptions { flush_interval: Duration::from_millis(1), ..tiny() };
-    let log = Log::create(device.clone(), ID, &options).unwrap();
+    let log = Log::create(device.clone(), ID, Lsn(0), &options).unwrap();
     let mut random = fastrand::Rng::with_seed(4);
     // It is short from the beginning, and grows by a segment.
     while device.length() < 4096 + (20 << 10) + (16 << 10) {
@@ -151,8 +151,8 @@ fn everybody_who_waits_learns_that_the_log_has_ended() {
     for seed in 0..30 {
         let device = Arc::new(FaultyDevice::new(Arc::new(MemoryDevice::new()), seed));
         let flush_interval = Duration::from_millis(seed % 2);
-        let log =
-            Log::create(device.clone(), ID, &LogOptions { flush_interval, ..tiny() }).unwrap();
+        let log = Log::create(device.clone(), ID, Lsn(0), &LogOptions { flush_interval, ..tiny() })
+            .unwrap();
         std::thread::scope(|scope| {
             for thread in 0..6 {
                 let log = &log;

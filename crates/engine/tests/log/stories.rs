@@ -171,7 +171,7 @@ fn sizes_that_cannot_be_are_refused() {
     ] {
         let options = LogOptions { segment_bytes, buffer_bytes, ..tiny() };
         let device = std::sync::Arc::new(millpond::internals::io::MemoryDevice::new());
-        let error = Log::create(device, ID, &options).unwrap_err();
+        let error = Log::create(device, ID, Lsn(0), &options).unwrap_err();
         assert!(matches!(error, LogError::BadOption { .. }), "{error}");
     }
 }
@@ -209,7 +209,7 @@ fn a_file_is_a_log_too() {
         LogOptions { segment_bytes: 64 << 10, buffer_bytes: 64 << 10, ..Default::default() };
     let mut random = fastrand::Rng::with_seed(9);
     let device = std::sync::Arc::new(FileDevice::create(&path, &FileOptions::default()).unwrap());
-    let log = Log::create(device.clone(), ID, &options).unwrap();
+    let log = Log::create(device.clone(), ID, Lsn(0), &options).unwrap();
     let mut entries = Vec::new();
     for _ in 0..80 {
         let length = length(&log, &mut random);
@@ -219,7 +219,7 @@ fn a_file_is_a_log_too() {
         }
     }
     log.close().unwrap();
-    let error = Log::create(device.clone(), ID, &options).unwrap_err();
+    let error = Log::create(device.clone(), ID, Lsn(0), &options).unwrap_err();
     assert!(matches!(error, LogError::Exists { .. }), "{error}");
     drop((log, device));
     let device = std::sync::Arc::new(FileDevice::open(&path, &FileOptions::default()).unwrap());

@@ -71,7 +71,7 @@ pub fn check_at(log: &Log, entry: &Entry) {
 /// A log on fresh memory.
 pub fn fresh(options: &LogOptions) -> (Arc<MemoryDevice>, Log) {
     let device = Arc::new(MemoryDevice::new());
-    let log = Log::create(device.clone(), ID, options).unwrap();
+    let log = Log::create(device.clone(), ID, Lsn(0), options).unwrap();
     (device, log)
 }
 

@@ -56,7 +56,7 @@ fn records_of_many_threads_lie_one_after_the_other_and_whole() {
 fn those_who_wait_together_share_a_flush() {
     let device = FaultyDevice::new(Arc::new(MemoryDevice::new()), 1);
     device.set_faults(Faults { latency_us_max: 300, ..Faults::default() });
-    let log = Log::create(Arc::new(device), ID, &tiny()).unwrap();
+    let log = Log::create(Arc::new(device), ID, Lsn(0), &tiny()).unwrap();
     run(&log, 8, 40, |log, entry, _| {
         log.wait_durable(entry.at.end).unwrap();
         assert!(log.durable() >= entry.at.end);

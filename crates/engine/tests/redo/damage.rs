@@ -25,7 +25,8 @@ struct Story {
 impl Story {
     fn new() -> Story {
         let store = PageStore::create_on(Arc::new(MemoryDevice::new()), SIZE).unwrap();
-        let log = Log::create(Arc::new(MemoryDevice::new()), store.uuid(), &log_options()).unwrap();
+        let log = Log::create(Arc::new(MemoryDevice::new()), store.uuid(), Lsn(0), &log_options())
+            .unwrap();
         let story = Story { store, log };
         story.checkpoint(Vec::new());
         story
@@ -37,7 +38,7 @@ impl Story {
         let checkpoint =
             Checkpoint { redo: at, begin: at, pages, taken, active, ..Checkpoint::default() };
         let position = checkpoint.write(&self.log).unwrap();
-        self.store.set_log_position(position, None).unwrap();
+        self.store.set_log_position(position, None, None).unwrap();
     }
 
     fn record(&self, kind: u8, body: &[u8]) -> Lsn {
@@ -130,9 +131,9 @@ fn a_superblock_that_names_no_checkpoint_is_refused() {
     let story = Story::new();
     let checkpoint = story.store.log_position();
     let at = story.record(kind::PAGES, &image(5, 1));
-    story.store.set_log_position(at, None).unwrap();
+    story.store.set_log_position(at, None, None).unwrap();
     assert_eq!(story.error(), RecoveryError::NoCheckpoint { at, kind: kind::PAGES });
-    story.store.set_log_position(Lsn(at.0 + 8), None).unwrap();
+    story.store.set_log_position(Lsn(at.0 + 8), None, None).unwrap();
     assert!(matches!(story.error(), RecoveryError::Log(LogError::NoRecord { .. })));
 
     // One that is chained to something else, one to nothing, one to another checkpoint, one cut
@@ -140,11 +141,11 @@ fn a_superblock_that_names_no_checkpoint_is_refused() {
     for prev in [at, Lsn(4096), checkpoint, Lsn(0)] {
         let record = Record { kind: kind::CHECKPOINT, tx: 0, prev, parts: &[b"?"] };
         let at = story.log.append(&record).start;
-        story.store.set_log_position(at, None).unwrap();
+        story.store.set_log_position(at, None, None).unwrap();
         let error = story.error();
         assert!(matches!(error, RecoveryError::Checkpoint { at: place, .. } if place == at));
     }
-    story.store.set_log_position(checkpoint, None).unwrap();
+    story.store.set_log_position(checkpoint, None, None).unwrap();
     story.recover(1 << 20).unwrap();
 }
 

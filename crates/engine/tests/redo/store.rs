@@ -14,7 +14,7 @@ fn abandoned(position: Lsn) -> Arc<MemoryDevice> {
     let device = Arc::new(MemoryDevice::new());
     let store = PageStore::create_on(device.clone(), SIZE).unwrap();
     let root = store.allocate().unwrap();
-    store.set_log_position(position, Some(root)).unwrap();
+    store.set_log_position(position, Some(root), None).unwrap();
     device
 }
 
@@ -50,7 +50,7 @@ fn a_clean_close_keeps_the_log_position_and_leaves_nothing_to_recover() {
     store.restore_map(&taken);
     let in_use = [0, 1, 2, 4, 1023].map(PageId);
     assert_eq!(store.allocated_pages(), 5);
-    store.set_log_position(Lsn(8192), Some(PageId(4))).unwrap();
+    store.set_log_position(Lsn(8192), Some(PageId(4)), None).unwrap();
     store.close(Some(PageId(4))).unwrap();
     let again = PageStore::open_to_recover(device.clone(), None);
     assert!(matches!(again, Err(OpenError::NothingToRecover { .. })), "{again:?}");
@@ -65,7 +65,7 @@ fn a_clean_close_keeps_the_log_position_and_leaves_nothing_to_recover() {
 fn a_store_whose_log_position_is_0_has_no_log() {
     let device = abandoned(Lsn(4096));
     let store = PageStore::open_to_recover(device.clone(), None).unwrap();
-    store.set_log_position(Lsn(0), None).unwrap();
+    store.set_log_position(Lsn(0), None, None).unwrap();
     drop(store);
     let store = PageStore::open_to_recover(device, None);
     assert!(matches!(store, Err(OpenError::NotClean { .. })), "{store:?}");
@@ -95,7 +95,7 @@ fn a_store_whose_length_was_lost_is_made_as_long_as_its_superblock_says() {
     let device = Arc::new(MemoryDevice::new());
     let store = PageStore::create_on(device.clone(), SIZE).unwrap();
     store.grow_to(5000).unwrap();
-    store.set_log_position(Lsn(4096), None).unwrap();
+    store.set_log_position(Lsn(4096), None, None).unwrap();
     let bytes = device.to_bytes();
     let cut = Arc::new(MemoryDevice::from_bytes(&bytes[..1 << 20]));
     let store = PageStore::open_to_recover(cut.clone(), None).unwrap();
@@ -108,9 +108,9 @@ fn a_log_position_outlives_any_crash_once_it_is_set() {
         let device = Arc::new(FaultyDevice::with_crashes(MemoryDevice::new(), seed));
         let store = PageStore::create_on(device.clone(), SIZE).unwrap();
         store.grow_to(4000).unwrap();
-        store.set_log_position(Lsn(4096), Some(PageId(9))).unwrap();
+        store.set_log_position(Lsn(4096), Some(PageId(9)), None).unwrap();
         device.fail_next_sync();
-        let failed = store.set_log_position(Lsn(9000), Some(PageId(10)));
+        let failed = store.set_log_position(Lsn(9000), Some(PageId(10)), None);
         assert!(matches!(failed, Err(SyncError::Device(_))), "{failed:?}");
         assert_eq!(store.log_position(), Lsn(4096));
         assert!(matches!(store.close(None), Err(CloseError::Sync(_))));
@@ -127,10 +127,10 @@ fn a_store_open_for_reading_has_its_log_position_left_alone() {
     let device = abandoned(Lsn(4096));
     let store = PageStore::open_to_recover(device.clone(), None).unwrap();
     store.close(None).unwrap();
-    let closed = store.set_log_position(Lsn(1), None);
+    let closed = store.set_log_position(Lsn(1), None, None);
     assert!(matches!(closed, Err(SyncError::Closed)), "{closed:?}");
     let store = PageStore::open_on(device, None, true).unwrap();
-    let refused = store.set_log_position(Lsn(1), None);
+    let refused = store.set_log_position(Lsn(1), None, None);
     assert!(matches!(refused, Err(SyncError::ReadOnly)), "{refused:?}");
     assert_eq!(store.log_position(), Lsn(4096));
 }

@@ -70,7 +70,7 @@ impl World {
         let data = Arc::new(FaultyDevice::with_crashes(MemoryDevice::new(), seed));
         let log_device = Arc::new(FaultyDevice::with_crashes(MemoryDevice::new(), seed + 1));
         let store = PageStore::create_on(data.clone(), SIZE).unwrap();
-        let log = Log::create(log_device.clone(), store.uuid(), &log_options()).unwrap();
+        let log = Log::create(log_device.clone(), store.uuid(), Lsn(0), &log_options()).unwrap();
         let free = store.free_pages() as usize;
         store.allocate_many(free - 20).unwrap();
         let now = State { taken: store.taken_words(), next_tx: 1, ..State::default() };
@@ -382,7 +382,7 @@ impl World {
         self.remember(self.log.tail());
         assert_eq!(Checkpoint::read(&self.log, at).unwrap(), checkpoint);
         self.some_steps();
-        self.store.set_log_position(at, Some(PageId(2))).unwrap();
+        self.store.set_log_position(at, Some(PageId(2)), None).unwrap();
         self.some_steps();
         self.log.forget_before(oldest);
     }

@@ -41,7 +41,7 @@ impl Seen {
 fn faulty(flush_interval: Duration) -> (Arc<FaultyDevice>, Arc<Log>) {
     let device = Arc::new(FaultyDevice::with_crashes(MemoryDevice::new(), 1));
     let options = LogOptions { flush_interval, ..tiny() };
-    let log = Log::create(device.clone(), ID, &options).unwrap();
+    let log = Log::create(device.clone(), ID, Lsn(0), &options).unwrap();
     (device, Arc::new(log))
 }
 

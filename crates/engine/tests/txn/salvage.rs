@@ -379,7 +379,7 @@ fn damage_before_the_checkpoint_is_told() {
     let (log, _) = Log::open(devices.log.clone(), store.uuid(), at, &options).unwrap();
     let checkpoint = millpond::internals::recovery::Checkpoint::read(&log, at).unwrap();
     let position = checkpoint.write(&log).unwrap();
-    store.set_log_position(position, store.catalog_root()).unwrap();
+    store.set_log_position(position, store.catalog_root(), None).unwrap();
     log.close().unwrap();
     drop((log, store));
     let (data, log) = (devices.data.to_bytes(), devices.log.to_bytes());

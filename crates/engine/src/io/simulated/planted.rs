@@ -86,6 +86,20 @@ pub enum Bug {
     BackupLogNotKept,
     /// A backup copies the log before the pages.
     BackupLogFirst,
+    /// A place that the last durable page map needs is written to.
+    PlaceNotAwaited,
+    /// A checkpoint frees what its page map supersedes before the superblock names that map.
+    PlacesFreedEarly,
+    /// The nodes of a page map are not synced before the superblock names them.
+    MapNotSynced,
+    /// A checkpoint looks for the oldest dirty page after it copied the page map.
+    RedoBoundAfterMap,
+    /// A place is written to that a backup is to read.
+    PlaceReusedDuringBackup,
+    /// Redo applies records to a page that it has seen already.
+    PageLsnNotCompared,
+    /// A page that is not the version that the map means is accepted.
+    StalePageAccepted,
     /// The results of a batch of reads are those of other pages of the batch.
     ReadsOutOfOrder,
     /// The fences of a tree node are not compared with those in its parent.
@@ -100,7 +114,7 @@ pub enum Bug {
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Bug; 40] = [
+    pub const ALL: [Bug; 47] = [
         Bug::CommitDoesNotWait,
         Bug::LogNotSynced,
         Bug::LogTailNotCleared,
@@ -136,6 +150,13 @@ impl Bug {
         Bug::RemovedSlotFreed,
         Bug::BackupLogNotKept,
         Bug::BackupLogFirst,
+        Bug::PlaceNotAwaited,
+        Bug::PlacesFreedEarly,
+        Bug::MapNotSynced,
+        Bug::RedoBoundAfterMap,
+        Bug::PlaceReusedDuringBackup,
+        Bug::PageLsnNotCompared,
+        Bug::StalePageAccepted,
         Bug::ReadsOutOfOrder,
         Bug::FencesNotCompared,
         Bug::ReadAheadErrorSwallowed,
@@ -144,7 +165,8 @@ impl Bug {
     ];
 
     /// Those of the read path: they show when reads go wrong, and not after a crash.
-    pub const OF_READS: [Bug; 5] = [
+    pub const OF_READS: [Bug; 6] = [
+        Bug::StalePageAccepted,
         Bug::ReadsOutOfOrder,
         Bug::FencesNotCompared,
         Bug::ReadAheadErrorSwallowed,

@@ -40,7 +40,7 @@ pub enum Actor {
 
 /// How a page was changed.
 enum ChangeKind {
-    /// It was clean: all of it is logged (rule 3).
+    /// It is new, or was clean and will be written in place: all of it is logged (rule 3).
     Image,
     /// By these physiological redo records, in their order, and after the last of them in a way
     /// that shows only in its bytes: where it has a copy of the page, `before`, no record follows.
@@ -172,7 +172,7 @@ impl ChangeSet {
     }
 
     /// Enters `page`, which `frame` holds, unless it is there already, and returns where.
-    /// `begin` begins a logged change of it, and returns whether it was clean.
+    /// `begin` begins a logged change of it, and returns whether all of it is to be logged.
     #[inline]
     fn enter(
         &mut self,

@@ -121,6 +121,16 @@ impl Writes {
     }
 }
 
+/// A write that began.
+struct Begun {
+    frame: FrameId,
+    page: PageId,
+    /// Of the frame, when it began.
+    rec_lsn: Lsn,
+    /// Of the copy that is written.
+    lsn: Lsn,
+}
+
 impl<M: PoolStrategy> Pool<M> {
     /// Leaves dirty frames to the background writer, if there is one.
     pub(crate) fn hand_over(&self, dirty: &[FrameId]) {
@@ -165,7 +175,8 @@ impl<M: PoolStrategy> Pool<M> {
             if let Some(page) = self.copy_out(*id, bytes) {
                 // It does not change until the write is over, even if the page does.
                 let rec_lsn = self.memory.header(*id).map_or(Lsn(0), FrameHeader::rec_lsn);
-                begun.push((*id, page, rec_lsn));
+                let lsn = PageHeader::read(bytes).lsn;
+                begun.push(Begun { frame: *id, page, rec_lsn, lsn });
                 out.push(PageOut { page, reason, bytes });
             }
         }
@@ -179,12 +190,12 @@ impl<M: PoolStrategy> Pool<M> {
         };
         debug_assert_eq!(is_written.len(), begun.len(), "each write that began has its outcome");
         if self.storage_recorder.is_on() {
-            self.record_writes(&out, &is_written, begun.iter().map(|(_, _, rec_lsn)| *rec_lsn));
+            self.record_writes(&out, &is_written, begun.iter().map(|begun| begun.rec_lsn));
         }
         drop(out);
         self.writes.keep(buffer);
-        for ((id, page, _), succeeded) in begun.iter().zip(&is_written) {
-            self.end_write(*id, *page, *succeeded);
+        for (begun, succeeded) in begun.iter().zip(&is_written) {
+            self.end_write(begun, *succeeded);
         }
         let here = self.statistics.counters.here();
         let count = is_written.iter().filter(|w| **w).count() as u64;
@@ -258,14 +269,19 @@ impl<M: PoolStrategy> Pool<M> {
         result
     }
 
-    fn end_write(&self, id: FrameId, page: PageId, succeeded: bool) {
+    fn end_write(&self, begun: &Begun, succeeded: bool) {
+        let Begun { frame: id, page, lsn, .. } = *begun;
         let Some(header) = self.memory.header(id) else { return };
         debug_assert_eq!(
             header.page(),
             Some(page),
             "a page keeps its frame while written (rule 2)"
         );
-        header.end_write(succeeded);
+        if succeeded && !self.logs_images && self.is_logged() {
+            header.end_write_up_to(lsn);
+        } else {
+            header.end_write(succeeded);
+        }
         if succeeded && !header.is_dirty() {
             let still = || {
                 header.page() == Some(page) && matches!(header.state(), State::Hot | State::Cooling)

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::io::{DeviceError, ReadError};
+use crate::io::{DeviceError, MapError, ReadError};
 
 /// Why there is no backup. Nothing of it is left behind, and the store stays in use.
 ///
@@ -47,6 +47,9 @@ pub enum BackupError {
     /// A page of the store could not be read.
     #[error("the store could not be read for the backup: {0}")]
     Source(ReadError),
+    /// The store's page map could not be read.
+    #[error("the store could not be read for the backup: {0}")]
+    Map(MapError),
     /// A page of the store is damaged.
     #[error(
         "the store is damaged, so there is no backup of it: {0}; `millpond dump --salvage` reads \

@@ -347,6 +347,8 @@ impl From<CheckpointError> for Error {
             CheckpointError::Sync(error) => error.into(),
             CheckpointError::Log(error) => error.into(),
             CheckpointError::Length(error) => error.into(),
+            CheckpointError::Map(error) => Error::Pool(PoolError::storage(error)),
+            CheckpointError::Pack(error) => Error::Pool(PoolError::storage(error)),
             CheckpointError::LogPinned => BackupError::UnderWay.into(),
         }
     }

@@ -293,7 +293,8 @@ fn open_or_create(
     }
     let page_size = new_page_size(options)?;
     let log_options = log_options(options, page_size)?;
-    Ok(log_open::create(device, log(true)?, page_size, &log_options)?)
+    let placed = (page_size, options.lab.placement);
+    Ok(log_open::create(device, log(true)?, placed, &log_options)?)
 }
 
 fn log_options(options: &Options, page_size: PageSize) -> Result<LogOptions, Error> {

@@ -1,6 +1,7 @@
 //! Settings that only measurements and tests change.
 
 use crate::io::Submission;
+use crate::page::superblock::Placement;
 use crate::pool::{EvictionMode, HitDelivery, Reclamation};
 use crate::store::options::choices::{DirectIo, LatchingMode, TranslationMode};
 
@@ -42,6 +43,10 @@ pub struct Lab {
     /// Whether changes are logged, so that the store is whole after a crash and commits last.
     /// Default: yes, beside a store in a file: its log is the file of that name with `-log` behind.
     pub log: bool,
+    /// Where new versions of pages are written, in a store that is created with a log: in place, the
+    /// log has all of a page at its first change after it was written. Default: out of place. A store
+    /// without a log is always in place.
+    pub placement: Placement,
     /// Whether transactions lock what they read and write. Without, they see each other's changes.
     /// Default: yes.
     pub locks: bool,
@@ -88,6 +93,7 @@ impl Default for Lab {
             numa_nodes: None,
             background_merge: true,
             log: true,
+            placement: Placement::OutOfPlace,
             locks: true,
             salvage_log: false,
             batch: None,

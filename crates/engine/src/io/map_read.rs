@@ -1,0 +1,233 @@
+//! Reading the page map of a store that is opened; and making one of what lies in the file, where
+//! there is none that can be used.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::io::IoSliceMut;
+use std::path::PathBuf;
+
+use millpond_base::{Lsn, PageId};
+
+use super::buffer::AlignedBuffer;
+use super::device::{Device, ReadRequest};
+use super::error::DeviceError;
+use super::page_map::PageMap;
+use crate::page::page_map::{entries, node_id, nodes_by_level, per_node};
+use crate::page::superblock::Superblock;
+use crate::page::{MapEntry, PageHeader, PageSize, PageType};
+
+/// Nodes read together.
+const BATCH: usize = 64;
+
+/// Bytes read at a time where everything is read.
+const SCAN_BYTES: usize = 1 << 20;
+
+/// Page ids that a salvaged store may have for each place of its file: a number beyond that is
+/// damage, and memory for it would have no bound.
+const IDS_PER_PLACE: u64 = 64;
+
+/// Damage of a page map.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct MapError {
+    /// The store.
+    pub path: PathBuf,
+    /// Level of the node, 0 for those that have pages.
+    pub level: u8,
+    /// Which one of its level.
+    pub index: u64,
+    /// Where the node begins in the file, in bytes.
+    pub offset: u64,
+    /// What is wrong.
+    pub damage: MapDamage,
+}
+
+/// What is wrong with a node of a page map.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum MapDamage {
+    /// It cannot be read.
+    Device(DeviceError),
+    /// Its checksum does not fit, or another page is in its place.
+    Unsound,
+    /// It is not the version that its parent means: a write was lost.
+    Stale,
+    /// An entry names a place that the file does not have, or that another entry names.
+    Place {
+        /// The place, in pages from the file's beginning.
+        place: u64,
+    },
+}
+
+impl fmt::Display for MapError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let MapError { path, level, index, offset, damage } = self;
+        write!(
+            f,
+            "the page map of {} is damaged (level {level}, node {index}, offset {offset}): ",
+            path.display()
+        )?;
+        match damage {
+            MapDamage::Device(error) => error.fmt(f),
+            MapDamage::Unsound => f.write_str("what is there is no such node"),
+            MapDamage::Stale => f.write_str("an older version is there: a write was lost"),
+            MapDamage::Place { place } => write!(
+                f,
+                "place {place} belongs to more than one page, or lies behind the file's end"
+            ),
+        }?;
+        f.write_str("; `millpond dump --salvage` finds pages without it")
+    }
+}
+
+impl std::error::Error for MapError {}
+
+/// Reads the page map that `superblock` names.
+pub(super) fn read_map(
+    device: &dyn Device,
+    superblock: &Superblock,
+    waits: bool,
+) -> Result<PageMap, Box<MapError>> {
+    let size = superblock.page_size;
+    let places = device.length() / size.bytes_u64();
+    // More would be damage, and memory for it without bound.
+    let ids = superblock.pages.min(places.saturating_mul(IDS_PER_PLACE));
+    let fail = |level: usize, index: u64, entry: MapEntry, damage: MapDamage| {
+        let offset = entry.place().unwrap_or(0) * size.bytes_u64();
+        let (path, level) = (device.path().to_path_buf(), level as u8);
+        Box::new(MapError { path, level, index, offset, damage })
+    };
+    let mut map = PageMap::new(size, places, ids, waits);
+    if superblock.map_root == MapEntry::NONE {
+        return Ok(map);
+    }
+    let n = per_node(size);
+    let mut level = nodes_by_level(size, ids).len() - 1;
+    let mut nodes = vec![(0, superblock.map_root)];
+    loop {
+        let mut below = Vec::new();
+        for batch in nodes.chunks(BATCH) {
+            let mut buffer = AlignedBuffer::new(batch.len() * size.bytes());
+            let results = read_nodes(device, size, batch, &mut buffer);
+            let pages = buffer.chunks(size.bytes());
+            for ((&(index, entry), result), page) in batch.iter().zip(results).zip(pages) {
+                result
+                    .map_err(MapDamage::Device)
+                    .and_then(|()| proof(level, index, entry, page))
+                    .map_err(|damage| fail(level, index, entry, damage))?;
+                if !map.load_node(level, index, entry) {
+                    let place = entry.place().unwrap_or(0);
+                    return Err(fail(level, index, entry, MapDamage::Place { place }));
+                }
+                for (child, of) in (index * n..).zip(entries(page)) {
+                    if of == MapEntry::NONE {
+                        continue;
+                    }
+                    if level > 0 {
+                        below.push((child, of));
+                    } else if !map.load_page(PageId(child), of) {
+                        let place = of.place().unwrap_or(0);
+                        return Err(fail(level, index, entry, MapDamage::Place { place }));
+                    }
+                }
+            }
+        }
+        match level.checked_sub(1) {
+            None => return Ok(map),
+            Some(next) => (level, nodes) = (next, below),
+        }
+    }
+}
+
+fn read_nodes(
+    device: &dyn Device,
+    size: PageSize,
+    batch: &[(u64, MapEntry)],
+    buffer: &mut AlignedBuffer,
+) -> Vec<Result<(), DeviceError>> {
+    let mut parts: Vec<[IoSliceMut<'_>; 1]> =
+        buffer.chunks_mut(size.bytes()).map(|page| [IoSliceMut::new(page)]).collect();
+    let mut requests: Vec<ReadRequest<'_, '_>> = batch
+        .iter()
+        .zip(&mut parts)
+        .map(|((_, entry), parts)| ReadRequest {
+            offset: entry.place().unwrap_or(0) * size.bytes_u64(),
+            parts,
+            result: Ok(()),
+        })
+        .collect();
+    device.read_batch(&mut requests);
+    requests.into_iter().map(|request| request.result).collect()
+}
+
+fn proof(level: usize, index: u64, entry: MapEntry, page: &[u8]) -> Result<(), MapDamage> {
+    let header = PageHeader::read(page);
+    if header.kind != PageType::PAGE_MAP || !PageHeader::is_sound(node_id(level as u8, index), page)
+    {
+        return Err(MapDamage::Unsound);
+    }
+    if entry.is_of(header.checksum) { Ok(()) } else { Err(MapDamage::Stale) }
+}
+
+/// Whether `page` is one of a structure that was sealed as the page that its header names.
+fn is_page(page: &[u8], ids: u64) -> bool {
+    let header = PageHeader::read(page);
+    let is_own = matches!(
+        header.kind,
+        PageType::NONE | PageType::SUPER | PageType::FREE_MAP | PageType::PAGE_MAP
+    );
+    !is_own && header.page.0 < ids && PageHeader::is_sound(header.page, page)
+}
+
+/// Calls `look` with each page of the file that can be read, and its place.
+fn scan(device: &dyn Device, size: PageSize, places: u64, look: &mut dyn FnMut(u64, &[u8])) {
+    let mut buffer = AlignedBuffer::new(SCAN_BYTES.max(size.bytes()));
+    let at_once = (buffer.len() / size.bytes()) as u64;
+    let mut first = 1;
+    while first < places {
+        let count = at_once.min(places - first);
+        let bytes = &mut buffer[..count as usize * size.bytes()];
+        let is_read = device.read(first * size.bytes_u64(), bytes).is_ok();
+        for (place, page) in (first..).zip(bytes.chunks_exact_mut(size.bytes())) {
+            if is_read || device.read(place * size.bytes_u64(), page).is_ok() {
+                look(place, page);
+            }
+        }
+        first += count;
+    }
+}
+
+/// Makes a page map of the pages in the file: of each the version with the highest LSN.
+pub(super) fn find_pages(device: &dyn Device, size: PageSize) -> PageMap {
+    let places = device.length() / size.bytes_u64();
+    let ids_max = places.saturating_mul(IDS_PER_PLACE);
+    let mut newest: HashMap<PageId, (Lsn, MapEntry)> = HashMap::new();
+    scan(device, size, places, &mut |place, page| {
+        if !is_page(page, ids_max) {
+            return;
+        }
+        let header = PageHeader::read(page);
+        let found = (header.lsn, MapEntry::new(place, header.checksum));
+        let best = newest.entry(header.page).or_insert(found);
+        if best.0 <= found.0 {
+            *best = found;
+        }
+    });
+    let ids = newest.keys().map(|page| page.0 + 1).max().unwrap_or(0);
+    let mut map = PageMap::new(size, places, ids, true);
+    for (page, (_, entry)) in newest {
+        map.load_page(page, entry);
+    }
+    map
+}
+
+/// The page size under which there are pages in the first megabytes of the file.
+pub(super) fn page_size_by_pages(device: &dyn Device) -> Option<PageSize> {
+    const LOOKED_AT: u64 = 4 << 20;
+    PageSize::ALL.into_iter().chain([PageSize::TINY]).find(|size| {
+        let places = device.length().min(LOOKED_AT) / size.bytes_u64();
+        let mut is_found = false;
+        scan(device, *size, places, &mut |_, page| is_found |= is_page(page, u64::MAX >> 1));
+        is_found
+    })
+}

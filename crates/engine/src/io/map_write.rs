@@ -1,0 +1,250 @@
+//! Writing the page map: a checkpoint of where pages are.
+//!
+//! The map is copied node by node while others write pages, and no thread waits for it. So it holds,
+//! for each page, the place at some moment between its beginning and its end. That is enough: what a
+//! page had when the map was begun, or a later version, is in a place that no later map has freed;
+//! and redo applies to a page what its LSN shows to be missing (`recovery/README.md`, rules 5 and 8).
+
+use std::cell::Cell;
+use std::io::IoSlice;
+use std::ops::Range;
+use std::sync::PoisonError;
+
+use super::buffer::AlignedBuffer;
+use super::counts::Counters;
+use super::device::WriteRequest;
+use super::page_map::PageMap;
+use super::store::PageStore;
+use super::store_error::{SyncError, WriteError};
+use crate::page::MapEntry;
+use crate::page::page_map::{nodes_by_level, write_node};
+
+/// Nodes written together.
+const BATCH: usize = 32;
+
+/// A page map that was written, and is durable with the next sync. It counts once the superblock
+/// names its root; if it is dropped before, the last one stands.
+pub struct NewMap<'s> {
+    store: &'s PageStore,
+    pub(super) root: MapEntry,
+    pub(super) ids: u64,
+    superseded: Cell<Vec<u64>>,
+}
+
+impl Drop for NewMap<'_> {
+    fn drop(&mut self) {
+        let superseded = self.superseded.take();
+        if let Some(mut map) = self.store.map() {
+            map.abandon(superseded);
+        }
+    }
+}
+
+impl NewMap<'_> {
+    /// The superblock that names it is durable.
+    pub(super) fn release(self) {
+        let superseded = self.superseded.take();
+        if let Some(mut map) = self.store.map() {
+            map.release(superseded);
+        }
+    }
+
+    /// Lets go of what it superseded before the superblock names it, which is a planted bug.
+    #[cfg(feature = "planted")]
+    pub(crate) fn free_early(&self) {
+        if let Some(mut map) = self.store.map() {
+            map.release(self.superseded.take());
+        }
+    }
+}
+
+/// A node that is being written.
+struct Written {
+    index: u64,
+    entry: MapEntry,
+}
+
+impl PageStore {
+    /// Writes what has changed of the page map; `None` if pages are written in place. Data that was
+    /// written before is durable with the same sync as the map. One thread at a time: the caller
+    /// sees to that.
+    ///
+    /// # Errors
+    /// If there is no room for it, or the device fails. The last map stands.
+    pub fn write_map(&self) -> Result<Option<NewMap<'_>>, WriteError> {
+        let _gate = self.usable()?;
+        self.write_map_now()
+    }
+
+    pub(super) fn write_map_now(&self) -> Result<Option<NewMap<'_>>, WriteError> {
+        let Some((superseded, ids)) = self.map().map(|mut map| (map.begin(), map.ids())) else {
+            return Ok(None);
+        };
+        let mut new =
+            NewMap { store: self, root: MapEntry::NONE, ids, superseded: superseded.into() };
+        let counts = nodes_by_level(self.page_size, ids);
+        let mut buffer = AlignedBuffer::new(BATCH * self.page_size.bytes());
+        for (level, count) in counts.iter().enumerate() {
+            let mut next = 0;
+            while next < *count {
+                next =
+                    self.write_nodes(level, next..*count, &mut buffer, new.superseded.get_mut())?;
+            }
+        }
+        new.root = self.map().map_or(MapEntry::NONE, |map| map.node(counts.len() - 1, 0));
+        Ok(Some(new))
+    }
+
+    /// Writes some dirty nodes of a level; returns where to go on.
+    fn write_nodes(
+        &self,
+        level: usize,
+        range: Range<u64>,
+        buffer: &mut AlignedBuffer,
+        superseded: &mut Vec<u64>,
+    ) -> Result<u64, WriteError> {
+        let Some(dirty) = self.map().map(|map| map.dirty_in(level, &range, BATCH)) else {
+            return Ok(range.end);
+        };
+        let next = dirty.last().filter(|_| dirty.len() == BATCH).map_or(range.end, |last| last + 1);
+        let places = self.take_places(dirty.len(), 0)?;
+        let mut batch = Vec::with_capacity(dirty.len());
+        if let Some(mut map) = self.map() {
+            let mut pages = buffer.chunks_mut(self.page_size.bytes());
+            for (index, place) in dirty.into_iter().zip(places) {
+                let entries = map.clean(level, index);
+                if entries.iter().all(|entry| *entry == MapEntry::NONE) {
+                    superseded.extend(map.place_node(level, index, MapEntry::NONE));
+                    map.give_back(place);
+                    continue;
+                }
+                let Some(page) = pages.next() else { break };
+                let entry = write_node(level as u8, index, entries.into_iter(), place, page);
+                batch.push(Written { index, entry });
+            }
+        }
+        self.write_batch_of_nodes(level, &batch, buffer, superseded)?;
+        Ok(next)
+    }
+
+    fn write_batch_of_nodes(
+        &self,
+        level: usize,
+        batch: &[Written],
+        buffer: &AlignedBuffer,
+        superseded: &mut Vec<u64>,
+    ) -> Result<(), WriteError> {
+        let (size, bytes) = (self.page_size.bytes(), self.page_size.bytes_u64());
+        let parts: Vec<[IoSlice<'_>; 1]> =
+            buffer.chunks(size).take(batch.len()).map(|page| [IoSlice::new(page)]).collect();
+        let mut requests: Vec<WriteRequest<'_, '_>> = batch
+            .iter()
+            .zip(&parts)
+            .map(|(written, parts)| WriteRequest {
+                offset: written.entry.place().unwrap_or(0) * bytes,
+                parts,
+                result: Ok(()),
+            })
+            .collect();
+        if !requests.is_empty() {
+            Counters::add(&self.counters.write_requests, requests.len());
+            Counters::add(&self.counters.map_writes, requests.len());
+            self.device.write_batch(&mut requests);
+        }
+        let results: Vec<_> = requests.into_iter().map(|request| request.result).collect();
+        let failed = results.iter().find_map(|result| result.clone().err());
+        let Some(mut map) = self.map() else { return Ok(()) };
+        for (written, result) in batch.iter().zip(results) {
+            match result {
+                Ok(()) => superseded.extend(map.place_node(level, written.index, written.entry)),
+                Err(_) => {
+                    map.soil(level, written.index);
+                    // What lies there is anything; nothing refers to it.
+                    superseded.extend(written.entry.place());
+                }
+            }
+        }
+        match failed {
+            None => Ok(()),
+            Some(error) => Err(WriteError::Map(error)),
+        }
+    }
+
+    /// Makes the page map durable, as it is now, without another checkpoint: so that what it
+    /// supersedes is free. For a recovery, which may be begun again at any time.
+    ///
+    /// # Errors
+    /// If there is no room for it, or the device fails.
+    pub fn save_map(&self) -> Result<(), WriteError> {
+        let _one = self.saving.lock().unwrap_or_else(PoisonError::into_inner);
+        let (position, root) = (self.log_position(), self.catalog_root());
+        let Some(map) = self.write_map()? else { return Ok(()) };
+        self.sync().map_err(not_synced)?;
+        self.set_log_position(position, root, Some(map)).map_err(not_synced)
+    }
+
+    /// Keeps the places of the next durable map, and of those after it, until the guard goes.
+    pub(crate) fn pin_places(&self) -> PlacesPin<'_> {
+        if let Some(mut map) = self.map() {
+            map.pin();
+        }
+        PlacesPin(self)
+    }
+
+    /// Whether a map should be made durable soon: `most_bytes` of places wait for one, or a page
+    /// found none.
+    pub fn wants_map(&self, most_bytes: u64) -> bool {
+        let most = most_bytes / self.page_size.bytes_u64();
+        self.map().is_some_and(|map| map.wants_map(most))
+    }
+
+    /// Bytes in memory that tell where pages are.
+    pub fn map_bytes(&self) -> u64 {
+        self.map().map_or(0, |map| map.bytes())
+    }
+
+    /// Bytes of the file that wait for a durable map to become free.
+    pub fn superseded_bytes(&self) -> u64 {
+        self.map().map_or(0, |map| map.superseded()) * self.page_size.bytes_u64()
+    }
+
+    /// Takes `count` free places and leaves `reserve`, and makes the file longer if there are fewer.
+    pub(super) fn take_places(&self, count: usize, reserve: u64) -> Result<Vec<u64>, WriteError> {
+        loop {
+            let taken = |map: &mut PageMap| map.take(count, reserve).ok_or(map.places());
+            let Some(taken) = self.map().map(|mut map| taken(&mut map)) else {
+                return Ok(Vec::new());
+            };
+            let places = match taken {
+                Ok(taken) => return Ok(taken),
+                Err(places) => places,
+            };
+            if let Err(error) = self.grow_places(places, count as u64 + reserve) {
+                if let Some(mut map) = self.map() {
+                    map.starve();
+                }
+                return Err(WriteError::NoPlace(error));
+            }
+        }
+    }
+}
+
+/// Keeps the places of durable maps.
+pub(crate) struct PlacesPin<'s>(&'s PageStore);
+
+impl Drop for PlacesPin<'_> {
+    fn drop(&mut self) {
+        if let Some(mut map) = self.0.map() {
+            map.unpin();
+        }
+    }
+}
+
+fn not_synced(error: SyncError) -> WriteError {
+    match error {
+        SyncError::Device(error) => WriteError::Map(error),
+        SyncError::FailedBefore { path } => WriteError::NotSynced { path },
+        SyncError::ReadOnly => WriteError::ReadOnly,
+        SyncError::Closed => WriteError::Closed,
+    }
+}

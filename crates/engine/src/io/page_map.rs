@@ -1,0 +1,381 @@
+//! The page map while a store is open whose pages are written out of place: where each page is, and
+//! which places of the file are free.
+//!
+//! # Rules
+//! 1. A page is written to a free place. Only when the write has returned does its entry name that
+//!    place, and only then is the old place *superseded*.
+//! 2. A superseded place is free once a map is durable that was begun behind that: until then a
+//!    recovery, which begins with the durable map, needs what lies there. As long as a backup reads
+//!    the places of a map it is not used, either.
+//! 3. Nodes of the map on storage are written like pages: to free places, and the old ones are
+//!    superseded by the map that has the new ones.
+//! 4. Some places are kept free for the next map (`reserve`): with none, nothing would ever be free
+//!    again.
+//!
+//! A store without a log has no checkpoints, and is whole only when it was closed: its superseded
+//! places are free at once.
+
+use std::ops::Range;
+
+use millpond_base::PageId;
+
+use super::bitmap::Bitmap;
+use crate::io::simulated::planted::planted;
+use crate::page::page_map::{nodes_by_level, per_node};
+use crate::page::{MapEntry, PageSize};
+
+/// A node of the map.
+#[derive(Clone, Copy, Debug)]
+struct Node {
+    /// Where it is on storage; [`MapEntry::NONE`] if all of its entries are.
+    entry: MapEntry,
+    /// Whether it has changed since.
+    is_dirty: bool,
+}
+
+/// Where pages are.
+#[derive(Debug)]
+pub(super) struct PageMap {
+    page_size: PageSize,
+    /// By page id.
+    entries: Vec<MapEntry>,
+    /// Pages that are somewhere.
+    placed: u64,
+    /// By level, the leaves first; as many as `nodes_by_level` says.
+    nodes: Vec<Vec<Node>>,
+    /// Which places are taken: by the superblock, pages, nodes, and what is superseded.
+    places: Bitmap,
+    /// Superseded, and no map was begun since.
+    superseded: Vec<u64>,
+    /// Superseded by a durable map, and a backup may read them still.
+    held: Vec<u64>,
+    /// Backups under way.
+    backups: u32,
+    /// Whether rule 2 holds.
+    waits: bool,
+    /// A page found no place: only the next map makes room.
+    is_starved: bool,
+}
+
+/// The place of the superblock.
+const SUPERBLOCK: u64 = 0;
+
+impl PageMap {
+    /// The map of a file of `places` places, all but the superblock's free, and of `ids` pages that
+    /// are nowhere.
+    pub(super) fn new(page_size: PageSize, places: u64, ids: u64, waits: bool) -> PageMap {
+        let mut free = Bitmap::default();
+        free.extend(places, |place| place.0 == SUPERBLOCK);
+        let mut map = PageMap {
+            page_size,
+            entries: Vec::new(),
+            placed: 0,
+            nodes: Vec::new(),
+            places: free,
+            superseded: Vec::new(),
+            held: Vec::new(),
+            backups: 0,
+            waits,
+            is_starved: false,
+        };
+        map.set_ids(ids);
+        map
+    }
+
+    /// Makes the map that of `ids` page ids; those that go are nowhere.
+    pub(super) fn set_ids(&mut self, ids: u64) {
+        for page in ids..self.entries.len() as u64 {
+            self.set(PageId(page), MapEntry::NONE);
+        }
+        let is_shorter = ids < self.entries.len() as u64;
+        self.entries.resize(ids as usize, MapEntry::NONE);
+        let counts = nodes_by_level(self.page_size, ids);
+        for (level, count) in counts.iter().enumerate() {
+            if level == self.nodes.len() {
+                // What was the root is below it.
+                self.nodes.push(vec![Node { entry: MapEntry::NONE, is_dirty: true }]);
+            }
+            let Some(nodes) = self.nodes.get_mut(level) else { break };
+            let gone = nodes.split_off(nodes.len().min(*count as usize));
+            nodes.resize(*count as usize, Node { entry: MapEntry::NONE, is_dirty: false });
+            if is_shorter && level > 0 {
+                nodes.iter_mut().for_each(|node| node.is_dirty = true);
+            }
+            self.give_up(gone);
+        }
+        let gone = self.nodes.split_off(counts.len());
+        self.give_up(gone.into_iter().flatten());
+    }
+
+    /// Nodes that there are no more.
+    fn give_up(&mut self, nodes: impl IntoIterator<Item = Node>) {
+        for place in nodes.into_iter().filter_map(|node| node.entry.place()) {
+            self.supersede(place);
+        }
+    }
+
+    /// Page ids that there are.
+    pub(super) fn ids(&self) -> u64 {
+        self.entries.len() as u64
+    }
+
+    /// Places that there are.
+    pub(super) fn places(&self) -> u64 {
+        self.places.pages()
+    }
+
+    /// Places that are free.
+    pub(super) fn free_places(&self) -> u64 {
+        self.places.free_pages()
+    }
+
+    /// Pages that are somewhere.
+    pub(super) fn placed(&self) -> u64 {
+        self.placed
+    }
+
+    /// Places that become free with the next map, or when the last backup is over.
+    pub(super) fn superseded(&self) -> u64 {
+        (self.superseded.len() + self.held.len()) as u64
+    }
+
+    /// Whether a page found no place since the last map was begun, or there are `most` places that
+    /// the next one would free.
+    pub(super) fn wants_map(&self, most: u64) -> bool {
+        self.is_starved || self.superseded.len() as u64 > most
+    }
+
+    /// Bytes of memory.
+    pub(super) fn bytes(&self) -> u64 {
+        (8 * self.entries.capacity()) as u64
+    }
+
+    /// Where `page` is.
+    pub(super) fn entry(&self, page: PageId) -> MapEntry {
+        self.entries.get(page.0 as usize).copied().unwrap_or(MapEntry::NONE)
+    }
+
+    /// Places that are kept free for the next map (rule 4).
+    pub(super) fn reserve(&self) -> u64 {
+        self.nodes.iter().map(|nodes| nodes.len() as u64).sum::<u64>() + 1
+    }
+
+    /// The file has `places` places now.
+    pub(super) fn extend_places(&mut self, places: u64) {
+        self.places.extend(places, |_| false);
+    }
+
+    /// Takes the `count` lowest free places, in ascending order, if `reserve` others remain.
+    pub(super) fn take(&mut self, count: usize, reserve: u64) -> Option<Vec<u64>> {
+        if self.places.free_pages() < count as u64 + reserve {
+            return None;
+        }
+        let taken: Vec<u64> =
+            std::iter::from_fn(|| self.places.take()).take(count).map(|place| place.0).collect();
+        debug_assert_eq!(taken.len(), count, "the count of free places is right");
+        Some(taken)
+    }
+
+    /// A page found no place.
+    pub(super) fn starve(&mut self) {
+        self.is_starved = true;
+    }
+
+    /// Takes the lowest free place, if it is below `bound`.
+    pub(super) fn take_below(&mut self, bound: u64) -> Option<u64> {
+        self.places.take_below(bound).map(|place| place.0)
+    }
+
+    /// Gives a place back that nothing refers to, and never did.
+    pub(super) fn give_back(&mut self, place: u64) {
+        let given = self.places.give(PageId(place));
+        debug_assert_eq!(given, Ok(()), "place {place} was taken");
+    }
+
+    /// What lies at `place` is of no use but to a recovery (rule 2).
+    pub(super) fn supersede(&mut self, place: u64) {
+        if self.waits && !planted!(PlaceNotAwaited) {
+            self.superseded.push(place);
+        } else {
+            self.give_back(place);
+        }
+    }
+
+    /// `page` is at another place now, or nowhere; rule 1.
+    pub(super) fn set(&mut self, page: PageId, entry: MapEntry) {
+        let Some(here) = self.entries.get_mut(page.0 as usize) else {
+            debug_assert_eq!(entry, MapEntry::NONE, "{page:?} has an entry");
+            return;
+        };
+        let old = std::mem::replace(here, entry);
+        if old == entry {
+            return;
+        }
+        self.placed += u64::from(entry != MapEntry::NONE);
+        self.placed -= u64::from(old != MapEntry::NONE);
+        let leaf = page.0 / per_node(self.page_size);
+        if let Some(node) = self.nodes.first_mut().and_then(|nodes| nodes.get_mut(leaf as usize)) {
+            node.is_dirty = true;
+        }
+        if let Some(place) = old.place() {
+            self.supersede(place);
+        }
+    }
+
+    /// Forgets what lies in pages that are not `taken`: one bit per page.
+    pub(super) fn keep_only(&mut self, taken: impl Fn(u64) -> bool) {
+        for page in 0..self.ids() {
+            if self.entry(PageId(page)) != MapEntry::NONE && !taken(page) {
+                self.set(PageId(page), MapEntry::NONE);
+            }
+        }
+    }
+
+    /// Pages in places from `bound` on, with their entries.
+    pub(super) fn placed_from(&self, bound: u64) -> Vec<(PageId, MapEntry)> {
+        let entries = self.entries.iter().enumerate();
+        let far = entries.filter(|(_, entry)| entry.place().is_some_and(|place| place >= bound));
+        far.map(|(page, entry)| (PageId(page as u64), *entry)).collect()
+    }
+
+    /// Which places are taken: one bit per place, as words; and how many places there are up to the
+    /// last of them.
+    pub(super) fn taken_places(&self) -> (Vec<u64>, u64) {
+        let words: Vec<u64> = self.places.words(0).collect();
+        let last = words.iter().rposition(|word| *word != 0);
+        let end = last.map_or(0, |at| {
+            at as u64 * 64 + 64 - u64::from(words.get(at).map_or(0, |word| word.leading_zeros()))
+        });
+        (words, end)
+    }
+
+    /// Marks nodes in places from `bound` on, so that the next map has them elsewhere.
+    pub(super) fn move_nodes_from(&mut self, bound: u64) {
+        for node in self.nodes.iter_mut().flatten() {
+            node.is_dirty |= node.entry.place().is_some_and(|place| place >= bound);
+        }
+    }
+
+    /// Makes the file end behind the last place that is taken, and returns how many places it has
+    /// then: a multiple of `unit`, and `least` or more.
+    pub(super) fn cut_places(&mut self, least: u64, unit: u64) -> u64 {
+        self.places.cut(least, unit, |_| false)
+    }
+
+    /// Where the file would end if nothing free lay before its end.
+    pub(super) fn packed_places(&self) -> u64 {
+        self.places.pages() - self.places.free_pages()
+    }
+}
+
+/// What a map on storage is made of.
+impl PageMap {
+    /// A map is begun: returns what it supersedes up to now.
+    pub(super) fn begin(&mut self) -> Vec<u64> {
+        self.is_starved = false;
+        std::mem::take(&mut self.superseded)
+    }
+
+    /// The map was not made durable: what it would have superseded is not.
+    pub(super) fn abandon(&mut self, superseded: Vec<u64>) {
+        self.superseded.extend(superseded);
+    }
+
+    /// The map is durable: what it superseded is free.
+    pub(super) fn release(&mut self, superseded: Vec<u64>) {
+        if self.backups > 0 && !planted!(PlaceReusedDuringBackup) {
+            self.held.extend(superseded);
+            return;
+        }
+        for place in superseded {
+            self.give_back(place);
+        }
+    }
+
+    /// A backup begins: what the next durable map, and those after it, supersede stays.
+    pub(super) fn pin(&mut self) {
+        self.backups += 1;
+    }
+
+    /// A backup is over.
+    pub(super) fn unpin(&mut self) {
+        self.backups = self.backups.saturating_sub(1);
+        if self.backups == 0 {
+            let held = std::mem::take(&mut self.held);
+            self.release(held);
+        }
+    }
+
+    /// The first dirty nodes of a level in `range`, in order.
+    pub(super) fn dirty_in(&self, level: usize, range: &Range<u64>, most: usize) -> Vec<u64> {
+        let nodes = self.nodes.get(level).map_or(&[][..], Vec::as_slice);
+        let of = range.clone().zip(nodes.iter().skip(range.start as usize));
+        of.filter(|(_, node)| node.is_dirty).map(|(index, _)| index).take(most).collect()
+    }
+
+    /// The entries of a node, as it is to be written. It counts as clean from now on.
+    pub(super) fn clean(&mut self, level: usize, index: u64) -> Vec<MapEntry> {
+        if let Some(node) = self.nodes.get_mut(level).and_then(|n| n.get_mut(index as usize)) {
+            node.is_dirty = false;
+        }
+        let n = per_node(self.page_size);
+        let range = |length: usize| {
+            ((index * n) as usize).min(length)..((index + 1) * n).min(length as u64) as usize
+        };
+        match level.checked_sub(1).map(|below| self.nodes.get(below)) {
+            None => self.entries[range(self.entries.len())].to_vec(),
+            Some(Some(below)) => below[range(below.len())].iter().map(|node| node.entry).collect(),
+            Some(None) => Vec::new(),
+        }
+    }
+
+    /// A node could not be written.
+    pub(super) fn soil(&mut self, level: usize, index: u64) {
+        if let Some(node) = self.nodes.get_mut(level).and_then(|n| n.get_mut(index as usize)) {
+            node.is_dirty = true;
+        }
+    }
+
+    /// A node was written; returns its old place.
+    pub(super) fn place_node(&mut self, level: usize, index: u64, entry: MapEntry) -> Option<u64> {
+        let n = per_node(self.page_size);
+        let node = self.nodes.get_mut(level)?.get_mut(index as usize)?;
+        let old = std::mem::replace(&mut node.entry, entry);
+        if old != entry {
+            self.soil(level + 1, index / n);
+        }
+        old.place()
+    }
+
+    /// Where a node is on storage.
+    pub(super) fn node(&self, level: usize, index: u64) -> MapEntry {
+        let node = self.nodes.get(level).and_then(|nodes| nodes.get(index as usize));
+        node.map_or(MapEntry::NONE, |node| node.entry)
+    }
+
+    /// While a map is read: a node is at `entry`. Returns `false` if its place is taken already, or
+    /// there is none such.
+    pub(super) fn load_node(&mut self, level: usize, index: u64, entry: MapEntry) -> bool {
+        let Some(node) = self.nodes.get_mut(level).and_then(|n| n.get_mut(index as usize)) else {
+            return entry == MapEntry::NONE;
+        };
+        *node = Node { entry, is_dirty: false };
+        self.claim(entry)
+    }
+
+    /// While a map is read: `page` is at `entry`. Returns `false` if its place is taken already, or
+    /// there is no such place or page.
+    pub(super) fn load_page(&mut self, page: PageId, entry: MapEntry) -> bool {
+        if entry == MapEntry::NONE {
+            return true;
+        }
+        let Some(here) = self.entries.get_mut(page.0 as usize) else { return false };
+        *here = entry;
+        self.placed += 1;
+        self.claim(entry)
+    }
+
+    fn claim(&mut self, entry: MapEntry) -> bool {
+        entry.place().is_none_or(|place| self.places.take_this(place))
+    }
+}

@@ -1,0 +1,161 @@
+//! The page map of a store whose pages are written out of place: where the last version of each page
+//! is.
+//!
+//! ```text
+//! an entry, 8 bytes
+//!   bits 0–39   place: the page lies at place · page size; 0: the page was never written, or is free
+//!   bits 40–63  the low 24 bits of the checksum in the page's header
+//!
+//! a node, one page
+//!   offset size
+//!        0   32  the common page header, type PAGE_MAP; page id 2⁶³ + level · 2⁵⁶ + index
+//!       32       N entries, N = (page size − 32) / 8
+//!
+//! level 0, index i    entries of the pages i·N to (i+1)·N − 1
+//! level l, index i    entries of the nodes i·N to (i+1)·N − 1 of level l − 1
+//! ```
+//! A node whose entries are all 0 is not written, and its own entry is 0. The number of levels
+//! follows from the number of page ids: the lowest at which one node is above all of them. The entry
+//! of that one, the root, is in the superblock. The checksum's bits in an entry tell the version that
+//! is meant from each other one, so that a write that was lost is found out.
+
+use millpond_base::{Lsn, PageId};
+
+use super::header::{PAGE_HEADER, PageHeader, PageType};
+use super::size::PageSize;
+
+/// Bits of an entry that are the place.
+const PLACE_BITS: u32 = 40;
+const PLACE: u64 = (1 << PLACE_BITS) - 1;
+/// The bit that page ids of nodes have, and no other page id.
+const NODE: u64 = 1 << 63;
+const LEVEL_SHIFT: u32 = 56;
+
+/// Where a page is, and which version of it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[repr(transparent)]
+pub struct MapEntry(pub u64);
+
+impl MapEntry {
+    /// The page is nowhere.
+    pub const NONE: MapEntry = MapEntry(0);
+
+    /// Places that there can be.
+    pub const PLACES: u64 = 1 << PLACE_BITS;
+
+    /// Returns the entry of a page at `place`, with `checksum` in its header.
+    pub fn new(place: u64, checksum: u64) -> MapEntry {
+        debug_assert!(place > 0 && place < Self::PLACES, "{place} is a place of a page");
+        MapEntry(checksum << PLACE_BITS | place & PLACE)
+    }
+
+    /// Returns the place, in pages from the file's beginning; `None` if the page is nowhere.
+    #[inline]
+    pub fn place(self) -> Option<u64> {
+        Some(self.0 & PLACE).filter(|place| *place > 0)
+    }
+
+    /// Returns whether the version that is meant has `checksum` in its header.
+    #[inline]
+    pub fn is_of(self, checksum: u64) -> bool {
+        self.check() == Self::check_of(checksum)
+    }
+
+    /// Returns the bits of the checksum, 24 of them.
+    #[inline]
+    pub fn check(self) -> u64 {
+        self.0 >> PLACE_BITS
+    }
+
+    /// Returns the bits of `checksum` that an entry has.
+    #[inline]
+    pub fn check_of(checksum: u64) -> u64 {
+        checksum & (u64::MAX >> PLACE_BITS)
+    }
+}
+
+/// Number of entries of a node.
+pub const fn per_node(page_size: PageSize) -> u64 {
+    (page_size.bytes_u64() - PAGE_HEADER as u64) / 8
+}
+
+/// Number of nodes at each level, the leaves first, for `pages` page ids.
+pub fn nodes_by_level(page_size: PageSize, pages: u64) -> Vec<u64> {
+    let mut levels = vec![pages.div_ceil(per_node(page_size)).max(1)];
+    while let Some(last) = levels.last().copied().filter(|nodes| *nodes > 1) {
+        levels.push(last.div_ceil(per_node(page_size)));
+    }
+    levels
+}
+
+/// The page id in the header of a node.
+pub const fn node_id(level: u8, index: u64) -> PageId {
+    PageId(NODE | (level as u64) << LEVEL_SHIFT | index)
+}
+
+/// Fills `page` with a node and seals it. Returns its entry, if it is written to `place`.
+pub fn write_node(
+    level: u8,
+    index: u64,
+    entries: impl Iterator<Item = MapEntry>,
+    place: u64,
+    page: &mut [u8],
+) -> MapEntry {
+    let id = node_id(level, index);
+    page.fill(0);
+    let (lsn, kind) = (Lsn(0), PageType::PAGE_MAP);
+    PageHeader { checksum: 0, lsn, page: id, owner: 0, kind, level }.write(page);
+    let body = page.get_mut(PAGE_HEADER..).unwrap_or(&mut []);
+    for (to, entry) in body.chunks_exact_mut(8).zip(entries) {
+        to.copy_from_slice(&entry.0.to_le_bytes());
+    }
+    PageHeader::seal(id, page);
+    MapEntry::new(place, PageHeader::read(page).checksum)
+}
+
+/// Returns the entries of a node, whose soundness the caller has checked.
+pub fn entries(page: &[u8]) -> impl Iterator<Item = MapEntry> {
+    page.get(PAGE_HEADER..).unwrap_or(&[]).chunks_exact(8).map(|chunk| {
+        let mut word = [0; 8];
+        word.copy_from_slice(chunk);
+        MapEntry(u64::from_le_bytes(word))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn levels_are_as_many_as_the_pages_need() {
+        let n = per_node(PageSize::KIB_4);
+        assert_eq!(n, 508);
+        for (pages, levels) in [
+            (0, vec![1]),
+            (1, vec![1]),
+            (n, vec![1]),
+            (n + 1, vec![2, 1]),
+            (n * n, vec![n, 1]),
+            (n * n + 1, vec![n + 1, 2, 1]),
+        ] {
+            assert_eq!(nodes_by_level(PageSize::KIB_4, pages), levels, "{pages} pages");
+        }
+    }
+
+    #[test]
+    fn a_node_comes_back_as_it_was_written_and_its_entry_knows_it_from_an_older_one() {
+        let size = PageSize::KIB_4;
+        let mut page = vec![0xEE; size.bytes()];
+        let written: Vec<_> = (1..400).map(|i| MapEntry::new(i * 77, i << 50 | i)).collect();
+        let entry = write_node(2, 7, written.iter().copied(), 99, &mut page);
+        assert!(PageHeader::is_sound(node_id(2, 7), &page));
+        let back: Vec<_> = entries(&page).collect();
+        assert_eq!(back[..399], written);
+        assert!(back[399..].iter().all(|entry| *entry == MapEntry::NONE));
+        assert_eq!(entry.place(), Some(99));
+        assert!(entry.is_of(PageHeader::read(&page).checksum));
+        write_node(2, 7, written[1..].iter().copied(), 99, &mut page);
+        assert!(!entry.is_of(PageHeader::read(&page).checksum));
+        assert_eq!(MapEntry::NONE.place(), None);
+    }
+}
