@@ -344,10 +344,13 @@ fn salvage_finds_the_page_size_without_a_superblock() {
         assert_eq!((store.page_size(), store.catalog_root()), (size, None));
         assert_eq!(read(&store, id), Ok(5));
         device.write(size.bytes_u64() + 40, &[1, 2, 3]).unwrap();
+        let store = PageStore::salvage_on(device.clone(), None).unwrap();
+        assert_eq!((store.page_size(), read(&store, id)), (size, Ok(5)), "by its pages");
+        device.write(id.0 * size.bytes_u64() + 40, &[1, 2, 3]).unwrap();
         let error = PageStore::salvage_on(device.clone(), None).unwrap_err();
         assert!(matches!(error, OpenError::NothingToSalvage { .. }));
         let store = PageStore::salvage_on(device, Some(size)).unwrap();
-        assert_eq!(read(&store, id), Ok(5));
+        assert!(read(&store, id).is_err());
     }
 }
 

@@ -30,6 +30,13 @@ use crate::page::{MapEntry, PageHeader, PageSize, PageType, free_map};
 /// Bytes that a new store has, and that any store keeps, whatever is free.
 pub(super) const FIRST_BYTES: u64 = 512 << 10;
 
+/// Places that a new store has at least whose pages are written out of place: for its first pages,
+/// and what is kept free.
+const FIRST_PLACES: u64 = 16;
+
+/// Bytes that no new store exceeds.
+const FIRST_BYTES_MOST: u64 = FIRST_PLACES * PageSize::KIB_64.bytes_u64();
+
 /// Bytes of page 0 that are read before the page size is known.
 const HEAD: usize = PageSize::KIB_4.bytes();
 
@@ -90,7 +97,11 @@ impl PageStore {
             let path = device.path().to_path_buf();
             return Err(CreateError::NotEmpty { path, length });
         }
-        device.grow(FIRST_BYTES)?;
+        let bytes = match placement {
+            Placement::InPlace => FIRST_BYTES,
+            Placement::OutOfPlace => FIRST_BYTES.max(FIRST_PLACES * page_size.bytes_u64()),
+        };
+        device.grow(bytes)?;
         let pages = device.length() / page_size.bytes_u64();
         let mut free = Bitmap::default();
         let map = match placement {
@@ -117,7 +128,7 @@ impl PageStore {
     /// If the device fails.
     pub fn is_unmarked(device: &dyn Device) -> Result<bool, DeviceError> {
         let length = device.length();
-        let is_longer = length > FIRST_BYTES && !planted!(LostStoreRecreated);
+        let is_longer = length > FIRST_BYTES_MOST && !planted!(LostStoreRecreated);
         if length < HEAD as u64 || is_longer {
             return Ok(length == 0);
         }

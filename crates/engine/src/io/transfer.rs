@@ -17,6 +17,9 @@ use super::store_error::{ReadError, SyncError, WriteError};
 use crate::io::simulated::planted::planted;
 use crate::page::{MapEntry, PageHeader};
 
+/// It is where it is, whatever the placement.
+const SUPERBLOCK: PageId = PageId(0);
+
 /// A page to be read, and where it is.
 struct Wanted<'b, 'a, T> {
     read: &'b mut PageRead<'a, T>,
@@ -28,12 +31,17 @@ impl PageStore {
         place * self.page_size.bytes_u64()
     }
 
+    /// Where `page` begins now, in bytes from the file's beginning, if it is anywhere.
+    pub fn offset_of_page(&self, page: PageId) -> Option<u64> {
+        self.place_of(page).ok().map(|place| self.offset_of(place))
+    }
+
     /// Where `page` is now, in pages from the file's beginning.
     ///
     /// # Errors
     /// It is nowhere.
     pub(super) fn place_of(&self, page: PageId) -> Result<u64, ReadError> {
-        let Some(map) = self.map() else { return Ok(page.0) };
+        let Some(map) = self.map().filter(|_| page != SUPERBLOCK) else { return Ok(page.0) };
         map.entry(page).place().ok_or_else(|| self.nowhere(page))
     }
 
@@ -159,7 +167,7 @@ impl PageStore {
     fn verify_at(&self, page: PageId, place: u64, bytes: &[u8]) -> Result<(), ReadError> {
         let (path, offset) = (self.path(), self.offset_of(place));
         verify(page, bytes, || (path.to_path_buf(), offset))?;
-        let Some(map) = self.map() else { return Ok(()) };
+        let Some(map) = self.map().filter(|_| page != SUPERBLOCK) else { return Ok(()) };
         let entry = map.entry(page);
         drop(map);
         // If it is elsewhere by now, that is found out by the caller.

@@ -458,9 +458,10 @@ fn a_damaged_page_is_no_part_of_a_backup() {
     found(&db);
     let root = db.trees().unwrap().iter().find(|(name, _)| name == "filler").unwrap().1.root;
     db.close().unwrap();
-    let page = used_pages(&path).into_iter().rfind(|page| *page != root.0).unwrap();
+    let (page, offset) =
+        used_pages(&path).into_iter().rfind(|(page, _)| *page != root.0).unwrap();
     let file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
-    std::os::unix::fs::FileExt::write_at(&file, b"damage", page * PAGE as u64 + 2000).unwrap();
+    std::os::unix::fs::FileExt::write_at(&file, b"damage", offset + 2000).unwrap();
     file.sync_all().unwrap();
     let db = Db::open(&path, options(60)).unwrap();
     let error = db.backup_to(folder.path().join("copy")).unwrap_err();
@@ -469,15 +470,16 @@ fn a_damaged_page_is_no_part_of_a_backup() {
     assert_eq!(names(folder.path()), Vec::<String>::new());
 }
 
-/// Pages that are in use in the closed store at `path`.
-fn used_pages(path: &Path) -> Vec<u64> {
+/// Pages that are in use in the closed store at `path`, and where they begin.
+fn used_pages(path: &Path) -> Vec<(u64, u64)> {
     let file = millpond::internals::io::FileOptions { read_only: true, ..Default::default() };
     let store = PageStore::open(path, None, &file).unwrap();
     let is_used = |page: &u64| {
         let page = millpond_base::PageId(*page);
         store.is_allocated(page) && !store.is_reserved(page)
     };
-    (0..store.pages()).filter(is_used).collect()
+    let offset = |page: u64| store.offset_of_page(millpond_base::PageId(page)).unwrap();
+    (0..store.pages()).filter(is_used).map(|page| (page, offset(page))).collect()
 }
 
 /// First in, first out, under a name that no policy of Millpond has.

@@ -8,7 +8,7 @@ use millpond::internals::admin::check::{CATALOG, CheckOptions, check_store};
 use millpond::internals::io::{Device, MemoryDevice, PageStore, PowerSupply};
 use millpond::internals::log::{Log, LogOptions};
 use millpond::internals::pool::mini_transaction::kind;
-use millpond::{Db, Error, LogDamage, Obstacle, Options, RawTree};
+use millpond::{Db, Error, LogDamage, Obstacle, Options, Placement, RawTree};
 use millpond_base::Lsn;
 use millpond_base::rounds::rounds;
 
@@ -24,6 +24,8 @@ enum Storage {
     Calm,
     /// All the time: there are few frames.
     Busy,
+    /// The same, over what was there.
+    BusyInPlace,
 }
 
 fn options(storage: Storage) -> Options {
@@ -31,7 +33,10 @@ fn options(storage: Storage) -> Options {
         Options::new().page_size(1024).log_gap(1 << 40).lab(|lab| lab.background_merge = false);
     options.lab(|lab| {
         lab.tiny_pages = true;
-        lab.frames = Some(if storage == Storage::Busy { 40 } else { 4000 });
+        lab.frames = Some(if storage == Storage::Calm { 4000 } else { 40 });
+        if storage == Storage::BusyInPlace {
+            lab.placement = Placement::InPlace;
+        }
         lab.batch = Some(2);
         lab.background_writer = false;
         lab.log_segment = Some(SEGMENT);
@@ -333,9 +338,16 @@ fn a_store_is_what_it_was_at_the_damage_of_its_log() {
 /// an image is in the way.
 #[test]
 fn newer_pages_on_storage_are_made_anew_or_refused() {
-    let (saved, refused) = salvage_at_random(Storage::Busy, 100..112);
+    let (saved, refused) = salvage_at_random(Storage::BusyInPlace, 100..112);
     println!("{saved} saved, {refused} refused");
     assert!(saved > 10 && refused > 10, "{saved} {refused}");
+}
+
+/// The page map is that of the last checkpoint: newer pages are nowhere.
+#[test]
+fn newer_pages_out_of_place_are_never_in_the_way() {
+    let (saved, refused) = salvage_at_random(Storage::Busy, 100..rounds(105, 112));
+    assert!(saved > 20 && refused == 0, "{saved} {refused}");
 }
 
 /// The store refuses to open, with and without salvage, for damage in the byte at `lsn`.

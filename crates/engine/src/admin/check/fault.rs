@@ -3,7 +3,7 @@
 use millpond_base::PageId;
 
 use crate::btree::Violation;
-use crate::io::ReadError;
+use crate::io::{MapError, ReadError};
 use crate::page::superblock::SuperblockError;
 use crate::{hash_index, heap};
 
@@ -108,6 +108,9 @@ pub enum Fault {
         /// What it says: free, though reserved; or used, though beyond the end.
         said: &'static str,
     },
+    /// The map that says where pages are is damaged.
+    #[error("{0}; the pages were looked for in the whole file")]
+    PageMap(MapError),
     /// The type of a page of the store itself is wrong.
     #[error("a page of the store itself has type {found}, not {expected}")]
     OwnType {
@@ -143,8 +146,10 @@ fn unreadable(error: &ReadError) -> String {
             format!("damaged: checksum stored {stored:#018x}, computed {computed:#018x}")
         }
         ReadError::Misplaced { found, .. } => {
-            format!("page {found} stands in its place: a write went to the wrong place")
+            format!("page {found} stands in its place: a write was lost, or went to the wrong place")
         }
+        ReadError::Stale { .. } => "an older version stands in its place: a write was lost".into(),
+        ReadError::Nowhere { .. } => "the page map has no place for it".into(),
         ReadError::Device { error: source, .. } => format!("cannot be read: {source}"),
         other => other.to_string(),
     }

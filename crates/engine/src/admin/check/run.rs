@@ -14,7 +14,7 @@ use crate::admin::check::structure::{Named, Roots};
 use crate::admin::check::sweep::Sweep;
 use crate::admin::check::walk::Walk;
 use crate::io::{AlignedBuffer, FileOptions, OpenError, PageStore};
-use crate::page::superblock::Superblock;
+use crate::page::superblock::{Placement, Superblock};
 use crate::page::{PageHeader, PageSize, PageType};
 use crate::store::entry::{Structure, TypeNames};
 
@@ -119,7 +119,12 @@ pub fn check_store(
     Ok(report(walk, counts, superblock))
 }
 
-fn report(walk: Walk<'_>, counts: PageCounts, superblock: Option<Superblock>) -> Report {
+fn report(mut walk: Walk<'_>, counts: PageCounts, superblock: Option<Superblock>) -> Report {
+    if walk.store.placement() == Placement::OutOfPlace {
+        for problem in &mut walk.findings.problems {
+            problem.offset = walk.store.offset_of_page(problem.page).unwrap_or(0);
+        }
+    }
     let by_type = (0u8..=u8::MAX).zip(walk.by_type).filter(|(_, pages)| *pages > 0);
     Report {
         path: walk.store.path().to_path_buf(),
@@ -156,7 +161,10 @@ fn look_at_superblock(store: &PageStore, walk: &mut Walk<'_>) {
     if found != expected {
         walk.findings.add(page, None, Fault::OwnType { found, expected });
     }
-    if block.pages > store.pages() {
+    if let Some(damage) = store.map_damage() {
+        walk.findings.add(page, None, Fault::PageMap(damage.clone()));
+    }
+    if store.placement() == Placement::InPlace && block.pages > store.pages() {
         let fault = Fault::Truncated { expected: block.pages, found: store.pages() };
         walk.findings.add(PageId(store.pages()), None, fault);
     }

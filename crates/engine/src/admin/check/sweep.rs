@@ -6,6 +6,7 @@ use crate::admin::check::fault::Fault;
 use crate::admin::check::reader::BATCH;
 use crate::admin::check::report::PageCounts;
 use crate::admin::check::walk::Walk;
+use crate::page::superblock::Placement;
 use crate::page::{PAGE_HEADER, PageHeader, PageType, free_map};
 
 /// Pages that cannot be reached, since something above them is damaged.
@@ -90,7 +91,8 @@ impl<'w, 's> Sweep<'w, 's> {
     fn read_map(&mut self) {
         let page = free_map::map_page(self.walk.store.page_size(), self.group);
         self.map = None;
-        if page.0 >= self.walk.pages {
+        let is_in_place = self.walk.store.placement() == Placement::InPlace;
+        if page.0 >= self.walk.pages || !is_in_place {
             return;
         }
         let result = self.walk.reader.read(self.walk.store, &[page]).pop();
@@ -114,6 +116,12 @@ impl<'w, 's> Sweep<'w, 's> {
     /// Whether the map says that `page`, of this group, is taken; `None` if there is no map that
     /// can be trusted.
     fn taken(&self, page: u64) -> Option<bool> {
+        let store = self.walk.store;
+        if store.placement() == Placement::OutOfPlace {
+            // A page that is somewhere is in use.
+            let is_known = self.trusted && store.map_damage().is_none();
+            return is_known.then(|| page < self.walk.pages && store.is_allocated(PageId(page)));
+        }
         let map = self.map.as_ref().filter(|_| self.trusted)?;
         let bit = page.checked_sub(self.group * free_map::pages_per_map(self.size()))?;
         let byte = map.get(PAGE_HEADER + usize::try_from(bit / 8).ok()?)?;

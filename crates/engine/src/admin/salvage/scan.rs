@@ -8,6 +8,7 @@ use crate::admin::check::BATCH;
 use crate::admin::salvage::report::Lost;
 use crate::admin::salvage::tree::{Saver, Sink, Source};
 use crate::btree::{Fences, StoredNode};
+use crate::page::superblock::Placement;
 use crate::page::{PAGE_HEADER, PageHeader, PageType, View, free_map};
 
 /// A leaf that was found.
@@ -79,6 +80,10 @@ impl Saver<'_> {
     }
 
     fn is_candidate(&self, page: PageId, map: Option<&[u8]>, bit: u64) -> bool {
+        if self.store.placement() == Placement::OutOfPlace {
+            let is_somewhere = self.store.is_allocated(page);
+            return is_somewhere && !self.reached.has(page) && !self.store.is_reserved(page);
+        }
         let byte = map.and_then(|map| map.get(PAGE_HEADER + (bit / 8) as usize));
         let free = byte.is_some_and(|byte| byte >> (bit % 8) & 1 == 0);
         !free && !self.reached.has(page) && !self.store.is_reserved(page)
@@ -86,7 +91,7 @@ impl Saver<'_> {
 
     /// The map of free pages of a group, if it is that of a store that was closed.
     fn map(&mut self, group: u64) -> Option<Vec<u8>> {
-        if !self.report.was_closed {
+        if !self.report.was_closed || self.store.placement() == Placement::OutOfPlace {
             return None;
         }
         let page = free_map::map_page(self.store.page_size(), group);
