@@ -8,8 +8,8 @@ use millpond::internals::btree::BulkOptions;
 use millpond::internals::heap::RecordId;
 use millpond::internals::io::{Device, MemoryDevice, PageStore, PowerSupply};
 use millpond::{
-    BackupError, Db, Error, Isolation, KeyRange, Options, RawHashIndex, RawHeap, RawTree,
-    Savepoint, Snapshot, Structure, Txn, TxnOptions,
+    BackupError, Db, Error, Isolation, KeyRange, Options, Placement, RawHashIndex, RawHeap,
+    RawTree, Savepoint, Snapshot, Structure, Txn, TxnOptions,
 };
 
 use crate::oracle::{State, Tree};
@@ -47,7 +47,16 @@ pub fn options(start: &Start) -> Options {
         lab.background_writer = !start.is_quiet;
         lab.log_segment = Some(start.segment_bytes);
         lab.seed = start.seed;
+        lab.placement = placement(start);
     })
+}
+
+/// Of four stories, three are those of what users run.
+fn placement(start: &Start) -> Placement {
+    match start.seed % 4 {
+        0 => Placement::InPlace,
+        _ => Placement::OutOfPlace,
+    }
 }
 
 impl Subject for Engine {

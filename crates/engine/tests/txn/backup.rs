@@ -458,8 +458,7 @@ fn a_damaged_page_is_no_part_of_a_backup() {
     found(&db);
     let root = db.trees().unwrap().iter().find(|(name, _)| name == "filler").unwrap().1.root;
     db.close().unwrap();
-    let (page, offset) =
-        used_pages(&path).into_iter().rfind(|(page, _)| *page != root.0).unwrap();
+    let (page, offset) = used_pages(&path).into_iter().rfind(|(page, _)| *page != root.0).unwrap();
     let file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
     std::os::unix::fs::FileExt::write_at(&file, b"damage", offset + 2000).unwrap();
     file.sync_all().unwrap();
