@@ -8,6 +8,7 @@ mod file_device;
 mod lock;
 mod log;
 mod mutations;
+mod page_map;
 mod page_store;
 mod pool;
 mod pool_evictors;

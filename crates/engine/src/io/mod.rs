@@ -48,6 +48,7 @@ pub use simulated::read_faults::{Misread, ReadFault, ReadFaultDevice, ReadFaults
 pub use simulated::slow::{SlowDevice, SlowProfile};
 pub use spill::{Blocks, Extent, SpillError, SpillFile, spill_path};
 pub use store::PageStore;
+pub(crate) use store_error::named;
 pub use store_error::{
     AllocateError, CloseError, CreateError, FreeError, OpenError, PackError, ReadError, SyncError,
     WriteError,

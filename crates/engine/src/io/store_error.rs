@@ -7,8 +7,14 @@ use millpond_base::PageId;
 use super::error::DeviceError;
 use super::error::OpenFileError;
 use super::map_read::MapError;
+use crate::page::page_map::is_node;
 use crate::page::superblock::SuperblockError;
 use crate::page::{PageSize, PageSizeError};
+
+/// What a page is called by the id in its header.
+pub(crate) fn named(page: PageId) -> String {
+    if is_node(page) { "a node of the page map".into() } else { format!("page {page}") }
+}
 
 /// Why a page could not be read. The buffer then holds anything.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -43,9 +49,10 @@ pub enum ReadError {
     },
     /// A sound page, but another one: a write went to the wrong place.
     #[error(
-        "offset {offset} of {} holds page {found} where page {page} belongs: a write was lost, or \
-         went to the wrong place; `millpond check` lists all damage",
-        path.display()
+        "offset {offset} of {} holds {} where page {page} belongs: a write was lost, or went to the \
+         wrong place; `millpond check` lists all damage",
+        path.display(),
+        named(*found)
     )]
     Misplaced {
         /// The store.

@@ -21,9 +21,7 @@ impl Shared {
         let reservation = self.ring.reserve(record, body);
         let (start, end) = (reservation.start, reservation.end());
         debug_assert!(start < end && start.is_multiple_of(8), "records are aligned, and LSNs grow");
-        if !reservation.reaches(record) {
-            self.refuse_chain(record, &reservation);
-        } else if let Err(reservation) = reservation.fill(record) {
+        if let Err(reservation) = reservation.fill(record) {
             self.fill_later(reservation, record);
         }
         // Two branches that are hardly ever taken. The first comes after the reservation in the
@@ -63,14 +61,5 @@ impl Shared {
         self.poison(LogError::RecordTooLong { path: self.path().to_path_buf(), length, max });
         let hole = self.ring.reserve(record, 0);
         Appended { start: Lsn(hole.start), end: Lsn(hole.end()) }
-    }
-
-    /// A record that is chained to one from 32 GiB ago, which was half as far back when its form
-    /// was chosen: this thread has slept since. Its place stays empty.
-    #[cold]
-    #[inline(never)]
-    fn refuse_chain(&self, record: &Record<'_>, reservation: &Reservation<'_>) {
-        let (at, prev) = (Lsn(reservation.start), record.prev);
-        self.poison(LogError::ChainTooLong { path: self.path().to_path_buf(), at, prev });
     }
 }

@@ -173,22 +173,6 @@ pub enum LogError {
         /// Most that a body can have.
         max: u64,
     },
-    /// A record would be chained to one so far back that a whole log lies between them.
-    #[error(
-        "a record of the log {} at {} would refer to one at {}: while it was being appended, \
-         others appended 16 GiB; close the store and open it again",
-        path.display(),
-        at.0,
-        prev.0
-    )]
-    ChainTooLong {
-        /// The log.
-        path: PathBuf,
-        /// Where the record would have been.
-        at: Lsn,
-        /// The record that it would have been chained to.
-        prev: Lsn,
-    },
     /// The background thread could not be started.
     #[error("the thread that writes the log {} cannot be started: {reason}", path.display())]
     NoThread {

@@ -4,13 +4,12 @@
 //!  byte  0  checksum u32   of the bytes from 4 to the end, mixed with LSN and store id
 //!        4  check u16      of the header behind it, mixed with LSN and store id
 //!        6  kind u8        whatever the owner of the body says, plus 1, in the low five bits;
-//!                          above them: 32 a transaction follows, 64 prev as u32, 128 as u64
+//!                          above them: 32 a transaction follows, 64 prev follows
 //!        7  lag u24        start LSN less the durable LSN when it was appended, divided by 8;
 //!                          2²⁴−1 if more
 //!       10  varint         bytes of the body
 //!           varint         transaction, if it is not 0
-//!           u32 or u64     LSN that the owner chains records with, divided by 8, if it is not 0;
-//!                          a u32 has the low bits of it: it lies less than 32 GiB back
+//!           varint         LSN that the owner chains records with, divided by 8, if it is not 0
 //!           body, then zeros up to a multiple of 8
 //! ```
 //!
@@ -58,15 +57,10 @@ const KIND_MAX: u8 = 30;
 const KIND_BITS: u8 = 31;
 const HAS_TX: u8 = 32;
 const HAS_PREV: u8 = 64;
-const HAS_WIDE_PREV: u8 = 128;
+const FLAGS: u8 = HAS_TX | HAS_PREV;
 
 /// The lag that says that it is not known.
 const LAG_UNKNOWN: u32 = (1 << 24) - 1;
-
-/// How far back a narrow `prev` reaches, in bytes; and how far back one may lie at most when its
-/// width is chosen, which is before the record's place is known.
-const NARROW_REACH: u64 = (UNIT as u64) << 32;
-const NARROW_MAX: u64 = NARROW_REACH / 2;
 
 /// A record to append.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -112,14 +106,13 @@ pub struct Header {
     body_length: usize,
 }
 
-/// What is known of a record's form before its place is.
+/// How long a record is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Form {
     /// Bytes of its header.
     header: usize,
     /// Bytes of its body.
     body: usize,
-    is_wide: bool,
 }
 
 fn varint_bytes(value: u64) -> usize {
@@ -127,17 +120,15 @@ fn varint_bytes(value: u64) -> usize {
 }
 
 impl Form {
-    /// The form of `record`, whose body has `body` bytes, in a log that is durable up to `durable`.
+    /// The form of `record`, whose body has `body` bytes.
     #[inline]
-    pub(super) fn of(record: &Record<'_>, body: usize, durable: u64) -> Form {
-        let is_wide = durable.saturating_sub(record.prev.0) > NARROW_MAX;
+    pub(super) fn of(record: &Record<'_>, body: usize) -> Form {
         let tx = if record.tx == 0 { 0 } else { varint_bytes(record.tx) };
-        let prev = match (record.prev, is_wide) {
-            (Lsn(0), _) => 0,
-            (_, false) => 4,
-            (_, true) => 8,
+        let prev = match record.prev {
+            Lsn(0) => 0,
+            Lsn(prev) => varint_bytes(prev / UNIT as u64),
         };
-        Form { header: NUMBERS + varint_bytes(body as u64) + tx + prev, body, is_wide }
+        Form { header: NUMBERS + varint_bytes(body as u64) + tx + prev, body }
     }
 
     /// Bytes of the header.
@@ -157,12 +148,6 @@ impl Form {
     pub(super) fn whole(&self) -> usize {
         (self.header + self.body).next_multiple_of(UNIT)
     }
-
-    /// Whether a record at `start` can have it: `prev` is not too far back.
-    #[inline]
-    pub(super) fn reaches(&self, record: &Record<'_>, start: u64) -> bool {
-        self.is_wide || record.prev == Lsn(0) || start.wrapping_sub(record.prev.0) < NARROW_REACH
-    }
 }
 
 /// The header of `record` at `start`, in a log that is durable up to `durable`, without its
@@ -176,7 +161,6 @@ pub(super) fn encode(
 ) -> [u8; HEADER_MAX] {
     debug_assert!(record.kind <= KIND_MAX, "kind {} does not fit", record.kind);
     debug_assert!(record.prev.0.is_multiple_of(UNIT as u64), "a record begins at a multiple of 8");
-    debug_assert!(form.reaches(record, start), "prev lies where its width reaches");
     let lag = start.saturating_sub(durable) / UNIT as u64;
     let lag = u32::try_from(lag).unwrap_or(LAG_UNKNOWN).min(LAG_UNKNOWN);
     let mut bytes = [0; HEADER_MAX];
@@ -199,11 +183,8 @@ pub(super) fn encode(
         put(record.tx, &mut at);
     }
     if record.prev != Lsn(0) {
-        let prev = (record.prev.0 / UNIT as u64).to_le_bytes();
-        let width = if form.is_wide { 8 } else { 4 };
-        flags |= if form.is_wide { HAS_WIDE_PREV } else { HAS_PREV };
-        bytes[at..at + width].copy_from_slice(&prev[..width]);
-        at += width;
+        flags |= HAS_PREV;
+        put(record.prev.0 / UNIT as u64, &mut at);
     }
     debug_assert_eq!(at, form.header, "the header is as long as was said");
     bytes[KIND] = (record.kind + 1) & KIND_BITS | flags;
@@ -237,23 +218,13 @@ impl Header {
         let kind = (kind & KIND_BITS).checked_sub(1)?;
         let body_length = usize::try_from(take_varint(&mut rest)?).ok()?;
         let tx = if flags & HAS_TX == 0 { 0 } else { take_varint(&mut rest)? };
-        let prev = match flags & (HAS_PREV | HAS_WIDE_PREV) {
+        let prev = match flags & HAS_PREV {
             0 => 0,
-            HAS_PREV => {
-                let (low, behind) = rest.split_first_chunk()?;
-                rest = behind;
-                // The last position before the record that has these low bits.
-                let back = (start / UNIT as u64) as u32;
-                let back = u64::from(back.wrapping_sub(u32::from_le_bytes(*low)));
-                start.checked_sub(back * UNIT as u64)?
-            }
-            HAS_WIDE_PREV => {
-                let (low, behind) = rest.split_first_chunk()?;
-                rest = behind;
-                u64::from_le_bytes(*low).checked_mul(UNIT as u64)?
-            }
-            _ => return None,
+            _ => take_varint(&mut rest)?.checked_mul(UNIT as u64)?,
         };
+        if flags & !FLAGS != 0 {
+            return None;
+        }
         let mut header = [0; HEADER_MAX];
         let body = bytes.len() - rest.len();
         header.get_mut(..body)?.copy_from_slice(bytes.get(..body)?);
@@ -335,22 +306,13 @@ mod tests {
         let mut random = fastrand::Rng::with_seed(11);
         for round in 0..20_000 {
             let start = (random.u64(..) >> random.u32(1..50)) / 8 * 8;
-            let prev = match random.u8(..4) {
-                0 => 0,
-                1 => start.saturating_sub(random.u64(..NARROW_REACH) / 8 * 8),
-                _ => random.u64(..=start) / 8 * 8,
-            };
+            let prev = if random.bool() { 0 } else { random.u64(..=start) / 8 * 8 };
             let tx = if random.bool() { 0 } else { random.u64(..) >> random.u32(..64) };
             let record = record(random.u8(..=KIND_MAX), tx, prev);
             let body = random.usize(..1 << 22) >> random.u32(..22);
             let durable = start.saturating_sub((random.u64(..) >> random.u32(20..64)) / 8 * 8);
-            let form = Form::of(&record, body, durable);
+            let form = Form::of(&record, body);
             assert!(form.whole() >= RECORD_MIN && form.header() <= HEADER_MAX, "{round}: {form:?}");
-            if !form.reaches(&record, start) {
-                assert!(start - prev >= NARROW_REACH, "{round}");
-                assert!(durable.saturating_sub(prev) <= NARROW_MAX, "{round}");
-                continue;
-            }
             let bytes = encode(&record, form, (start, durable), 7);
             let known = &bytes[..form.header().max(random.usize(..=HEADER_MAX))];
             let header = Header::decode(start, known, 7).unwrap();
@@ -367,7 +329,7 @@ mod tests {
 
     #[test]
     fn a_commit_is_short() {
-        let form = Form::of(&record(4, 1 << 20, 0), 0, 1 << 40);
+        let form = Form::of(&record(4, 1 << 20, 0), 0);
         assert_eq!((form.header(), form.whole()), (14, 16));
     }
 
@@ -387,12 +349,12 @@ mod tests {
     #[test]
     fn what_cannot_be_a_header_is_none() {
         let record = record(1, 1, 8);
-        let good = encode(&record, Form::of(&record, 5, 4096), (4096, 4096), 9);
+        let good = encode(&record, Form::of(&record, 5), (4096, 4096), 9);
         let decode = |start, bytes: &[u8]| Header::decode(start, bytes, 9);
         assert!(decode(4096, &good).is_some());
         assert!(decode(4096, &[0; HEADER_MAX]).is_none());
         assert!(decode(4096, &[0xff; HEADER_MAX]).is_none());
-        for bit in 8 * CHECK..8 * Form::of(&record, 5, 4096).header() {
+        for bit in 8 * CHECK..8 * Form::of(&record, 5).header() {
             let mut bad = good;
             bad[bit / 8] ^= 1 << (bit % 8);
             assert!(decode(4096, &bad).is_none(), "bit {bit}");

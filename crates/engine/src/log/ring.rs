@@ -141,7 +141,7 @@ impl Ring {
     /// new tail or is seen asleep.
     #[inline]
     pub(super) fn reserve(&self, record: &Record<'_>, body: usize) -> Reservation<'_> {
-        let form = Form::of(record, body, self.durable());
+        let form = Form::of(record, body);
         let length = form.whole() as u64;
         debug_assert!(length <= self.0.size, "a record of {length} bytes exceeds the ring");
         let start = self.0.tail.0.fetch_add(length, Ordering::SeqCst);
@@ -153,12 +153,6 @@ impl<'r> Reservation<'r> {
     /// What has to be durable before this can be filled.
     pub(super) fn needs(&self) -> u64 {
         self.end().saturating_sub(self.ring.size).next_multiple_of(BLOCK)
-    }
-
-    /// Whether `record` can be written here: what it is chained to is not too far back.
-    #[inline]
-    pub(super) fn reaches(&self, record: &Record<'_>) -> bool {
-        self.form.reaches(record, self.start)
     }
 
     /// Writes `record`, for which this was reserved, and publishes it. Gives the reservation back

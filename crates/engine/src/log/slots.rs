@@ -32,7 +32,7 @@ use super::options::is_segment_size;
 use crate::io::AlignedBuffer;
 
 /// The format that this version reads and writes.
-pub(super) const FORMAT: u32 = 2;
+pub(super) const FORMAT: u32 = 3;
 
 const LOG_MAGIC: [u8; 8] = *b"MPONDLOG";
 const SLOT_MAGIC: [u8; 8] = *b"MPONDSEG";

@@ -297,7 +297,7 @@ mod tests {
     fn planted(start: u64, prev: u64, passes: bool) -> Vec<u8> {
         let body = [3; 64];
         let header = Record { kind: 5, tx: 9, prev: Lsn(prev), parts: &[] };
-        let (form, salt) = (Form::of(&header, body.len(), start), record::salt(&ID));
+        let (form, salt) = (Form::of(&header, body.len()), record::salt(&ID));
         let mut bytes = encode(&header, form, (start, start), salt)[..form.header()].to_vec();
         bytes.extend(body);
         bytes.resize(form.whole(), 0);

@@ -93,6 +93,11 @@ pub const fn node_id(level: u8, index: u64) -> PageId {
     PageId(NODE | (level as u64) << LEVEL_SHIFT | index)
 }
 
+/// Returns whether `page` is the id of a node.
+pub const fn is_node(page: PageId) -> bool {
+    page.0 & NODE != 0
+}
+
 /// Fills `page` with a node and seals it. Returns its entry, if it is written to `place`.
 pub fn write_node(
     level: u8,

@@ -3,7 +3,7 @@
 use millpond_base::PageId;
 
 use crate::btree::Violation;
-use crate::io::{MapError, ReadError};
+use crate::io::{MapError, ReadError, named};
 use crate::page::superblock::SuperblockError;
 use crate::{hash_index, heap};
 
