@@ -146,9 +146,8 @@ fn unreadable(error: &ReadError) -> String {
             format!("damaged: checksum stored {stored:#018x}, computed {computed:#018x}")
         }
         ReadError::Misplaced { found, .. } => {
-            format!(
-                "page {found} stands in its place: a write was lost, or went to the wrong place"
-            )
+            let found = named(*found);
+            format!("{found} stands in its place: a write was lost, or went to the wrong place")
         }
         ReadError::Stale { .. } => "an older version stands in its place: a write was lost".into(),
         ReadError::Nowhere { .. } => "the page map has no place for it".into(),

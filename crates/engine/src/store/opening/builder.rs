@@ -252,7 +252,7 @@ impl Prepared {
         let page_size = pages.page_size().bytes() as u32;
         // Nothing is set aside for a log that is not there.
         let options = options.clone().lab(|lab| lab.log = logged.is_some());
-        match options.plan(&SystemRoots::default(), Some(page_size)) {
+        match options.plan_beside(&SystemRoots::default(), Some(page_size), pages.map_bytes()) {
             Ok(plan) => {
                 let (pages, spill) = (Arc::new(pages), None);
                 Ok(Prepared { pages, logged, plan, publisher, spill })

@@ -8,6 +8,7 @@
 //! page table     only if translation has one: 16 bytes per bucket, a bucket per frame, rounded
 //!                up to a power of two
 //! policy         list nodes, and as many ghosts as its parameters let it keep
+//! page map       8 bytes per page of a store whose pages are written out of place
 //! write buffers  64 pages: what is on its way out is copied, so that nobody waits for the device
 //!                under a latch
 //! ```
@@ -68,6 +69,8 @@ pub struct Demand<'a> {
     pub translation: TranslationMode,
     /// Whose state must fit.
     pub policy: &'a PolicyChoice,
+    /// Bytes that tell where pages are.
+    pub map_bytes: u64,
     /// Bytes for the log's buffer.
     pub log_bytes: u64,
     /// Bytes for locks.
@@ -91,6 +94,8 @@ pub struct Budget {
     pub policy_bytes: u64,
     /// Pages on their way out.
     pub write_buffer_bytes: u64,
+    /// The page map, as large as it is when the store is opened; 0 where pages are written in place.
+    pub map_bytes: u64,
     /// Records of the log that are not durable yet; 0 without a log.
     pub log_bytes: u64,
     /// Locks of transactions, at most; 0 without locks.
@@ -111,6 +116,7 @@ impl Budget {
             self.table_bytes,
             self.policy_bytes,
             self.write_buffer_bytes,
+            self.map_bytes,
             self.log_bytes,
             self.lock_bytes,
             self.version_bytes,
@@ -142,6 +148,7 @@ impl Budget {
             table_bytes,
             policy_bytes,
             write_buffer_bytes: Writes::bytes(demand.page_size as usize),
+            map_bytes: demand.map_bytes,
             log_bytes: demand.log_bytes,
             lock_bytes: demand.lock_bytes,
             version_bytes: demand.version_bytes,
@@ -196,6 +203,7 @@ mod tests {
                         page_size,
                         translation,
                         policy: &policy,
+                        map_bytes: 0,
                         log_bytes: 0,
                         lock_bytes: 0,
                         version_bytes: 0,
@@ -216,6 +224,7 @@ mod tests {
             page_size: 4096,
             translation: TranslationMode::Swizzled,
             policy: &policy,
+            map_bytes: 0,
             log_bytes: 0,
             lock_bytes: 0,
             version_bytes: 0,
@@ -237,6 +246,7 @@ mod tests {
             page_size: 65536,
             translation: TranslationMode::Hashed,
             policy: &policy,
+            map_bytes: 0,
             log_bytes: 0,
             lock_bytes: 0,
             version_bytes: 0,
@@ -258,6 +268,7 @@ mod tests {
                 page_size: 4096,
                 translation: TranslationMode::Swizzled,
                 policy,
+                map_bytes: 0,
                 log_bytes: 0,
                 lock_bytes: 0,
                 version_bytes: 0,
@@ -274,6 +285,7 @@ mod tests {
             page_size: 4096,
             translation: TranslationMode::Swizzled,
             policy: &policy,
+            map_bytes: 0,
             log_bytes: 0,
             lock_bytes: 0,
             version_bytes: 0,

@@ -25,6 +25,16 @@ impl Options {
         system: &SystemRoots,
         store_page_size: Option<u32>,
     ) -> Result<Plan, OptionsError> {
+        self.plan_beside(system, store_page_size, 0)
+    }
+
+    /// As [`Options::plan`], for a store whose page map takes `map_bytes` bytes of memory.
+    pub(crate) fn plan_beside(
+        &self,
+        system: &SystemRoots,
+        store_page_size: Option<u32>,
+        map_bytes: u64,
+    ) -> Result<Plan, OptionsError> {
         if let Some(page_size) = self.page_size {
             self.check_page_size(page_size)?;
         }
@@ -36,6 +46,7 @@ impl Options {
             page_size,
             translation: self.lab.translation,
             policy: &policy,
+            map_bytes,
             log_bytes: if self.lab.log { log_buffer(memory, page_size) } else { 0 },
             lock_bytes: if self.lab.locks { lock_bytes(memory) } else { 0 },
             version_bytes: if self.lab.locks { version_bytes(memory) } else { 0 },
