@@ -10,13 +10,14 @@ use millpond::internals::io::{
     ReadFaultDevice, ReadFaults, ReadRequest,
 };
 use millpond::internals::page::{PageHeader, PageType};
-use millpond::{BackupError, Db, Error, Options, TxnError};
+use millpond::{BackupError, Db, Error, Options, Placement, TxnError};
 use millpond_base::PageId;
 
 const PAGE: usize = 4096;
 
+/// In place, where a page's id is its place, and no map knows its newest version.
 fn options() -> Options {
-    Options::new().memory(16 << 20)
+    Options::new().memory(16 << 20).lab(|lab| lab.placement = Placement::InPlace)
 }
 
 /// A device of pages, page `i` filled with `i + 1` and before that with `i + 101`.

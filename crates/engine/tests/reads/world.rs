@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, RwLock};
 use millpond::internals::btree::StoredNode;
 use millpond::internals::io::{Device, FaultyDevice, Misread, ReadFault, ReadFaultDevice};
 use millpond::internals::page::{PageHeader, PageType, View};
-use millpond::{Db, Error, EvictionMode, Options, RawHashIndex, RawHeap, RawTree, Tree};
+use millpond::{Db, Error, EvictionMode, Options, Placement, RawHashIndex, RawHeap, RawTree, Tree};
 use millpond_base::PageId;
 
 use crate::model::{Model, Wrong};
@@ -111,7 +111,16 @@ pub fn options(plan: &Plan) -> Options {
         lab.tiny_pages = true;
         lab.frames = Some(plan.frames);
         lab.seed = plan.seed;
+        lab.placement = placement(plan);
     })
+}
+
+/// Of three stories, two are those of what users run.
+pub fn placement(plan: &Plan) -> Placement {
+    match plan.seed % 3 {
+        0 => Placement::InPlace,
+        _ => Placement::OutOfPlace,
+    }
 }
 
 pub fn handle(db: &Db, item: &Item) -> Result<Handle, Error> {
@@ -132,11 +141,14 @@ fn numbers_behind(text: &str, word: &str) -> Vec<u64> {
 /// Whether nothing in the older version of a page tells that it is not the newest.
 ///
 /// Nodes of a tree say which keys they cover, pages of large values carry a stamp; others say only
-/// whose they are, and what.
-pub fn is_silent(misread: &Misread) -> bool {
+/// whose they are, and what. Out of place the page map knows the newest version of each.
+pub fn is_silent(misread: &Misread, placement: Placement) -> bool {
     let Some(versions) = &misread.versions else { return false };
     let (old, new) = (&versions.0, &versions.1);
     let (was, is) = (PageHeader::read(old), PageHeader::read(new));
+    if placement == Placement::OutOfPlace {
+        return misread.page == PageId(0);
+    }
     if is.page != misread.page || is.kind == PageType::NONE {
         // Nothing is stored there yet, or it is no page of anything.
         return true;
@@ -164,7 +176,8 @@ impl World {
     /// Owners whose pages were read in an older version that nothing tells from the newest; `None`
     /// among them: the catalog's, or the store's own.
     fn silent_owners(&self) -> BTreeSet<u32> {
-        let silent = self.devices.store.ledger().into_iter().filter(is_silent);
+        let placement = placement(&self.plan);
+        let silent = self.devices.store.ledger().into_iter().filter(|m| is_silent(m, placement));
         silent.filter_map(|m| Some(PageHeader::read(&m.versions.as_ref()?.1).owner)).collect()
     }
 
@@ -172,6 +185,9 @@ impl World {
     /// led to a page that is another structure's by now, and that was read as it was when it was
     /// the node's. So the one structure wrote into the other, or freed its pages.
     pub fn is_entangled(&self) -> bool {
+        if placement(&self.plan) == Placement::OutOfPlace {
+            return false;
+        }
         self.may_be_stale(None);
         let stale = self.stale.lock().unwrap();
         let owners = |m: Misread| {
@@ -210,6 +226,7 @@ impl World {
             })
         };
         (self.plan.crashes || self.plan.opens_under_faults)
+            && placement(&self.plan) == Placement::InPlace
             && self.devices.store.ledger().into_iter().any(is_older_root)
     }
 
@@ -269,9 +286,17 @@ impl World {
         if text.contains("is lost: the versions since then") {
             return Ok(());
         }
-        let named = pages_named(text, u64::from(self.plan.page_size));
+        let is_in_place = placement(&self.plan) == Placement::InPlace;
+        let ids = numbers_behind(text, "page ");
+        let places = places_named(text, u64::from(self.plan.page_size));
         let store = self.devices.store.ledger();
-        let about = |m: &&Misread| named.iter().any(|pages| pages.contains(&m.page.0));
+        // In place, a page's id is its place, whatever is there.
+        let is_about_id = |m: &&Misread| {
+            ids.contains(&PageHeader::read(&m.head).page.0)
+                || (is_in_place || m.page.0 == 0) && ids.contains(&m.page.0)
+        };
+        let about =
+            |m: &&Misread| is_about_id(m) || places.iter().any(|places| places.contains(&m.page.0));
         let effective =
             |m: &&Misread| m.changed || matches!(m.fault, ReadFault::Error | ReadFault::Short);
         let owners: BTreeSet<u32> =
@@ -298,7 +323,8 @@ impl World {
         }
         // An older version of a node: what its child is not, or its parent, is named then.
         let is_old = |m: &&Misread| m.versions.is_some();
-        if !named.is_empty() && store.iter().filter(is_old).any(|m| is_own(&owner(m))) {
+        if !ids.is_empty() && is_in_place && store.iter().filter(is_old).any(|m| is_own(&owner(m)))
+        {
             return Ok(());
         }
         if self.may_be_stale(item) {
@@ -319,10 +345,10 @@ fn owner(misread: &Misread) -> u32 {
     PageHeader::read(&misread.head).owner
 }
 
-/// Pages that a text names: by number, or as bytes at an offset.
-fn pages_named(text: &str, page_size: u64) -> Vec<Range<u64>> {
-    let mut named: Vec<Range<u64>> =
-        numbers_behind(text, "page ").into_iter().map(|page| page..page + 1).collect();
+/// Places that a text names: as bytes at an offset, or where a node of the page map is.
+fn places_named(text: &str, page_size: u64) -> Vec<Range<u64>> {
+    let nodes = numbers_behind(text, ", offset ").into_iter().map(|offset| offset / page_size);
+    let mut named: Vec<Range<u64>> = nodes.map(|place| place..place + 1).collect();
     for (before, after) in text
         .match_indices(" bytes at offset ")
         .map(|(at, word)| (&text[..at], &text[at + word.len()..]))
