@@ -5,10 +5,10 @@ use std::sync::atomic::Ordering;
 
 use millpond_base::PageId;
 
-use super::bitmap::{Bitmap, Refusal};
 use super::counts::Counters;
 use super::error::DeviceError;
-use super::page_map::PageMap;
+use super::placement::bitmap::{Bitmap, Refusal};
+use super::placement::page_map::PageMap;
 use super::store::PageStore;
 use super::store_error::{AllocateError, FreeError};
 use crate::page::{MapEntry, free_map};
@@ -23,16 +23,16 @@ const GROWTH_PART: u64 = 8;
 const IDS_LEAST: u64 = 128;
 const IDS_MOST: u64 = 16 << 10;
 
-/// Places that are not allocated pages for, so that pages can be written anew when the disk is full:
-/// one in so many, and in these bounds.
+/// Places that are not allocated pages for, so that pages can be written anew when the disk is
+/// full: a part of the page ids, within bounds.
 const WORK_PART: u64 = 16;
 const WORK: (u64, u64) = (2, 64);
 
 /// Bytes up to which a store grows by half.
 const GROWTH_BY_HALF: u64 = 1 << 20;
 
-/// Places that pages are not allocated for: what the next map takes, and what pages that are written
-/// anew take until it is durable.
+/// Places that pages are not allocated for: what the next map takes, and what pages that are
+/// written anew take until it is durable.
 fn kept_free(map: &PageMap) -> u64 {
     map.reserve() + (map.ids() / WORK_PART).clamp(WORK.0, WORK.1)
 }
@@ -148,7 +148,8 @@ impl PageStore {
         Ok(self.grow_places(places, free + missing)?)
     }
 
-    /// Makes at least `wanted` page ids free, where pages are written out of place: there is no I/O.
+    /// Makes at least `wanted` page ids free, where pages are written out of place: there is no
+    /// I/O.
     fn add_ids(&self, wanted: u64) {
         let _growing = self.growing.lock().unwrap_or_else(PoisonError::into_inner);
         let mut free = self.free_map();
@@ -167,7 +168,8 @@ impl PageStore {
         self.pages.store(ids, Ordering::Release);
     }
 
-    /// Makes the file longer, unless it is by now: it had `old` places, and `wanted` were to be free.
+    /// Makes the file longer, unless it is by now: it had `old` places, and `wanted` were to be
+    /// free.
     pub(super) fn grow_places(&self, old: u64, wanted: u64) -> Result<(), DeviceError> {
         let _growing = self.growing.lock().unwrap_or_else(PoisonError::into_inner);
         let free = match self.map() {

@@ -7,8 +7,8 @@
 //!   same places, and zeros in between.
 //! - *In place*, a page that is written meanwhile may be copied torn; redo rebuilds it from the log
 //!   (`admin/backup.rs` has the argument), so a page that does not verify here is no error. It is
-//!   listed, and verified again after the copy was recovered: then it must be sound. So it is out of
-//!   place, where the log may have made it anew, too.
+//!   listed, and verified again after the copy was recovered: then it must be sound. So it is out
+//!   of place, where the log may have made it anew, too.
 
 use std::sync::Arc;
 
@@ -17,10 +17,10 @@ use millpond_base::{Lsn, PageId};
 use super::buffer::AlignedBuffer;
 use super::device::Device;
 use super::error::DeviceError;
-use super::map_read::{MapError, read_map};
 use super::open::new_uuid;
 use super::open::superblock_of;
 use super::open::write_superblock;
+use super::placement::map_read::{MapError, read_map};
 use super::store::PageStore;
 use super::store_error::OpenError;
 use super::store_error::ReadError;
@@ -83,8 +83,8 @@ impl Content {
 }
 
 impl PageStore {
-    /// A copy of the first `pages` pages, which are written in place: of those that are `taken` what
-    /// is on the device, zeros of all others.
+    /// A copy of the first `pages` pages, which are written in place: of those that are `taken`
+    /// what is on the device, zeros of all others.
     pub fn copy_pages(&self, taken: Vec<u64>, pages: u64) -> PageCopy<'_> {
         let pages = pages.min(self.pages());
         let (contents, map_root) = (Vec::new(), (MapEntry::NONE, pages));

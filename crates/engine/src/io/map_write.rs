@@ -1,9 +1,10 @@
 //! Writing the page map: a checkpoint of where pages are.
 //!
-//! The map is copied node by node while others write pages, and no thread waits for it. So it holds,
-//! for each page, the place at some moment between its beginning and its end. That is enough: what a
-//! page had when the map was begun, or a later version, is in a place that no later map has freed;
-//! and redo applies to a page what its LSN shows to be missing (`recovery/README.md`, rules 5 and 8).
+//! The map is copied node by node while others write pages, and no thread waits for it. So it
+//! holds, for each page, the place at some moment between its beginning and its end. That is
+//! enough: what a page had when the map was begun, or a later version, is in a place that no later
+//! map has freed; and redo applies to a page what its LSN shows to be missing
+//! (`recovery/README.md`, rules 5 and 8).
 
 use std::cell::Cell;
 use std::io::IoSlice;
@@ -13,7 +14,7 @@ use std::sync::PoisonError;
 use super::buffer::AlignedBuffer;
 use super::counts::Counters;
 use super::device::WriteRequest;
-use super::page_map::PageMap;
+use super::placement::page_map::PageMap;
 use super::store::PageStore;
 use super::store_error::{SyncError, WriteError};
 use crate::page::MapEntry;
@@ -208,7 +209,8 @@ impl PageStore {
         self.map().map_or(0, |map| map.superseded()) * self.page_size.bytes_u64()
     }
 
-    /// Takes `count` free places and leaves `reserve`, and makes the file longer if there are fewer.
+    /// Takes `count` free places and leaves `reserve`, and makes the file longer if there are
+    /// fewer.
     pub(super) fn take_places(&self, count: usize, reserve: u64) -> Result<Vec<u64>, WriteError> {
         loop {
             let taken = |map: &mut PageMap| map.take(count, reserve).ok_or(map.places());

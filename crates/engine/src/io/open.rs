@@ -8,14 +8,14 @@ use std::sync::{Arc, PoisonError};
 
 use millpond_base::{Lsn, PageId};
 
-use super::bitmap::Bitmap;
 use super::buffer::AlignedBuffer;
 use super::device::Device;
 use super::error::DeviceError;
 use super::file::FileDevice;
 use super::file_open::FileOptions;
-use super::map_read::{find_pages, page_size_by_pages, read_map};
-use super::page_map::PageMap;
+use super::placement::bitmap::Bitmap;
+use super::placement::map_read::{find_pages, page_size_by_pages, read_map};
+use super::placement::page_map::PageMap;
 use super::store::Access;
 use super::store::PageStore;
 use super::store_error::CloseError;
@@ -237,7 +237,7 @@ impl PageStore {
             let map = read_map(&*device, &superblock, waits)?;
             return Ok(Self::over_map(device, access, Some(superblock), found, map));
         }
-        let taken = all_taken(superblock.pages);
+        let taken = Bitmap::all_taken(superblock.pages);
         let store = Self::over(device, found, access, Some(superblock), taken, None);
         store.read_free_map()?;
         Ok(store)
@@ -297,7 +297,7 @@ impl PageStore {
         let is_in_place = superblock.is_some() && has_map.is_none() || has_free_map(&*device, size);
         if is_in_place {
             // The superblock's length is that of the last clean close; pages may have come since.
-            let pages = all_taken(device.length() / size.bytes_u64());
+            let pages = Bitmap::all_taken(device.length() / size.bytes_u64());
             return Ok(Self::over(device, size, Access::Salvage, superblock, pages, None));
         }
         // The map of a store that was not closed is as old as its last checkpoint.
@@ -411,13 +411,6 @@ fn has_free_map(device: &dyn Device, size: PageSize) -> bool {
     device.read(size.bytes_u64(), &mut page).is_ok()
         && PageHeader::is_sound(PageId(1), &page)
         && PageHeader::read(&page).kind == PageType::FREE_MAP
-}
-
-/// A map of `pages` pages of which none is free.
-pub(super) fn all_taken(pages: u64) -> Bitmap {
-    let mut map = Bitmap::default();
-    map.extend(pages, |_| true);
-    map
 }
 
 /// The superblock of `device`, whose pages are to be of `page_size`, if that is given.

@@ -19,11 +19,11 @@ use millpond_base::{Lsn, PageId};
 use super::counts::Counters;
 use super::device::Device;
 use super::error::DeviceError;
-use super::map_read::read_map;
 use super::map_write::NewMap;
-use super::open::all_taken;
 use super::open::superblock_of;
 use super::open::write_superblock;
+use super::placement::bitmap::Bitmap;
+use super::placement::map_read::read_map;
 use super::store::Access;
 use super::store::Anchor;
 use super::store::PageStore;
@@ -58,7 +58,7 @@ impl PageStore {
         if superblock.placement == Placement::OutOfPlace {
             // Its length was durable before the superblock named anything in it.
             let map = read_map(&*device, &superblock, true)?;
-            let (size, taken) = (superblock.page_size, all_taken(map.ids()));
+            let (size, taken) = (superblock.page_size, Bitmap::all_taken(map.ids()));
             return Ok(Self::over(device, size, Access::Write, Some(superblock), taken, Some(map)));
         }
         let page_bytes = superblock.page_size.bytes_u64();
@@ -67,7 +67,7 @@ impl PageStore {
             device.grow(expected)?;
         }
         debug_assert!(device.length() >= expected, "the file is as long as the superblock says");
-        let map = all_taken(device.length() / page_bytes);
+        let map = Bitmap::all_taken(device.length() / page_bytes);
         Ok(Self::over(device, superblock.page_size, Access::Write, Some(superblock), map, None))
     }
 
@@ -121,8 +121,8 @@ impl PageStore {
     }
 
     /// Writes into the superblock, durably, that recovery begins at `position` of the log (0: that
-    /// there is no log) and where the catalog is, and the page map, if there is a new one. The store
-    /// stays marked as open. All other writes that have returned become durable, too.
+    /// there is no log) and where the catalog is, and the page map, if there is a new one. The
+    /// store stays marked as open. All other writes that have returned become durable, too.
     ///
     /// # Errors
     /// If the device fails: either the old superblock or this one is then what a crash leaves.

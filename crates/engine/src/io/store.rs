@@ -5,10 +5,11 @@
 //! landed in the wrong place is ever taken for good.
 //!
 //! - **Placement** is fixed when a store is created. *In place*: page n lies at n, some pages are
-//!   maps of free pages (`page::free_map`), all others belong to the structures that allocated them.
-//!   *Out of place*: a page lies where the page map says (`page::page_map`, `io::page_map`), which
-//!   is elsewhere after each write; page ids and places of the file are apart, and what has no entry
-//!   in the map is free.
+//!   maps of free pages (`page::free_map`), all others belong to the structures that allocated
+//!   them.
+//!   *Out of place*: a page lies where the page map says (`page::page_map`, `io::placement`), which
+//!   is elsewhere after each write; page ids and places of the file are apart, and what has no
+//!   entry in the map is free.
 //! - **Life.** Opening for writing durably marks the superblock as open; closing writes the free
 //!   maps, syncs, marks it as clean and syncs again. In between the free map is in
 //!   memory only. A store that was not closed is opened again by way of its log
@@ -31,12 +32,12 @@ use std::sync::{Arc, MutexGuard, PoisonError, RwLockReadGuard};
 use millpond_base::sync::unmodelled::{Mutex, RwLock};
 use millpond_base::{Lsn, PageId};
 
-use super::bitmap::Bitmap;
 use super::counts::Counters;
 use super::counts::StoreCounts;
 use super::device::Device;
-use super::map_read::MapError;
-use super::page_map::PageMap;
+use super::placement::bitmap::Bitmap;
+use super::placement::map_read::MapError;
+use super::placement::page_map::PageMap;
 use super::store_error::AllocateError;
 use super::store_error::FreeError;
 use super::store_error::SyncError;
@@ -210,8 +211,8 @@ impl PageStore {
         self.access != Access::Write
     }
 
-    /// What is wrong with the page map of a store that is salvaged: its pages were looked for in the
-    /// whole file instead.
+    /// What is wrong with the page map of a store that is salvaged: its pages were looked for in
+    /// the whole file instead.
     pub fn map_damage(&self) -> Option<&MapError> {
         self.map_damage.as_deref()
     }

@@ -6,7 +6,7 @@ use millpond_base::PageId;
 
 use super::error::DeviceError;
 use super::error::OpenFileError;
-use super::map_read::MapError;
+use super::placement::map_read::MapError;
 use crate::page::page_map::is_node;
 use crate::page::superblock::SuperblockError;
 use crate::page::{PageSize, PageSizeError};

@@ -25,9 +25,9 @@ use crate::io::{AlignedBuffer, Device};
 use crate::stats::Statistics;
 
 impl Log {
-    /// Creates an empty log on `device`, durably. Its first record will begin at `Lsn(4096)`, or, if
-    /// `floor` is not 0, in the first segment behind that: pages of the store may have LSNs up to it
-    /// from a log before.
+    /// Creates an empty log on `device`, durably. Its first record will begin at `Lsn(4096)`, or,
+    /// if `floor` is not 0, in the first segment behind that: pages of the store may have LSNs up
+    /// to it from a log before.
     ///
     /// # Errors
     /// If a size is not possible, the device holds a log of the store `uuid` already, has no room,

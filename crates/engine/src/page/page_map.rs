@@ -1,10 +1,10 @@
-//! The page map of a store whose pages are written out of place: where the last version of each page
-//! is.
+//! The page map of a store whose pages are written out of place: where the last version of each
+//! page is.
 //!
 //! ```text
 //! an entry, 8 bytes
-//!   bits 0–39   place: the page lies at place · page size; 0: the page was never written, or is free
-//!   bits 40–63  the low 24 bits of the checksum in the page's header
+//!   bits 0–39   place: the page lies at place · page size; 0: the page was never written, or is
+//!   free bits 40–63  the low 24 bits of the checksum in the page's header
 //!
 //! a node, one page
 //!   offset size
@@ -15,9 +15,9 @@
 //! level l, index i    entries of the nodes i·N to (i+1)·N − 1 of level l − 1
 //! ```
 //! A node whose entries are all 0 is not written, and its own entry is 0. The number of levels
-//! follows from the number of page ids: the lowest at which one node is above all of them. The entry
-//! of that one, the root, is in the superblock. The checksum's bits in an entry tell the version that
-//! is meant from each other one, so that a write that was lost is found out.
+//! follows from the number of page ids: the lowest at which one node is above all of them. The
+//! entry of that one, the root, is in the superblock. The checksum's bits in an entry tell the
+//! version that is meant from each other one, so that a write that was lost is found out.
 
 use millpond_base::{Lsn, PageId};
 

@@ -390,8 +390,8 @@ impl FrameHeader {
     }
 
     /// The write succeeded, and storage has the page up to the record that ends at `lsn`, so that
-    /// only those behind it are needed: for a page whose first record needs to hold no image. A page
-    /// that changes all the time would otherwise keep its recLSN for ever.
+    /// only those behind it are needed: for a page whose first record needs to hold no image. A
+    /// page that changes all the time would otherwise keep its recLSN for ever.
     #[inline]
     pub fn end_write_up_to(&self, lsn: Lsn) {
         debug_assert!(self.is_writing(), "no write of this page is under way");

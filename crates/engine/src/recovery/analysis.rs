@@ -75,8 +75,8 @@ struct Pass {
 }
 
 impl Analysis {
-    /// Reads `log` from where `checkpoint` says to its end (rule 4); the store's pages are written as
-    /// `placement` says.
+    /// Reads `log` from where `checkpoint` says to its end (rule 4); the store's pages are written
+    /// as `placement` says.
     ///
     /// # Errors
     /// If the log cannot be read, or a record not be understood.

@@ -33,8 +33,8 @@ const LEAST_GAP: u64 = 256 << 10;
 /// reported.
 const KEPT_GAPS: u64 = 4;
 
-/// Bytes of the data file that may wait for a checkpoint to be used again: an eighth of it, but this
-/// at least.
+/// Bytes of the data file that may wait for a checkpoint to be used again: an eighth of it, but
+/// this at least.
 const WAITING_LEAST: u64 = 32 << 20;
 const WAITING_PART: u64 = 8;
 
@@ -233,8 +233,8 @@ impl<M: PoolStrategy> Checkpointer<M> {
     }
 
     /// Takes a checkpoint if the LSN gap exceeds half of `gap_bytes`, after writing the pages that
-    /// have kept `redo` back the longest; or if so much of the file waits for one that it would grow
-    /// for nothing.
+    /// have kept `redo` back the longest; or if so much of the file waits for one that it would
+    /// grow for nothing.
     ///
     /// # Errors
     /// As [`Checkpointer::take_here`].

@@ -4,9 +4,9 @@
 //! needs of it: the checkpoint that the superblock names, everything from its redo point on, and
 //! the records of the transactions that had not committed by the hole.
 //!
-//! Where pages are written out of place, that is all: the page map that the superblock names is that
-//! checkpoint's, and holds pages as they were before it. What was written since lies in places that
-//! it does not name. Where they are written in place:
+//! Where pages are written out of place, that is all: the page map that the superblock names is
+//! that checkpoint's, and holds pages as they were before it. What was written since lies in places
+//! that it does not name. Where they are written in place:
 //!
 //! - A page with an image in that part of the log is rebuilt, whatever storage has in its place:
 //!   an older version, a torn one, or one from behind the hole. Redo reads no page (rule 8), so

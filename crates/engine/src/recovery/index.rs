@@ -4,8 +4,8 @@
 //! needs to know only where the life of each begins and ends. The index so grows with the pages
 //! that changed and not with the changes.
 //!
-//! A life begins with the page's last image, or, where pages are written out of place, with the first
-//! record about it if there is no image: storage has what the page was before that.
+//! A life begins with the page's last image, or, where pages are written out of place, with the
+//! first record about it if there is no image: storage has what the page was before that.
 
 use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;

@@ -1,7 +1,7 @@
 //! What a checkpoint takes for clean, under schedules that shuttle draws: one page, a writer that
 //! writes it back, a thread that changes it, and checkpoints that say from where on a recovery
-//! reads the log. Where pages are written out of place, there are no images: what storage has must reach
-//! up to that bound, and the end of a write may move it.
+//! reads the log. Where pages are written out of place, there are no images: what storage has must
+//! reach up to that bound, and the end of a write may move it.
 //!
 //! The oracle is a recovery at any moment: it starts from nothing, reads the log from the last
 //! checkpoint's bound on, and must come to the page as it was, or find it on storage as it was at

@@ -19,8 +19,8 @@ use crate::io::buffer::AlignedBuffer;
 use crate::io::device::{Alignment, Device};
 use crate::io::error::{DeviceError, Errno, Operation};
 use crate::io::memory::MemoryDevice;
-use crate::io::pause;
 use crate::io::simulated::crash::{Journal, Lean, SECTOR};
+use crate::io::simulated::pause;
 use crate::io::simulated::plug::{DeviceOperation, Fault, Plug, Turn};
 
 /// How often which fault strikes: shares of the operations, 0 to 1.

@@ -2,6 +2,7 @@
 //! and campaigns run against.
 pub(in crate::io) mod crash;
 pub mod faulty;
+pub(crate) mod pause;
 pub mod planted;
 pub(in crate::io) mod plug;
 pub mod power;

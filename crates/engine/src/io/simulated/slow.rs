@@ -35,7 +35,7 @@ use std::time::{Duration, Instant};
 
 use crate::io::device::{Alignment, Device, ReadRequest, WriteRequest};
 use crate::io::error::DeviceError;
-use crate::io::pause;
+use crate::io::simulated::pause;
 
 /// The moving parts of a disk.
 #[derive(Clone, Copy, PartialEq, Debug)]

@@ -6,10 +6,10 @@
 //!    the log: so the records about one page are in the order of its changes.
 //! 2. One record covers all that a mini-transaction changed. It leaves a sound structure behind
 //!    (`pool/pages.rs`, rule 2), so what is recovered from any prefix of the log is one, too.
-//! 3. The first record about a page that is new holds all of it. Where pages are written in place, so
-//!    does the first record about a page that was clean: recovery needs no page from storage, and one
-//!    that was torn while it was written does no harm. Where they are written out of place, storage
-//!    has each page as the durable page map means it, and redo begins with that.
+//! 3. The first record about a page that is new holds all of it. Where pages are written in place,
+//!    so does the first record about a page that was clean: recovery needs no page from storage,
+//!    and one that was torn while it was written does no harm. Where they are written out of place,
+//!    storage has each page as the durable page map means it, and redo begins with that.
 //! 4. A page id is freed, and reused, only after the record that frees it.
 //! 5. No pointer reaches the log: swips are logged in their evicted form.
 //! 6. What allocates or frees pages is logged under the mutex of [`PageSpace`], so that a

@@ -94,7 +94,8 @@ pub struct Budget {
     pub policy_bytes: u64,
     /// Pages on their way out.
     pub write_buffer_bytes: u64,
-    /// The page map, as large as it is when the store is opened; 0 where pages are written in place.
+    /// The page map, as large as it is when the store is opened; 0 where pages are written in
+    /// place.
     pub map_bytes: u64,
     /// Records of the log that are not durable yet; 0 without a log.
     pub log_bytes: u64,

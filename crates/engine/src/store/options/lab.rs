@@ -43,9 +43,9 @@ pub struct Lab {
     /// Whether changes are logged, so that the store is whole after a crash and commits last.
     /// Default: yes, beside a store in a file: its log is the file of that name with `-log` behind.
     pub log: bool,
-    /// Where new versions of pages are written, in a store that is created with a log: in place, the
-    /// log has all of a page at its first change after it was written. Default: out of place. A store
-    /// without a log is always in place.
+    /// Where new versions of pages are written, in a store that is created with a log: in place,
+    /// the log has all of a page at its first change after it was written. Default: out of place. A
+    /// store without a log is always in place.
     pub placement: Placement,
     /// Whether transactions lock what they read and write. Without, they see each other's changes.
     /// Default: yes.

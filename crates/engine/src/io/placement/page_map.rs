@@ -35,7 +35,7 @@ struct Node {
 
 /// Where pages are.
 #[derive(Debug)]
-pub(super) struct PageMap {
+pub(in crate::io) struct PageMap {
     page_size: PageSize,
     /// By page id.
     entries: Vec<MapEntry>,
@@ -63,7 +63,7 @@ const SUPERBLOCK: u64 = 0;
 impl PageMap {
     /// The map of a file of `places` places, all but the superblock's free, and of `ids` pages that
     /// are nowhere.
-    pub(super) fn new(page_size: PageSize, places: u64, ids: u64, waits: bool) -> PageMap {
+    pub(in crate::io) fn new(page_size: PageSize, places: u64, ids: u64, waits: bool) -> PageMap {
         let mut free = Bitmap::default();
         free.extend(places, |place| place.0 == SUPERBLOCK);
         let mut map = PageMap {
@@ -83,7 +83,7 @@ impl PageMap {
     }
 
     /// Makes the map that of `ids` page ids; those that go are nowhere.
-    pub(super) fn set_ids(&mut self, ids: u64) {
+    pub(in crate::io) fn set_ids(&mut self, ids: u64) {
         for page in ids..self.entries.len() as u64 {
             self.set(PageId(page), MapEntry::NONE);
         }
@@ -115,58 +115,58 @@ impl PageMap {
     }
 
     /// Page ids that there are.
-    pub(super) fn ids(&self) -> u64 {
+    pub(in crate::io) fn ids(&self) -> u64 {
         self.entries.len() as u64
     }
 
     /// Places that there are.
-    pub(super) fn places(&self) -> u64 {
+    pub(in crate::io) fn places(&self) -> u64 {
         self.places.pages()
     }
 
     /// Places that are free.
-    pub(super) fn free_places(&self) -> u64 {
+    pub(in crate::io) fn free_places(&self) -> u64 {
         self.places.free_pages()
     }
 
     /// Pages that are somewhere.
-    pub(super) fn placed(&self) -> u64 {
+    pub(in crate::io) fn placed(&self) -> u64 {
         self.placed
     }
 
     /// Places that become free with the next map, or when the last backup is over.
-    pub(super) fn superseded(&self) -> u64 {
+    pub(in crate::io) fn superseded(&self) -> u64 {
         (self.superseded.len() + self.held.len()) as u64
     }
 
     /// Whether a page found no place since the last map was begun, or there are `most` places that
     /// the next one would free.
-    pub(super) fn wants_map(&self, most: u64) -> bool {
+    pub(in crate::io) fn wants_map(&self, most: u64) -> bool {
         self.is_starved || self.superseded.len() as u64 > most
     }
 
     /// Bytes of memory.
-    pub(super) fn bytes(&self) -> u64 {
+    pub(in crate::io) fn bytes(&self) -> u64 {
         (8 * self.entries.capacity()) as u64
     }
 
     /// Where `page` is.
-    pub(super) fn entry(&self, page: PageId) -> MapEntry {
+    pub(in crate::io) fn entry(&self, page: PageId) -> MapEntry {
         self.entries.get(page.0 as usize).copied().unwrap_or(MapEntry::NONE)
     }
 
     /// Places that are kept free for the next map (rule 4).
-    pub(super) fn reserve(&self) -> u64 {
+    pub(in crate::io) fn reserve(&self) -> u64 {
         self.nodes.iter().map(|nodes| nodes.len() as u64).sum::<u64>() + 1
     }
 
     /// The file has `places` places now.
-    pub(super) fn extend_places(&mut self, places: u64) {
+    pub(in crate::io) fn extend_places(&mut self, places: u64) {
         self.places.extend(places, |_| false);
     }
 
     /// Takes the `count` lowest free places, in ascending order, if `reserve` others remain.
-    pub(super) fn take(&mut self, count: usize, reserve: u64) -> Option<Vec<u64>> {
+    pub(in crate::io) fn take(&mut self, count: usize, reserve: u64) -> Option<Vec<u64>> {
         if self.places.free_pages() < count as u64 + reserve {
             return None;
         }
@@ -177,23 +177,23 @@ impl PageMap {
     }
 
     /// A page found no place.
-    pub(super) fn starve(&mut self) {
+    pub(in crate::io) fn starve(&mut self) {
         self.is_starved = true;
     }
 
     /// Takes the lowest free place, if it is below `bound`.
-    pub(super) fn take_below(&mut self, bound: u64) -> Option<u64> {
+    pub(in crate::io) fn take_below(&mut self, bound: u64) -> Option<u64> {
         self.places.take_below(bound).map(|place| place.0)
     }
 
     /// Gives a place back that nothing refers to, and never did.
-    pub(super) fn give_back(&mut self, place: u64) {
+    pub(in crate::io) fn give_back(&mut self, place: u64) {
         let given = self.places.give(PageId(place));
         debug_assert_eq!(given, Ok(()), "place {place} was taken");
     }
 
     /// What lies at `place` is of no use but to a recovery (rule 2).
-    pub(super) fn supersede(&mut self, place: u64) {
+    pub(in crate::io) fn supersede(&mut self, place: u64) {
         if self.waits && !planted!(PlaceNotAwaited) {
             self.superseded.push(place);
         } else {
@@ -202,7 +202,7 @@ impl PageMap {
     }
 
     /// `page` is at another place now, or nowhere; rule 1.
-    pub(super) fn set(&mut self, page: PageId, entry: MapEntry) {
+    pub(in crate::io) fn set(&mut self, page: PageId, entry: MapEntry) {
         let Some(here) = self.entries.get_mut(page.0 as usize) else {
             debug_assert_eq!(entry, MapEntry::NONE, "{page:?} has an entry");
             return;
@@ -223,7 +223,7 @@ impl PageMap {
     }
 
     /// Forgets what lies in pages that are not `taken`: one bit per page.
-    pub(super) fn keep_only(&mut self, taken: impl Fn(u64) -> bool) {
+    pub(in crate::io) fn keep_only(&mut self, taken: impl Fn(u64) -> bool) {
         for page in 0..self.ids() {
             if self.entry(PageId(page)) != MapEntry::NONE && !taken(page) {
                 self.set(PageId(page), MapEntry::NONE);
@@ -232,7 +232,7 @@ impl PageMap {
     }
 
     /// Pages in places from `bound` on, with their entries.
-    pub(super) fn placed_from(&self, bound: u64) -> Vec<(PageId, MapEntry)> {
+    pub(in crate::io) fn placed_from(&self, bound: u64) -> Vec<(PageId, MapEntry)> {
         let entries = self.entries.iter().enumerate();
         let far = entries.filter(|(_, entry)| entry.place().is_some_and(|place| place >= bound));
         far.map(|(page, entry)| (PageId(page as u64), *entry)).collect()
@@ -240,7 +240,7 @@ impl PageMap {
 
     /// Which places are taken: one bit per place, as words; and how many places there are up to the
     /// last of them.
-    pub(super) fn taken_places(&self) -> (Vec<u64>, u64) {
+    pub(in crate::io) fn taken_places(&self) -> (Vec<u64>, u64) {
         let words: Vec<u64> = self.places.words(0).collect();
         let last = words.iter().rposition(|word| *word != 0);
         let end = last.map_or(0, |at| {
@@ -250,7 +250,7 @@ impl PageMap {
     }
 
     /// Marks nodes in places from `bound` on, so that the next map has them elsewhere.
-    pub(super) fn move_nodes_from(&mut self, bound: u64) {
+    pub(in crate::io) fn move_nodes_from(&mut self, bound: u64) {
         for node in self.nodes.iter_mut().flatten() {
             node.is_dirty |= node.entry.place().is_some_and(|place| place >= bound);
         }
@@ -258,12 +258,12 @@ impl PageMap {
 
     /// Makes the file end behind the last place that is taken, and returns how many places it has
     /// then: a multiple of `unit`, and `least` or more.
-    pub(super) fn cut_places(&mut self, least: u64, unit: u64) -> u64 {
+    pub(in crate::io) fn cut_places(&mut self, least: u64, unit: u64) -> u64 {
         self.places.cut(least, unit, |_| false)
     }
 
     /// Where the file would end if nothing free lay before its end.
-    pub(super) fn packed_places(&self) -> u64 {
+    pub(in crate::io) fn packed_places(&self) -> u64 {
         self.places.pages() - self.places.free_pages()
     }
 }
@@ -271,18 +271,18 @@ impl PageMap {
 /// What a map on storage is made of.
 impl PageMap {
     /// A map is begun: returns what it supersedes up to now.
-    pub(super) fn begin(&mut self) -> Vec<u64> {
+    pub(in crate::io) fn begin(&mut self) -> Vec<u64> {
         self.is_starved = false;
         std::mem::take(&mut self.superseded)
     }
 
     /// The map was not made durable: what it would have superseded is not.
-    pub(super) fn abandon(&mut self, superseded: Vec<u64>) {
+    pub(in crate::io) fn abandon(&mut self, superseded: Vec<u64>) {
         self.superseded.extend(superseded);
     }
 
     /// The map is durable: what it superseded is free.
-    pub(super) fn release(&mut self, superseded: Vec<u64>) {
+    pub(in crate::io) fn release(&mut self, superseded: Vec<u64>) {
         if self.backups > 0 && !planted!(PlaceReusedDuringBackup) {
             self.held.extend(superseded);
             return;
@@ -293,12 +293,12 @@ impl PageMap {
     }
 
     /// A backup begins: what the next durable map, and those after it, supersede stays.
-    pub(super) fn pin(&mut self) {
+    pub(in crate::io) fn pin(&mut self) {
         self.backups += 1;
     }
 
     /// A backup is over.
-    pub(super) fn unpin(&mut self) {
+    pub(in crate::io) fn unpin(&mut self) {
         self.backups = self.backups.saturating_sub(1);
         if self.backups == 0 {
             let held = std::mem::take(&mut self.held);
@@ -307,14 +307,19 @@ impl PageMap {
     }
 
     /// The first dirty nodes of a level in `range`, in order.
-    pub(super) fn dirty_in(&self, level: usize, range: &Range<u64>, most: usize) -> Vec<u64> {
+    pub(in crate::io) fn dirty_in(
+        &self,
+        level: usize,
+        range: &Range<u64>,
+        most: usize,
+    ) -> Vec<u64> {
         let nodes = self.nodes.get(level).map_or(&[][..], Vec::as_slice);
         let of = range.clone().zip(nodes.iter().skip(range.start as usize));
         of.filter(|(_, node)| node.is_dirty).map(|(index, _)| index).take(most).collect()
     }
 
     /// The entries of a node, as it is to be written. It counts as clean from now on.
-    pub(super) fn clean(&mut self, level: usize, index: u64) -> Vec<MapEntry> {
+    pub(in crate::io) fn clean(&mut self, level: usize, index: u64) -> Vec<MapEntry> {
         if let Some(node) = self.nodes.get_mut(level).and_then(|n| n.get_mut(index as usize)) {
             node.is_dirty = false;
         }
@@ -330,14 +335,19 @@ impl PageMap {
     }
 
     /// A node could not be written.
-    pub(super) fn soil(&mut self, level: usize, index: u64) {
+    pub(in crate::io) fn soil(&mut self, level: usize, index: u64) {
         if let Some(node) = self.nodes.get_mut(level).and_then(|n| n.get_mut(index as usize)) {
             node.is_dirty = true;
         }
     }
 
     /// A node was written; returns its old place.
-    pub(super) fn place_node(&mut self, level: usize, index: u64, entry: MapEntry) -> Option<u64> {
+    pub(in crate::io) fn place_node(
+        &mut self,
+        level: usize,
+        index: u64,
+        entry: MapEntry,
+    ) -> Option<u64> {
         let n = per_node(self.page_size);
         let node = self.nodes.get_mut(level)?.get_mut(index as usize)?;
         let old = std::mem::replace(&mut node.entry, entry);
@@ -348,14 +358,14 @@ impl PageMap {
     }
 
     /// Where a node is on storage.
-    pub(super) fn node(&self, level: usize, index: u64) -> MapEntry {
+    pub(in crate::io) fn node(&self, level: usize, index: u64) -> MapEntry {
         let node = self.nodes.get(level).and_then(|nodes| nodes.get(index as usize));
         node.map_or(MapEntry::NONE, |node| node.entry)
     }
 
     /// While a map is read: a node is at `entry`. Returns `false` if its place is taken already, or
     /// there is none such.
-    pub(super) fn load_node(&mut self, level: usize, index: u64, entry: MapEntry) -> bool {
+    pub(in crate::io) fn load_node(&mut self, level: usize, index: u64, entry: MapEntry) -> bool {
         let Some(node) = self.nodes.get_mut(level).and_then(|n| n.get_mut(index as usize)) else {
             return entry == MapEntry::NONE;
         };
@@ -365,7 +375,7 @@ impl PageMap {
 
     /// While a map is read: `page` is at `entry`. Returns `false` if its place is taken already, or
     /// there is no such place or page.
-    pub(super) fn load_page(&mut self, page: PageId, entry: MapEntry) -> bool {
+    pub(in crate::io) fn load_page(&mut self, page: PageId, entry: MapEntry) -> bool {
         if entry == MapEntry::NONE {
             return true;
         }

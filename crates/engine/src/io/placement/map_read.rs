@@ -8,10 +8,10 @@ use std::path::PathBuf;
 
 use millpond_base::{Lsn, PageId};
 
-use super::buffer::AlignedBuffer;
-use super::device::{Device, ReadRequest};
-use super::error::DeviceError;
 use super::page_map::PageMap;
+use crate::io::buffer::AlignedBuffer;
+use crate::io::device::{Device, ReadRequest};
+use crate::io::error::DeviceError;
 use crate::page::page_map::{entries, node_id, nodes_by_level, per_node};
 use crate::page::superblock::Superblock;
 use crate::page::{MapEntry, PageHeader, PageSize, PageType};
@@ -83,7 +83,7 @@ impl fmt::Display for MapError {
 impl std::error::Error for MapError {}
 
 /// Reads the page map that `superblock` names.
-pub(super) fn read_map(
+pub(in crate::io) fn read_map(
     device: &dyn Device,
     superblock: &Superblock,
     waits: bool,
@@ -198,7 +198,7 @@ fn scan(device: &dyn Device, size: PageSize, places: u64, look: &mut dyn FnMut(u
 }
 
 /// Makes a page map of the pages in the file: of each the version with the highest LSN.
-pub(super) fn find_pages(device: &dyn Device, size: PageSize) -> PageMap {
+pub(in crate::io) fn find_pages(device: &dyn Device, size: PageSize) -> PageMap {
     let places = device.length() / size.bytes_u64();
     let ids_max = places.saturating_mul(IDS_PER_PLACE);
     let mut newest: HashMap<PageId, (Lsn, MapEntry)> = HashMap::new();
@@ -222,7 +222,7 @@ pub(super) fn find_pages(device: &dyn Device, size: PageSize) -> PageMap {
 }
 
 /// The page size under which there are pages in the first megabytes of the file.
-pub(super) fn page_size_by_pages(device: &dyn Device) -> Option<PageSize> {
+pub(in crate::io) fn page_size_by_pages(device: &dyn Device) -> Option<PageSize> {
     const LOOKED_AT: u64 = 4 << 20;
     PageSize::ALL.into_iter().chain([PageSize::TINY]).find(|size| {
         let places = device.length().min(LOOKED_AT) / size.bytes_u64();

@@ -10,7 +10,7 @@ const WORD: u64 = 64;
 
 /// Which pages are free.
 #[derive(Debug, Default)]
-pub(super) struct Bitmap {
+pub(in crate::io) struct Bitmap {
     /// Bit p % 64 of word p / 64 is 0 if page p is free. Bits beyond `pages` are 1.
     taken: Vec<u64>,
     /// Bit w % 64 of word w / 64 is 1 if `taken[w]` has a free page.
@@ -25,24 +25,31 @@ pub(super) struct Bitmap {
 
 /// Why a page cannot be freed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Refusal {
+pub(in crate::io) enum Refusal {
     OutOfRange,
     AlreadyFree,
 }
 
 impl Bitmap {
+    /// A map of `pages` pages of which none is free.
+    pub(in crate::io) fn all_taken(pages: u64) -> Bitmap {
+        let mut map = Bitmap::default();
+        map.extend(pages, |_| true);
+        map
+    }
+
     /// Pages that there are.
-    pub(super) fn pages(&self) -> u64 {
+    pub(in crate::io) fn pages(&self) -> u64 {
         self.pages
     }
 
     /// Pages that are free.
-    pub(super) fn free_pages(&self) -> u64 {
+    pub(in crate::io) fn free_pages(&self) -> u64 {
         self.free
     }
 
     /// Makes the map `pages` long, if that is longer; new pages are free unless `is_reserved`.
-    pub(super) fn extend(&mut self, pages: u64, is_reserved: impl Fn(PageId) -> bool) {
+    pub(in crate::io) fn extend(&mut self, pages: u64, is_reserved: impl Fn(PageId) -> bool) {
         let old = self.pages;
         if pages <= old {
             return;
@@ -62,7 +69,7 @@ impl Bitmap {
 
     /// Makes the map end behind the last page that is taken and not `is_reserved`, at a multiple of
     /// `unit` pages and not before `least`. Returns how many pages there are then.
-    pub(super) fn cut(
+    pub(in crate::io) fn cut(
         &mut self,
         least: u64,
         unit: u64,
@@ -99,7 +106,7 @@ impl Bitmap {
 
     /// Sets the words from `first` on to what a map page says, for the pages that there are.
     /// Pages that are `is_reserved` stay taken.
-    pub(super) fn load(
+    pub(in crate::io) fn load(
         &mut self,
         first: usize,
         words: impl Iterator<Item = u64>,
@@ -120,7 +127,7 @@ impl Bitmap {
     }
 
     /// The words from `first` on as a map page has them: bits beyond the pages are 0.
-    pub(super) fn words(&self, first: usize) -> impl Iterator<Item = u64> + '_ {
+    pub(in crate::io) fn words(&self, first: usize) -> impl Iterator<Item = u64> + '_ {
         let taken = self.taken.get(first..).unwrap_or(&[]).iter();
         taken.enumerate().map(move |(at, &word)| {
             let begin = (first + at) as u64 * WORD;
@@ -132,21 +139,21 @@ impl Bitmap {
     }
 
     /// Takes the lowest free page.
-    pub(super) fn take(&mut self) -> Option<PageId> {
+    pub(in crate::io) fn take(&mut self) -> Option<PageId> {
         let page = self.lowest()?;
         self.set_taken(page);
         Some(PageId(page))
     }
 
     /// Takes the lowest free page, if it is below `bound`.
-    pub(super) fn take_below(&mut self, bound: u64) -> Option<PageId> {
+    pub(in crate::io) fn take_below(&mut self, bound: u64) -> Option<PageId> {
         let page = self.lowest().filter(|page| *page < bound)?;
         self.set_taken(page);
         Some(PageId(page))
     }
 
     /// Takes this page. Returns `false` if it is taken already, or there is no such page.
-    pub(super) fn take_this(&mut self, page: u64) -> bool {
+    pub(in crate::io) fn take_this(&mut self, page: u64) -> bool {
         let is_free = page < self.pages && !self.is_taken(page);
         if is_free {
             self.set_taken(page);
@@ -155,7 +162,7 @@ impl Bitmap {
     }
 
     /// Pages from `first` on that are taken, in order.
-    pub(super) fn taken_from(&self, first: u64) -> impl Iterator<Item = u64> + '_ {
+    pub(in crate::io) fn taken_from(&self, first: u64) -> impl Iterator<Item = u64> + '_ {
         let words = self.taken.iter().enumerate().skip((first / WORD) as usize);
         let pages = words.filter(|(_, word)| **word != 0).flat_map(|(at, &word)| {
             (0..WORD)
@@ -179,7 +186,7 @@ impl Bitmap {
     }
 
     /// Gives `page` back.
-    pub(super) fn give(&mut self, page: PageId) -> Result<(), Refusal> {
+    pub(in crate::io) fn give(&mut self, page: PageId) -> Result<(), Refusal> {
         if page.0 >= self.pages {
             return Err(Refusal::OutOfRange);
         }
@@ -191,7 +198,7 @@ impl Bitmap {
     }
 
     /// Whether the page is handed out or does not exist.
-    pub(super) fn is_taken(&self, page: u64) -> bool {
+    pub(in crate::io) fn is_taken(&self, page: u64) -> bool {
         self.taken.get((page / WORD) as usize).is_none_or(|word| word & (1 << (page % WORD)) != 0)
     }
 
