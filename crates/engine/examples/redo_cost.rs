@@ -64,7 +64,7 @@ fn fill(store: &PageStore, log: &Log, bytes: u64) -> Result<usize, Failure> {
         note[..2].copy_from_slice(&at.to_le_bytes());
         body.clear();
         put_physiological(&mut body, page, &note);
-        put_undo(&mut body, &note[..16]);
+        put_undo(&mut body, &note[..16], None);
         log.append(&Record { kind: kind::UPDATE, tx: 1, prev: Lsn(0), parts: &[&body] });
     }
     log.wait_durable(log.tail())?;

@@ -56,7 +56,9 @@ fn describe(body: &[u8]) -> String {
         Ok(Section::Freed { page }) => format!("page {page} freed"),
         Ok(Section::Orphaned { page, .. }) => format!("page {page} hangs"),
         Ok(Section::Attached { page }) => format!("page {page} placed"),
-        Ok(Section::Undo { bytes }) => format!("undo of {} bytes", bytes.len()),
+        Ok(Section::Undo { head, tail }) => {
+            format!("undo of {} bytes", head.len() + tail.len())
+        }
         Ok(Section::UndoNext { lsn }) => format!("undo next {}", lsn.0),
         Err(error) => error.to_string(),
     });

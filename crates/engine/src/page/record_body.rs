@@ -14,6 +14,8 @@
 //!  7  attached       page                an orphan root no more: attached, or freed by another
 //! structure  8  undo           n, n bytes          the undo record of this change
 //!  9  undo next      LSN                 the record is a CLR: what is to be undone next
+//! 11  undo, shared   n, n bytes, at, m   the undo record is these bytes and m more: those from `at`
+//!                                        on of the physiological record before, whose key it needs
 //!
 //! pieces: (words to skip, words that follow, the words)…, ended by no words that follow
 //! ```
@@ -41,6 +43,10 @@ const ATTACHED: u8 = 7;
 const UNDO: u8 = 8;
 const UNDO_NEXT: u8 = 9;
 const ORPHANED: u8 = 10;
+const UNDO_SHARED: u8 = 11;
+
+/// Bytes at the end of an undo record that are worth sharing.
+const SHARED_LEAST: usize = 6;
 
 /// What an orphan root is the root of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -98,10 +104,13 @@ pub enum Section<'a> {
         /// The root.
         page: PageId,
     },
-    /// The undo record of the change.
+    /// The undo record of the change, in the encoding of the structure that changed: these bytes,
+    /// and those behind them.
     Undo {
-        /// In the encoding of the structure that changed.
-        bytes: &'a [u8],
+        /// The first bytes.
+        head: &'a [u8],
+        /// The others; most often there are none.
+        tail: &'a [u8],
     },
     /// The record is a CLR.
     UndoNext {
@@ -259,10 +268,31 @@ pub fn put_attached(out: &mut Vec<u8>, page: PageId) {
     put_tag(out, ATTACHED, page);
 }
 
-/// Appends the undo record of the change.
-pub fn put_undo(out: &mut Vec<u8>, undo: &[u8]) {
-    out.push(UNDO);
-    put_bytes(out, undo);
+/// Appends the undo record of the change; `last` is the physiological record that was appended last,
+/// if there is one. An insert's undo needs the key, which its redo has: it is logged once.
+pub fn put_undo(out: &mut Vec<u8>, undo: &[u8], last: Option<&[u8]>) {
+    let Some((head, at)) = last.and_then(|last| shared_end(undo, last)) else {
+        out.push(UNDO);
+        return put_bytes(out, undo);
+    };
+    out.push(UNDO_SHARED);
+    put_bytes(out, undo.get(..head).unwrap_or(undo));
+    put_varint(out, at as u64);
+    put_varint(out, (undo.len() - head) as u64);
+}
+
+/// Where the part of `undo` begins that is at its end and also near the beginning of `redo`, and
+/// where in `redo`. What stands before a key in both is a few numbers.
+fn shared_end(undo: &[u8], redo: &[u8]) -> Option<(usize, usize)> {
+    const BEFORE_MOST: usize = 6;
+    for head in 2..BEFORE_MOST.min(undo.len().saturating_sub(SHARED_LEAST)) {
+        let end = undo.get(head..)?;
+        let at = (2..BEFORE_MOST).find(|at| redo.get(*at..).is_some_and(|r| r.starts_with(end)));
+        if let Some(at) = at {
+            return Some((head, at));
+        }
+    }
+    None
 }
 
 /// Appends what is to be undone next.
@@ -276,11 +306,13 @@ pub fn put_undo_next(out: &mut Vec<u8>, lsn: Lsn) {
 pub struct Sections<'a> {
     rest: &'a [u8],
     len: usize,
+    /// The last physiological record.
+    last: &'a [u8],
 }
 
 /// The sections of `body`.
 pub fn sections(body: &[u8]) -> Sections<'_> {
-    Sections { rest: body, len: body.len() }
+    Sections { rest: body, len: body.len(), last: &[] }
 }
 
 impl<'a> Sections<'a> {
@@ -295,14 +327,24 @@ impl<'a> Sections<'a> {
         let (&tag, behind) = rest.split_first()?;
         *rest = behind;
         if tag == UNDO {
-            return Some(Section::Undo { bytes: take_bytes(rest)? });
+            return Some(Section::Undo { head: take_bytes(rest)?, tail: &[] });
+        }
+        if tag == UNDO_SHARED {
+            let head = take_bytes(rest)?;
+            let [at, length] = [take_varint(rest)?, take_varint(rest)?].map(usize::try_from);
+            let (at, length) = (at.ok()?, length.ok()?);
+            let tail = self.last.get(at..at.checked_add(length)?)?;
+            return Some(Section::Undo { head, tail });
         }
         let number = take_varint(rest)?;
         let page = PageId(number);
         Some(match tag {
             IMAGE => Section::Image { page, pieces: take_pieces(rest)? },
             DIFFERENCE => Section::Difference { page, pieces: take_pieces(rest)? },
-            PHYSIOLOGICAL => Section::Physiological { page, bytes: take_bytes(rest)? },
+            PHYSIOLOGICAL => {
+                self.last = take_bytes(rest)?;
+                Section::Physiological { page, bytes: self.last }
+            }
             TAKEN => Section::Taken { page },
             FREED => Section::Freed { page },
             ORPHANED => Section::Orphaned { page, root: OrphanRoot::take(rest)? },
@@ -439,7 +481,7 @@ mod tests {
         put_freed(&mut body, PageId(6));
         put_orphaned(&mut body, PageId(7), OrphanRoot { kind: 2, stamp: u64::MAX });
         put_attached(&mut body, PageId(u64::MAX >> 1));
-        put_undo(&mut body, &[3; 200]);
+        put_undo(&mut body, &[3; 200], None);
         put_undo_next(&mut body, Lsn(1 << 50));
         let all: Vec<_> = sections(&body).collect::<Result<_, _>>().unwrap();
         let expected = [
@@ -448,7 +490,7 @@ mod tests {
             Section::Freed { page: PageId(6) },
             Section::Orphaned { page: PageId(7), root: OrphanRoot { kind: 2, stamp: u64::MAX } },
             Section::Attached { page: PageId(u64::MAX >> 1) },
-            Section::Undo { bytes: &[3; 200] },
+            Section::Undo { head: &[3; 200], tail: &[] },
             Section::UndoNext { lsn: Lsn(1 << 50) },
         ];
         assert_eq!(all, expected);
@@ -468,5 +510,38 @@ mod tests {
             }
         }
         assert_eq!(sections(&[77, 1]).next(), Some(Err(BadBody { at: 0 })));
+    }
+
+    #[test]
+    fn an_undo_that_ends_as_the_redo_before_begins_is_logged_once() {
+        let mut random = fastrand::Rng::with_seed(8);
+        let mut shared = 0;
+        for _ in 0..2000 {
+            let key: Vec<u8> = (0..random.usize(0..40)).map(|_| random.u8(..)).collect();
+            let before = |random: &mut fastrand::Rng| -> Vec<u8> {
+                (0..random.usize(1..6)).map(|_| random.u8(..)).collect()
+            };
+            let redo = [before(&mut random), key.clone(), vec![7; random.usize(0..9)]].concat();
+            let undo = [before(&mut random), key].concat();
+            let (mut body, mut plain) = (Vec::new(), Vec::new());
+            put_physiological(&mut body, PageId(9), &redo);
+            put_undo(&mut body, &undo, Some(&redo));
+            put_physiological(&mut plain, PageId(9), &redo);
+            put_undo(&mut plain, &undo, None);
+            assert!(body.len() <= plain.len());
+            shared += u32::from(body.len() < plain.len());
+            for body in [&body, &plain] {
+                match sections(body).last() {
+                    Some(Ok(Section::Undo { head, tail })) => {
+                        assert_eq!([head, tail].concat(), undo);
+                    }
+                    other => panic!("{other:?}"),
+                }
+            }
+            for cut in 1..body.len() {
+                let _ = sections(&body[..cut]).count();
+            }
+        }
+        assert!(shared > 300, "{shared}");
     }
 }

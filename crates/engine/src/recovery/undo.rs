@@ -53,7 +53,8 @@ where
     let (mut done, total) = (0, losers.len() as u64);
     let mut last: HashMap<u64, Lsn> = losers.iter().map(|l| (l.tx, l.last_record)).collect();
     let mut next: BinaryHeap<(Lsn, u64)> = losers.iter().map(|l| (l.last, l.tx)).collect();
-    let (mut undone, mut body) = (Undone { records: 0, kept: HashSet::new() }, Vec::new());
+    let mut undone = Undone { records: 0, kept: HashSet::new() };
+    let (mut body, mut bytes) = (Vec::new(), Vec::new());
     progress(Progress { phase: Phase::Undo, done, total });
     while let Some((at, tx)) = next.pop() {
         let prev = last.get(&tx).copied().unwrap_or_default();
@@ -64,12 +65,21 @@ where
             continue;
         }
         let header = log.read_at(at, &mut body).map_err(UndoError::Log)?;
-        let found = sections(&body).flatten().find_map(|section| match section {
-            Section::Undo { bytes } => Undo::read(bytes).map(|undo| (Some(undo), header.prev)),
-            Section::UndoNext { lsn } => Some((None, lsn)),
+        bytes.clear();
+        let behind = sections(&body).flatten().find_map(|section| match section {
+            Section::Undo { head, tail } => {
+                bytes.extend_from_slice(head);
+                bytes.extend_from_slice(tail);
+                Some(header.prev)
+            }
+            Section::UndoNext { lsn } => Some(lsn),
             _ => None,
         });
-        let (undo, behind) = found.ok_or(UndoError::NoUndo { at, tx })?;
+        let behind = behind.ok_or(UndoError::NoUndo { at, tx })?;
+        let undo = match bytes.is_empty() {
+            true => None,
+            false => Some(Undo::read(&bytes).ok_or(UndoError::NoUndo { at, tx })?),
+        };
         if let Some(undo) = undo {
             let missing = || UndoError::Txn(TxnError::NoTree { tx, owner: undo.owner });
             let held = structure_of(undo.owner)?.ok_or_else(missing)?;

@@ -298,7 +298,7 @@ impl World {
                 None => {
                     tx = self.now.next_tx;
                     self.now.next_tx += 1;
-                    put_undo(body, b"how to");
+                    put_undo(body, b"how to", None);
                 }
                 Some(loser) => {
                     (tx, prev) = (loser.tx, loser.last_record);
@@ -307,7 +307,7 @@ impl World {
                         next = if self.random.bool() { self.first[&tx] } else { Lsn(0) };
                         put_undo_next(body, next);
                     } else {
-                        put_undo(body, b"how to");
+                        put_undo(body, b"how to", None);
                     }
                 }
             }

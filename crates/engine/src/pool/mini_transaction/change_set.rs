@@ -295,7 +295,7 @@ impl ChangeSet {
         }
         match actor {
             Actor::Itself => {}
-            Actor::Transaction { .. } => record_body::put_undo(body, undo),
+            Actor::Transaction { .. } => record_body::put_undo(body, undo, last_redo(pages, arena)),
             Actor::Undo { .. } if planted!(NoUndoNext) => {}
             Actor::Undo { next, .. } => record_body::put_undo_next(body, *next),
         }
@@ -360,6 +360,14 @@ impl ChangeSet {
             bytes.shrink_to(KEPT);
         }
         SPARE.set(Some(self));
+    }
+}
+
+/// The physiological redo record that was composed last, if nothing else about a page followed.
+fn last_redo<'a>(pages: &[ChangedPage], arena: &'a [u8]) -> Option<&'a [u8]> {
+    match &pages.last()?.how {
+        ChangeKind::Redo { records, before: None } => arena.get(records.iter().last()?.clone()),
+        _ => None,
     }
 }
 
