@@ -98,6 +98,19 @@ impl<'t> Place<'t> {
         }
     }
 
+    /// Locks the keys of a range to read them, inside a transaction.
+    pub(crate) fn lock_range(self, range: &KeyRange) -> Result<(), Error> {
+        match self {
+            Place::Txn(cell, tree) => cell.lock_range(tree, range),
+            Place::Tree(_) | Place::Snapshot(..) => Ok(()),
+        }
+    }
+
+    /// Whether others may change an entry between two calls.
+    pub(crate) fn shares(self) -> bool {
+        matches!(self, Place::Tree(_))
+    }
+
     /// The value of `key`, which is to be written next.
     pub(crate) fn get_to_write(self, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
         self.lock(key)?;
