@@ -4,8 +4,8 @@ use std::path::Path;
 
 use super::measure::Measured;
 use super::plan::{Phase, Plan};
-use super::store::{Tested, Watch};
 use super::sorted::Sorted;
+use super::store::{Tested, Watch};
 use super::{reads, upkeep, writes};
 use crate::error::BenchError;
 use crate::run::runner::Observer;

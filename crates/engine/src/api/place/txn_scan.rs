@@ -121,7 +121,11 @@ impl<'t> TxnScan<'t> {
             cursor = cursor.as_scan();
         }
         let more = cursor.first()?;
-        if more { self.cursor = Some(cursor) } else { self.end_cursor() }
+        if more {
+            self.cursor = Some(cursor)
+        } else {
+            self.end_cursor()
+        }
         Ok(more)
     }
 
@@ -129,7 +133,8 @@ impl<'t> TxnScan<'t> {
     fn end_cursor(&mut self) {
         self.cursor = None;
         // No key is between these.
-        (self.rest.start, self.rest.end) = (Bound::Excluded(Vec::new()), Bound::Included(Vec::new()));
+        (self.rest.start, self.rest.end) =
+            (Bound::Excluded(Vec::new()), Bound::Included(Vec::new()));
     }
 
     /// Goes on without the cursor, behind its entry.

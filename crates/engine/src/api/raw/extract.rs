@@ -2,6 +2,7 @@
 
 use crate::api::place::Place;
 use crate::api::place::range::{RawEntry, RawRange};
+use crate::btree::Finger;
 use crate::encoding::key_range::KeyRange;
 use crate::store::error::Error;
 
@@ -14,12 +15,15 @@ pub(crate) struct Extract<'t> {
     range: RawRange<'t>,
     /// The entry that was removed last, or is about to be.
     entry: RawEntry,
+    /// Where that is.
+    finger: Finger,
 }
 
 impl<'t> Extract<'t> {
     #[track_caller]
     pub(crate) fn new(place: Place<'t>, range: &KeyRange) -> Extract<'t> {
-        Extract { place, range: place.key_range(range), entry: RawEntry::default() }
+        let (range, finger) = (place.key_range(range), Finger::default());
+        Extract { place, range, entry: RawEntry::default(), finger }
     }
 
     /// Removes the next entry that `judge` chooses, and returns it.
@@ -45,7 +49,7 @@ impl<'t> Extract<'t> {
     /// Removes the next entry that `judge` chooses, and keeps its value if that is wanted; returns
     /// whether there was one.
     pub(crate) fn step(&mut self, judge: &mut Judge<'_>, wants_value: bool) -> Result<bool, Error> {
-        let Extract { place, range, entry: (key, value) } = self;
+        let Extract { place, range, entry: (key, value), finger } = self;
         // Inside a transaction it is locked, and the same when it is removed.
         let wants_value = wants_value || place.shares();
         while let Some((its_key, its_value)) = range.next_entry()? {
@@ -57,7 +61,7 @@ impl<'t> Extract<'t> {
                 its_value.clone_into(value);
             }
             loop {
-                if place.take(range, key, value)? {
+                if place.take((range, finger), key, value)? {
                     return Ok(true);
                 }
                 // Others have changed it: what it is now is looked at.

@@ -60,12 +60,12 @@ pub(crate) fn trend(node: Node<'_>, at: usize) -> i8 {
 
 /// Whether each part of a node fits into a page, with its new fences.
 fn fits(node: Node<'_>, cut: &Cut) -> bool {
-    let (lower, upper) = (node.lower_bytes(), node.upper_bytes());
     let room = node.view.len() - node.slots();
     // Its own fences are in what it uses; new ones only make keys shorter.
     if node.used() + cut.separator.len() <= room {
         return true;
     }
+    let (lower, upper) = (node.lower_bytes(), node.upper_bytes());
     let size = |range: std::ops::Range<usize>, low: &[u8], high: Option<&[u8]>| {
         let prefix = high.map_or(0, |high| common(low, high));
         let entries: usize = range.map(|i| node.entry_len_under(i, prefix)).sum();

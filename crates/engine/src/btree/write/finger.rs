@@ -128,3 +128,48 @@ impl<P: Pages> BTree<P> {
         Some((leaf, place))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::btree::node::edit::{Edit, Payload};
+
+    #[test]
+    fn a_place_that_is_near_is_the_one_that_a_search_finds() {
+        let mut random = fastrand::Rng::with_seed(7);
+        let (mut found, mut rounds) = (0, 0);
+        for _ in 0..200 {
+            let mut page = vec![0; 2048];
+            let mut edit = Edit::leaf(&mut page);
+            edit.init(b"ab", Some(b"ac"));
+            let tail = |random: &mut fastrand::Rng| {
+                let len = random.usize(..7);
+                [b"ab".to_vec(), (0..len).map(|_| random.u8(..3)).collect()].concat()
+            };
+            for _ in 0..random.usize(..60) {
+                let key = tail(&mut random);
+                let (at, is_there) = edit.node().lower_bound(&key);
+                if !is_there {
+                    assert!(edit.insert(at, &key, &Payload::Inline(&[1, 2])));
+                }
+            }
+            for _ in 0..60 {
+                let (key, node) = (tail(&mut random), edit.node());
+                let at = random.usize(..node.count() + 3);
+                let place = node.lower_bound(&key);
+                rounds += 1;
+                match place_near(node, at, &key) {
+                    Some(near) => {
+                        found += 1;
+                        assert_eq!(near, place, "{key:?} near {at}");
+                    }
+                    None => assert!(
+                        at > node.count() || !(at..=at + 1).contains(&place.0),
+                        "{key:?} is at {place:?}, near {at}"
+                    ),
+                }
+            }
+        }
+        assert!(found > rounds / 40 && found < rounds, "{found} of {rounds}");
+    }
+}
