@@ -129,8 +129,8 @@ pub trait Pages: Send + Sync + Sized + 'static {
         mark: Mark,
     ) -> Try<Write<'o, Self>>;
 
-    /// Returns the page of `hint`, latched exclusively, if it is in memory and did not change since;
-    /// `mark` describes the reference.
+    /// Returns the page of `hint`, latched exclusively, if it is in memory and did not change since
+    /// then; `mark` describes the reference.
     #[inline(always)]
     fn recall<'o>(
         &'o self,

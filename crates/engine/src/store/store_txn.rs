@@ -316,9 +316,6 @@ impl<M: PoolStrategy> StoreTxn<M> {
     }
 
     /// As [`Transaction::has_locked`].
-    ///
-    /// # Errors
-    /// [`Error`].
     pub(crate) fn has_locked(
         &mut self,
         tree: &StoreTree<M>,
@@ -373,7 +370,6 @@ impl<M: PoolStrategy> StoreTxn<M> {
         if let Some(popped) = self.noted(popped)? {
             return Ok(Some(popped));
         }
-        // Who finds the tree empty removes nothing, and keeps nobody from finding that, too.
         if !tree.btree().cursor().first()? {
             self.scan_some(tree, ALL, how, &mut seen)?;
             if seen.is_empty() {
@@ -390,7 +386,6 @@ impl<M: PoolStrategy> StoreTxn<M> {
             let value = self.peek(tree, &key, <[u8]>::to_vec)?;
             // Without locks on what was read, another transaction may have removed it.
             let Some(value) = value else { continue };
-            self.trees.keep(tree.held());
             let removed = self.tx.write(tree.btree(), &key, None, WriteCondition::Present);
             if self.noted(removed)?.applied {
                 return Ok(Some((key, value)));

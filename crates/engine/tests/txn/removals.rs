@@ -28,12 +28,12 @@ fn value(number: u16, len: usize) -> Vec<u8> {
 
 #[derive(Clone, Debug)]
 enum Step {
-    /// So many keys in order, from one on.
+    /// A number of keys in order, from one on.
     Ascending(u16, u16, usize),
     Put(u16, usize),
     Delete(u16),
     Pop(bool, u8),
-    /// The keys from one on that are divisible, of which so many are taken.
+    /// The keys from one on that are divisible, of which a number is taken.
     Extract(u16, u16, usize),
     /// The keys that are not divisible stay.
     Retain(u16),
