@@ -2,7 +2,7 @@
 //! where a closure decides.
 
 use std::ops::Range;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use millpond::{Durability, RawTree, RawTxnTree, TxnOptions};
 use millpond_workload::inserts::{KEY_LEN, Rows, is_value_of, value_of};
@@ -101,7 +101,7 @@ impl Sorted {
     ) -> Result<Option<Measured>, BenchError> {
         let mut meter = tested.meter(Phase::Sorted, 1)?;
         let start = Instant::now();
-        self.insert(tested, tree, (0..self.count, Durability::Sync), watch)?;
+        meter.timed(self.insert(tested, tree, (0..self.count, Durability::Sync), watch)?);
         meter.round(self.count, 1, start.elapsed().as_secs_f64());
         (self.left, self.is_loaded) = (0..self.count, true);
         tested.measured(meter)
@@ -125,13 +125,14 @@ impl Sorted {
         Ok(tested.open()?.db.flush()?)
     }
 
+    /// Inserts some of them in one transaction; returns how long its commit took.
     fn insert(
         &self,
         tested: &Tested<'_>,
         tree: &RawTree,
         (rows, durability): (Range<u64>, Durability),
         watch: &mut Watch<'_>,
-    ) -> Result<(), BenchError> {
+    ) -> Result<Duration, BenchError> {
         let phase = Phase::Sorted;
         let Open { db, .. } = tested.open()?;
         let options = TxnOptions::default().durability(durability);
@@ -146,7 +147,9 @@ impl Sorted {
                 return Err(PhaseError::Stray { phase, key: key.into() }.into());
             }
         }
-        Ok(tx.commit().map_err(failed(phase, self.count))?)
+        let start = Instant::now();
+        tx.commit().map_err(failed(phase, self.count))?;
+        Ok(start.elapsed())
     }
 
     /// Pops rows at both ends in turns; returns how many.
