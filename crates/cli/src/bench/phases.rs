@@ -18,6 +18,7 @@ const EXAMPLES: &str = "Examples:
   millpond bench phases --rows 200000 --threads 1,2
   millpond bench phases --memory 256MiB --phases load,read,remove,shrink,scan
   millpond bench phases --phases load --log-gap 8GiB
+  millpond bench phases --phases sorted,pop,extract-if,retain --memory 2GiB
   millpond bench phases --phases batch,async-batch --batch-rows 100 --batches 1000 --json
 
 Phases, in their order, whichever are chosen:
@@ -32,6 +33,10 @@ Phases, in their order, whichever are chosen:
   remove        the older half of the rows, in one transaction
   shrink        leaves packed, and room in the file given back
   scan          the store closed and opened, and all its rows read in order
+  sorted        as many rows again in another tree, in order, in one transaction
+  pop           a tenth of those, from the front and the back in turns, a call each
+  extract-if    about half of the rest, by `extract_if` of a transaction
+  retain        about half of the rest, by `retain` of a transaction
 
 Keys have 24 bytes and come in random order, values have 150 and follow from their keys: each \
 one that is read is checked, and so is the number of rows. p50 and p99 are of a commit in phases \
@@ -52,7 +57,7 @@ pub(crate) struct Args {
     #[arg(long, short, value_delimiter = ',', default_value = "1,4,8,16,32", value_name = "N,…")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1024))]
     threads: Vec<u32>,
-    /// Rounds of the phases that can be repeated: all but load, remove, shrink and scan
+    /// Rounds of the phases that can be repeated: those that commit small transactions, or read
     #[arg(long, default_value_t = Plan::published().rounds, value_name = "N")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=10_000))]
     rounds: u32,

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use crate::btree::ValueReader;
+use crate::btree::{Cursor, ValueReader};
 use crate::pool::Pool;
 use crate::store::combinations::SwizzledAny;
 use crate::store::handle::{StoreHashIndex, StoreHeap, StoreTree};
@@ -18,6 +18,8 @@ pub(crate) type DbStore = Arc<Store<SwizzledAny>>;
 pub(crate) type DbTree = StoreTree<SwizzledAny>;
 /// A range.
 pub(crate) type DbRange<'t> = StoreRange<'t, SwizzledAny>;
+/// A position in a tree.
+pub(crate) type DbCursor<'t> = Cursor<'t, Pool<SwizzledAny>>;
 /// A large value being read.
 pub(crate) type DbReader<'t> = ValueReader<'t, Pool<SwizzledAny>>;
 /// A transaction.

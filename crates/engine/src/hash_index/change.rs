@@ -436,7 +436,8 @@ impl<P: Pages> HashIndex<P> {
             // Nothing after this restarts the attempt.
             f(scratch);
             let WriteContext { actor, root, .. } = context;
-            let context = WriteContext { actor, root, undo: context.undo.as_deref_mut() };
+            let undo = context.undo.as_deref_mut();
+            let context = WriteContext { actor, root, undo, ..WriteContext::default() };
             let (new, present) = (NewValue::Bytes(scratch), WriteCondition::Present);
             let mut request = WriteRequest::new(name, new, present).within(context);
             let mut pending = Pending { key, hash, request: &mut request };

@@ -299,7 +299,8 @@ impl<P: Pages> Heap<P> {
             // Nothing after this restarts the attempt.
             f(scratch);
             let WriteContext { actor, root, .. } = context;
-            let context = WriteContext { actor, root, undo: context.undo.as_deref_mut() };
+            let undo = context.undo.as_deref_mut();
+            let context = WriteContext { actor, root, undo, ..WriteContext::default() };
             let (new, present) = (NewValue::Bytes(scratch), WriteCondition::Present);
             let mut request = WriteRequest::new(key, new, present).within(context);
             self.overwrite(mtr, held, &mut request, scratch);

@@ -150,6 +150,11 @@ impl LockManager {
         self.writers.load(Ordering::SeqCst) == token
     }
 
+    /// A token of now, if exactly one owner, the caller's own, has held an `X` lock since `token`.
+    pub fn quiet_after_own(&self, token: u64) -> Option<u64> {
+        token.checked_add(GENERATION).filter(|token| self.still_quiet(*token))
+    }
+
     /// An owner takes its first `X` lock.
     pub(super) fn begin_writing(&self) {
         let before = self.writers.fetch_add(GENERATION + WRITER, Ordering::SeqCst);

@@ -2,6 +2,7 @@
 
 mod bytes;
 mod counts;
+mod covered;
 mod entry;
 mod error;
 mod graph;

@@ -23,6 +23,7 @@ use millpond_base::{Mark, PageId};
 use crate::page::View;
 use crate::pool::borrowed::BorrowedPage;
 use crate::pool::frame::{FRAME_HEADER_BYTES, FrameHeader};
+use crate::pool::hint::PageHint;
 use crate::pool::jump::{Jump, Try};
 use crate::pool::kind::ANCHOR_SWIP;
 use crate::pool::latch::{Latch, Latching, ROUNDS_MAX, SPINS_MAX};
@@ -150,6 +151,13 @@ impl<'o, P: Pages> Read<'o, P> {
         } else {
             Err(Jump::Restart)
         }
+    }
+
+    /// Returns where the page can be found again, as it was read.
+    #[inline]
+    pub fn hint(&self) -> Option<PageHint> {
+        let header = self.header();
+        PageHint::at(header, P::Latching::version(&header.latch, self.token))
     }
 
     /// Follows the swip at byte offset `at`, and returns the child, which was the child while this
@@ -334,6 +342,15 @@ impl<'o, P: Pages> Write<'o, P> {
     #[inline]
     pub fn id(&self) -> PageId {
         self.header().page().unwrap_or_default()
+    }
+
+    /// Returns where the page can be found again after this hold, if it is not changed any further.
+    #[inline]
+    pub fn hint(&self) -> Option<PageHint> {
+        let header = self.header();
+        let latch = &header.latch;
+        let version = if self.changed { latch.version_after() } else { latch.version_held() };
+        PageHint::at(header, version)
     }
 
     /// Returns the page, to be read.

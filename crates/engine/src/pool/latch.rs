@@ -242,6 +242,12 @@ impl Latch {
         self.0.load(Ordering::Relaxed) & VERSION_MASK
     }
 
+    /// Returns the version that the word will have when this exclusive hold has ended.
+    #[inline]
+    pub fn version_after(&self) -> u64 {
+        self.version_held().wrapping_add(VERSION_ONE)
+    }
+
     /// Turns the exclusive hold back into a shared one, as if nothing had been changed.
     #[inline]
     pub fn downgrade_unchanged(&self) {

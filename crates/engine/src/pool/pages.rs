@@ -28,6 +28,7 @@ use crate::page::record_body::OrphanRoot;
 use crate::pool::error::PoolError;
 use crate::pool::frame::FrameHeader;
 use crate::pool::guard::{Read, Write};
+use crate::pool::hint::PageHint;
 use crate::pool::jump::{Jump, Try};
 use crate::pool::latch::Latching;
 use crate::pool::memory::frame_page;
@@ -127,6 +128,30 @@ pub trait Pages: Send + Sync + Sized + 'static {
         at: usize,
         mark: Mark,
     ) -> Try<Write<'o, Self>>;
+
+    /// Returns the page of `hint`, latched exclusively, if it is in memory and did not change since
+    /// then; `mark` describes the reference.
+    #[inline(always)]
+    fn recall<'o>(
+        &'o self,
+        mtr: &'o MiniTransaction<'o, Self>,
+        hint: PageHint,
+        mark: Mark,
+    ) -> Option<Write<'o, Self>> {
+        let _ = (mtr, hint, mark);
+        None
+    }
+    /// The same, to be read.
+    #[inline(always)]
+    fn recall_to_read<'o>(
+        &'o self,
+        mtr: &'o MiniTransaction<'o, Self>,
+        hint: PageHint,
+        mark: Mark,
+    ) -> Option<Read<'o, Self>> {
+        let _ = (mtr, hint, mark);
+        None
+    }
 
     /// Creates a page, latched exclusively, zero-filled behind its common header.
     ///

@@ -9,6 +9,7 @@ use crate::pool::buffer_pool::Pool;
 use crate::pool::error::PoolError;
 use crate::pool::frame::FrameHeader;
 use crate::pool::guard::{Read, Write};
+use crate::pool::hint::PageHint;
 use crate::pool::jump::{Jump, Try};
 use crate::pool::kind::{ANCHOR_SWIP, OWNER_UNKNOWN};
 use crate::pool::latch::Latching;
@@ -98,6 +99,50 @@ impl<M: PoolStrategy> Pages for Pool<M> {
         mark: Mark,
     ) -> Try<Write<'o, Self>> {
         self.child_of_writer(parent, at, mark)
+    }
+
+    #[inline]
+    fn recall<'o>(
+        &'o self,
+        mtr: &'o MiniTransaction<'o, Self>,
+        hint: PageHint,
+        mark: Mark,
+    ) -> Option<Write<'o, Self>> {
+        let frame = self.memory.frame(hint.frame())?;
+        // Mostly it fits; if not, no other thread is disturbed by a latch.
+        if !hint.fits(self.header(frame)) {
+            return None;
+        }
+        // SAFETY: a frame of this pool. Whether it holds the page is checked under the latch.
+        let page = unsafe { Write::begin(mtr, frame) }.ok()?;
+        if !hint.fits(page.header()) {
+            return None;
+        }
+        mtr.count(mark);
+        self.on_hit(mtr, frame, mark);
+        Some(page)
+    }
+
+    #[inline]
+    fn recall_to_read<'o>(
+        &'o self,
+        mtr: &'o MiniTransaction<'o, Self>,
+        hint: PageHint,
+        mark: Mark,
+    ) -> Option<Read<'o, Self>> {
+        let frame = self.memory.frame(hint.frame())?;
+        if !hint.fits(self.header(frame)) {
+            return None;
+        }
+        // SAFETY: a frame of this pool. Whether it holds the page is checked afterwards, and what
+        // is read from then on by the reader.
+        let page = unsafe { Read::begin(mtr, frame) }.ok()?;
+        if !hint.fits(page.header()) {
+            return None;
+        }
+        mtr.count(mark);
+        self.on_hit(mtr, frame, mark);
+        Some(page)
     }
 
     fn allocate<'o>(

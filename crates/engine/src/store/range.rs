@@ -150,6 +150,17 @@ impl<'t, M: PoolStrategy> StoreRange<'t, M> {
         self.take(false)
     }
 
+    /// The caller has written one of the entries that were given, in a call of its own: if nobody
+    /// else has written meanwhile, it goes on as before.
+    pub(crate) fn wrote(&mut self) {
+        if let Source::Quiet(quiet) = &mut self.source
+            && let Some(locks) = self.tree.store().transactions().locks()
+            && let Some(token) = locks.quiet_after_own(quiet.token)
+        {
+            quiet.token = token;
+        }
+    }
+
     #[inline]
     fn take(&mut self, forward: bool) -> Result<Option<Entry<'_>>, Error> {
         if let Err(error) = self.step(forward) {

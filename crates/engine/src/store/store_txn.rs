@@ -315,6 +315,17 @@ impl<M: PoolStrategy> StoreTxn<M> {
         self.noted(locked)
     }
 
+    /// As [`Transaction::has_locked`].
+    pub(crate) fn has_locked(
+        &mut self,
+        tree: &StoreTree<M>,
+        bounds: (Bound<&[u8]>, Bound<&[u8]>),
+    ) -> Result<bool, Error> {
+        self.check(tree)?;
+        let has = self.tx.has_locked(tree.btree().owner(), bounds);
+        self.noted(has)
+    }
+
     /// Sets `key` to a large value whose pages are written already.
     ///
     /// # Errors
@@ -354,7 +365,11 @@ impl<M: PoolStrategy> StoreTxn<M> {
         let how = ScanSome { forward: first, max: 1, keys_only: true, as_scan: false };
         let mut seen = VecDeque::new();
         self.check(tree)?;
-        // Who finds the tree empty removes nothing, and keeps nobody from finding that, too.
+        self.trees.keep(tree.held());
+        let popped = self.tx.pop_inline(tree.btree(), first);
+        if let Some(popped) = self.noted(popped)? {
+            return Ok(Some(popped));
+        }
         if !tree.btree().cursor().first()? {
             self.scan_some(tree, ALL, how, &mut seen)?;
             if seen.is_empty() {
@@ -371,7 +386,6 @@ impl<M: PoolStrategy> StoreTxn<M> {
             let value = self.peek(tree, &key, <[u8]>::to_vec)?;
             // Without locks on what was read, another transaction may have removed it.
             let Some(value) = value else { continue };
-            self.trees.keep(tree.held());
             let removed = self.tx.write(tree.btree(), &key, None, WriteCondition::Present);
             if self.noted(removed)?.applied {
                 return Ok(Some((key, value)));

@@ -10,6 +10,7 @@ mod error;
 mod log_room;
 mod manager;
 mod options;
+mod pop;
 mod savepoint;
 mod scan;
 mod scratch;

@@ -6,11 +6,33 @@
 
 use std::sync::Arc;
 
+use crate::btree::Finger;
 use crate::lock::{LockOwner, Spinlock, SpinlockGuard};
 use crate::txn::active::Active;
 
 /// Bytes of a value's room that are kept.
 const ROOM_KEPT: usize = 64 << 10;
+
+/// Writes that are likely to stay together, each with a finger of its own.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Sequence {
+    /// Those at the first entry.
+    First,
+    /// Those at the last one.
+    Last,
+    /// All others.
+    Any,
+}
+
+impl Sequence {
+    /// How many there are.
+    pub(super) const ALL: usize = 3;
+
+    /// That of one of the two ends.
+    pub(super) fn of_end(first: bool) -> Sequence {
+        if first { Sequence::First } else { Sequence::Last }
+    }
+}
 
 /// Lists and owner of one transaction after another.
 #[derive(Default)]
@@ -23,6 +45,8 @@ pub(super) struct TxnScratch {
     pub(super) rollbacks: Vec<usize>,
     /// Room for a value that is being changed.
     pub(super) room: Vec<u8>,
+    /// Where its sequences of writes were last.
+    pub(super) fingers: [Finger; Sequence::ALL],
 }
 
 impl TxnScratch {
@@ -30,6 +54,7 @@ impl TxnScratch {
     pub(super) fn clear(&mut self) {
         self.rollbacks.clear();
         self.rollbacks.shrink_to(ROOM_KEPT / size_of::<usize>());
+        self.fingers = Default::default();
         self.room.clear();
         self.room.shrink_to(ROOM_KEPT);
     }

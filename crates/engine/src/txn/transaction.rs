@@ -28,7 +28,7 @@ use crate::txn::active::add_record;
 use crate::txn::error::TxnError;
 use crate::txn::manager::ManagerShare;
 use crate::txn::options::{Durability, Isolation, TxnOptions};
-use crate::txn::scratch::TxnScratch;
+use crate::txn::scratch::{Sequence, TxnScratch};
 use crate::txn::structure::{Keyed, Structure};
 use crate::txn::trees::StructureOf;
 use crate::txn::undo_buffer::UndoBuffer;
@@ -79,6 +79,10 @@ impl Transaction {
     /// Its id.
     pub fn id(&self) -> u64 {
         self.tx
+    }
+
+    pub(super) fn isolation(&self) -> Isolation {
+        self.options.isolation
     }
 
     /// Whether it ended.
@@ -183,6 +187,19 @@ impl Transaction {
     ) -> Result<WriteOutcome, TxnError> {
         self.running()?;
         self.lock_key(tree.owner_id(), key, LockMode::X)?;
+        self.write_locked(tree, (key, value), built, (condition, Sequence::Any, None))
+    }
+
+    /// Writes an entry whose key is locked in X, as one of a sequence; the inline value that it had
+    /// goes to the last argument.
+    #[inline(always)]
+    pub(super) fn write_locked<K: Keyed + ?Sized>(
+        &mut self,
+        tree: &K,
+        (key, value): (&[u8], Option<&[u8]>),
+        built: Option<Detached>,
+        (condition, sequence, old): (WriteCondition<'_>, Sequence, Option<&mut Vec<u8>>),
+    ) -> Result<WriteOutcome, TxnError> {
         let actor = Actor::Transaction { tx: self.tx, prev: self.last };
         self.enter();
         // A large value may take seconds: its pages are written before the step that checkpoints
@@ -201,8 +218,9 @@ impl Transaction {
         let undo = &mut buffer.undo;
         let (start, step) = (undo.end(), active.begin_step());
         // Taken apart where it lies: what is moved as a whole waits for its parts to be written.
-        let request = WriteRequest::new(key, NewValue::of(value), condition)
-            .within(WriteContext::with_undo(actor, undo.room()));
+        let finger = &mut self.scratch.fingers[sequence as usize];
+        let context = WriteContext::with_undo(actor, undo.room()).by(finger).returning(old);
+        let request = WriteRequest::new(key, NewValue::of(value), condition).within(context);
         let written = match large.take() {
             None => tree.put(request),
             Some(large) => tree.put_large(request, large),

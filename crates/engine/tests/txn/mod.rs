@@ -18,6 +18,7 @@ mod own_thread;
 mod panics;
 mod queue;
 mod recovery;
+mod removals;
 mod salvage;
 mod shrink;
 mod snapshot_model;

@@ -10,7 +10,7 @@
 //! - `error`: what a phase can fail with.
 //! - `measure`: what a phase came to.
 //! - `store`: the store under test, the rows that it holds, and who watches.
-//! - `writes`, `reads`, `upkeep`: the phases.
+//! - `writes`, `reads`, `upkeep`, `sorted`: the phases.
 //! - `run`: all of them, one after the other.
 
 mod error;
@@ -18,6 +18,7 @@ mod measure;
 mod plan;
 mod reads;
 mod run;
+mod sorted;
 mod store;
 mod upkeep;
 mod writes;

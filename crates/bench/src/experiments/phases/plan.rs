@@ -30,11 +30,20 @@ pub enum Phase {
     Shrink,
     /// The store closed and opened, and all rows read in the order of their keys.
     Scan,
+    /// As many rows again, in another tree, in the order of their keys, in one transaction.
+    Sorted,
+    /// A tenth of those removed from the front and the back in turns, a call each, in one
+    /// transaction.
+    Pop,
+    /// About half of the rest removed by `extract_if`, in one transaction.
+    ExtractIf,
+    /// About half of the rest removed by `retain`, in one transaction.
+    Retain,
 }
 
 impl Phase {
     /// All of them, in their order.
-    pub const ALL: [Phase; 11] = [
+    pub const ALL: [Phase; 15] = [
         Phase::Load,
         Phase::Single,
         Phase::Batch,
@@ -46,7 +55,16 @@ impl Phase {
         Phase::Remove,
         Phase::Shrink,
         Phase::Scan,
+        Phase::Sorted,
+        Phase::Pop,
+        Phase::ExtractIf,
+        Phase::Retain,
     ];
+
+    /// Whether it is about the tree whose rows come in the order of their keys.
+    pub fn is_of_sorted(self) -> bool {
+        matches!(self, Phase::Sorted | Phase::Pop | Phase::ExtractIf | Phase::Retain)
+    }
 
     /// Its name on the command line and in results.
     pub fn name(self) -> &'static str {
@@ -62,6 +80,10 @@ impl Phase {
             Phase::Remove => "remove",
             Phase::Shrink => "shrink",
             Phase::Scan => "scan",
+            Phase::Sorted => "sorted",
+            Phase::Pop => "pop",
+            Phase::ExtractIf => "extract-if",
+            Phase::Retain => "retain",
         }
     }
 }
@@ -95,7 +117,7 @@ pub struct Plan {
     /// The phases that run. Without [`Phase::Load`] the rows are inserted in transactions of a
     /// thousand, and that is not measured.
     pub phases: Vec<Phase>,
-    /// Rows that are loaded.
+    /// Rows that are loaded, and rows that are inserted in the order of their keys.
     pub rows: u64,
     /// Transactions of [`Phase::Single`].
     pub singles: u64,
@@ -113,7 +135,8 @@ pub struct Plan {
     pub range_rows: u64,
     /// Numbers of threads that read, each measured by itself.
     pub threads: Vec<u32>,
-    /// Rounds of the phases that can be repeated: all but load, removal, shrinking and scan.
+    /// Rounds of the phases that can be repeated: all but load, removal, shrinking,
+    /// scan, and those of the sorted rows.
     pub rounds: u32,
     /// Memory of the store in bytes; `None`: the engine's default.
     pub memory: Option<u64>,

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use super::measure::Measured;
 use super::plan::{Phase, Plan};
+use super::sorted::Sorted;
 use super::store::{Tested, Watch};
 use super::{reads, upkeep, writes};
 use crate::error::BenchError;
@@ -25,7 +26,10 @@ pub fn phases(
     let own = own.map_err(|error| BenchError::Usage(format!("{}: {error}", folder.display())))?;
     let mut tested = Tested::create(plan, own.path())?;
     let watch = &mut Watch::new(observer);
-    done.extend(writes::load(&mut tested, watch)?);
+    if plan.phases.iter().any(|phase| !phase.is_of_sorted()) {
+        done.extend(writes::load(&mut tested, watch)?);
+    }
+    let mut sorted = Sorted::new(plan);
     for phase in Phase::ALL.into_iter().filter(|phase| plan.has(*phase)) {
         match phase {
             Phase::Load => {}
@@ -41,6 +45,9 @@ pub fn phases(
             Phase::Remove => done.extend(writes::remove(&mut tested, watch)?),
             Phase::Shrink => done.extend(upkeep::shrink(&tested, watch)?),
             Phase::Scan => done.extend(upkeep::scan(&mut tested, watch)?),
+            Phase::Sorted | Phase::Pop | Phase::ExtractIf | Phase::Retain => {
+                done.extend(sorted.run(&tested, phase, watch)?);
+            }
         }
     }
     watch.observer.begin("closing the store");

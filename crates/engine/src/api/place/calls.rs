@@ -12,7 +12,7 @@ use crate::api::place::reader::RawReader;
 use crate::api::place::snapshot_view::SnapshotView;
 use crate::api::place::txn_cell::TxnCell;
 use crate::api::strategy::*;
-use crate::btree::{Lookup, WriteCondition, WriteOutcome};
+use crate::btree::{Finger, Lookup, WriteCondition, WriteOutcome};
 use crate::encoding::key_range::KeyRange;
 use crate::page::Scratch;
 use crate::stats::counters::Counter;
@@ -96,6 +96,19 @@ impl<'t> Place<'t> {
             Place::Txn(cell, tree) => cell.lock(tree, key),
             Place::Tree(_) | Place::Snapshot(..) => Ok(()),
         }
+    }
+
+    /// Locks the keys of a range to read them, inside a transaction.
+    pub(crate) fn lock_range(self, range: &KeyRange) -> Result<(), Error> {
+        match self {
+            Place::Txn(cell, tree) => cell.lock_range(tree, range),
+            Place::Tree(_) | Place::Snapshot(..) => Ok(()),
+        }
+    }
+
+    /// Whether others may change an entry between two calls.
+    pub(crate) fn shares(self) -> bool {
+        matches!(self, Place::Tree(_))
     }
 
     /// The value of `key`, which is to be written next.
@@ -301,14 +314,16 @@ impl<'t> Place<'t> {
     }
 
     /// Removes an entry that was read from `range` if it is still `value`; returns whether it was.
+    /// `finger` is for such removals one after the other.
     pub(crate) fn take(
         self,
-        range: &mut RawRange<'_>,
+        (range, finger): (&mut RawRange<'_>, &mut Finger),
         key: &[u8],
         value: &[u8],
     ) -> Result<bool, Error> {
         match self {
-            Place::Tree(_) => self.swap(key, Some(value), None),
+            Place::Tree(tree) => range
+                .writing(|| tree.write_key(PUT, key, |tree| tree.remove_if(key, value, finger))),
             Place::Txn(..) => range.writing(|| self.remove_key(key)),
             Place::Snapshot(..) => Err(Error::ReadOnly),
         }

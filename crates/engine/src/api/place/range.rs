@@ -209,13 +209,22 @@ impl<'t> RawRange<'t> {
     /// Runs `write`, which changes the entry that was given last and no other: what was read ahead
     /// stays.
     pub(crate) fn writing<R>(&mut self, write: impl FnOnce() -> R) -> R {
-        let Source::Txn(scan) = &mut self.source else { return write() };
-        let is_fresh = scan.is_fresh();
-        let done = write();
-        if is_fresh {
-            scan.keep();
+        match &mut self.source {
+            Source::Failed(_) => write(),
+            Source::Outside(range) => {
+                let done = write();
+                range.wrote();
+                done
+            }
+            Source::Txn(scan) => {
+                let is_fresh = scan.is_fresh();
+                let done = write();
+                if is_fresh {
+                    scan.keep();
+                }
+                done
+            }
         }
-        done
     }
 
     /// The name of the tree.

@@ -45,7 +45,7 @@ pub(crate) struct TxnCell {
     writes: Cell<u64>,
 }
 
-fn bounds(range: &KeyRange) -> (Bound<&[u8]>, Bound<&[u8]>) {
+pub(crate) fn bounds(range: &KeyRange) -> (Bound<&[u8]>, Bound<&[u8]>) {
     (range.start.as_ref().map(Vec::as_slice), range.end.as_ref().map(Vec::as_slice))
 }
 
@@ -155,6 +155,11 @@ impl TxnCell {
     /// Locks the keys of a range to read them.
     pub(crate) fn lock_range(&self, tree: &DbTree, range: &KeyRange) -> Result<(), Error> {
         self.call(|txn| txn.lock_range(tree, bounds(range)))
+    }
+
+    /// Whether nobody else can change what is in a range before the transaction is over.
+    pub(crate) fn has_locked(&self, tree: &DbTree, range: &KeyRange) -> Result<bool, Error> {
+        self.call(|txn| txn.has_locked(tree, bounds(range)))
     }
 
     /// As [`Transaction::write`](crate::txn::Transaction::write).

@@ -4,12 +4,16 @@
 //! scan has given, 256 at most: a scan that is stopped early has locked little more than it saw.
 //! A write of the same transaction discards what was read ahead, so a scan shows what the
 //! transaction has written before the step.
+//!
+//! Where the transaction has locked all that is left of the range, as it has the whole tree after
+//! thousands of entries, there is nothing to lock ahead: a cursor lends entries from its copies of
+//! the leaves.
 
 use std::collections::VecDeque;
 use std::ops::Bound;
 
-use crate::api::place::txn_cell::TxnCell;
-use crate::api::strategy::DbTree;
+use crate::api::place::txn_cell::{TxnCell, bounds};
+use crate::api::strategy::{DbCursor, DbTree};
 use crate::btree::Entry;
 use crate::encoding::key_range::KeyRange;
 use crate::store::error::Error;
@@ -27,6 +31,9 @@ pub(crate) struct TxnScan<'t> {
     rest: KeyRange,
     front: VecDeque<OwnedEntry>,
     back: VecDeque<OwnedEntry>,
+    /// Where the front is in a range that is locked as a whole; `rest` is as it was when it began.
+    cursor: Option<DbCursor<'t>>,
+    is_back_used: bool,
     shown: OwnedEntry,
     /// The transaction's writes when the batches were read.
     writes: u64,
@@ -43,6 +50,8 @@ impl<'t> TxnScan<'t> {
             rest: range.clone(),
             front: VecDeque::new(),
             back: VecDeque::new(),
+            cursor: None,
+            is_back_used: false,
             shown: OwnedEntry::default(),
             writes: cell.writes(),
             given: 0,
@@ -73,11 +82,69 @@ impl<'t> TxnScan<'t> {
 
     /// The next entry from the front or the back, borrowed until the next call.
     pub(crate) fn next(&mut self, forward: bool) -> Result<Option<Entry<'_>>, Error> {
+        self.is_back_used |= !forward;
         if !self.is_fresh() {
             self.front.clear();
             self.back.clear();
+            self.leave_cursor();
             self.keep();
+        } else if self.is_back_used {
+            self.leave_cursor();
         }
+        if self.move_cursor()? {
+            self.given += 1;
+            return Ok(self.cursor.as_ref().map(|cursor| (cursor.key(), cursor.value())));
+        }
+        self.next_of_batch(forward)
+    }
+
+    /// Moves to the next entry of a range that is locked as a whole; `false` if there is none, or
+    /// it is not locked.
+    fn move_cursor(&mut self) -> Result<bool, Error> {
+        if let Some(cursor) = &mut self.cursor {
+            let more = cursor.next()?;
+            if !more {
+                self.end_cursor();
+            }
+            return Ok(more);
+        }
+        let may = !self.is_back_used && self.front.is_empty() && !self.rest.is_empty();
+        if !may || !self.cell.has_locked(self.tree, &self.rest)? {
+            return Ok(false);
+        }
+        let (lower, upper) = bounds(&self.rest);
+        let mut cursor = self.tree.btree().cursor_in(lower, upper);
+        if self.keys_only {
+            cursor = cursor.keys_only();
+        }
+        if self.as_scan {
+            cursor = cursor.as_scan();
+        }
+        let more = cursor.first()?;
+        if more {
+            self.cursor = Some(cursor)
+        } else {
+            self.end_cursor()
+        }
+        Ok(more)
+    }
+
+    /// The cursor has reached the end of the range.
+    fn end_cursor(&mut self) {
+        self.cursor = None;
+        // No key is between these.
+        (self.rest.start, self.rest.end) =
+            (Bound::Excluded(Vec::new()), Bound::Included(Vec::new()));
+    }
+
+    /// Goes on without the cursor, behind its entry.
+    fn leave_cursor(&mut self) {
+        if let Some(cursor) = self.cursor.take() {
+            self.rest.start = Bound::Excluded(cursor.key().to_vec());
+        }
+    }
+
+    fn next_of_batch(&mut self, forward: bool) -> Result<Option<Entry<'_>>, Error> {
         let batch = if forward { &mut self.front } else { &mut self.back };
         if batch.is_empty() && !self.rest.is_empty() {
             let max = (self.given / AHEAD).clamp(1, BATCH_MAX);

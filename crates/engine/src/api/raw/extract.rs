@@ -2,6 +2,7 @@
 
 use crate::api::place::Place;
 use crate::api::place::range::{RawEntry, RawRange};
+use crate::btree::Finger;
 use crate::encoding::key_range::KeyRange;
 use crate::store::error::Error;
 
@@ -12,33 +13,65 @@ pub(crate) type Judge<'j> = dyn FnMut(&[u8], &[u8]) -> Result<bool, Error> + 'j;
 pub(crate) struct Extract<'t> {
     place: Place<'t>,
     range: RawRange<'t>,
+    /// The entry that was removed last, or is about to be.
+    entry: RawEntry,
+    /// Where that is.
+    finger: Finger,
 }
 
 impl<'t> Extract<'t> {
     #[track_caller]
     pub(crate) fn new(place: Place<'t>, range: &KeyRange) -> Extract<'t> {
-        Extract { place, range: place.key_range(range) }
+        let (range, finger) = (place.key_range(range), Finger::default());
+        Extract { place, range, entry: RawEntry::default(), finger }
     }
 
     /// Removes the next entry that `judge` chooses, and returns it.
     pub(crate) fn next_entry(&mut self, judge: &mut Judge<'_>) -> Result<Option<RawEntry>, Error> {
-        while let Some((key, value)) = self.range.next_entry()? {
-            if !judge(key, value)? {
+        Ok(self.step(judge, true)?.then(|| std::mem::take(&mut self.entry)))
+    }
+
+    /// Removes all entries that `judge` chooses; returns how many.
+    pub(crate) fn remove_all(
+        place: Place<'t>,
+        range: &KeyRange,
+        judge: &mut Judge<'_>,
+    ) -> Result<u64, Error> {
+        // All of them are looked at: they are locked at once.
+        place.lock_range(range)?;
+        let (mut extract, mut removed) = (Extract::new(place, range), 0);
+        while extract.step(judge, false)? {
+            removed += 1;
+        }
+        Ok(removed)
+    }
+
+    /// Removes the next entry that `judge` chooses, and keeps its value if that is wanted; returns
+    /// whether there was one.
+    pub(crate) fn step(&mut self, judge: &mut Judge<'_>, wants_value: bool) -> Result<bool, Error> {
+        let Extract { place, range, entry: (key, value), finger } = self;
+        // Inside a transaction it is locked, and the same when it is removed.
+        let wants_value = wants_value || place.shares();
+        while let Some((its_key, its_value)) = range.next_entry()? {
+            if !judge(its_key, its_value)? {
                 continue;
             }
-            let (key, mut value) = (key.to_vec(), value.to_vec());
+            its_key.clone_into(key);
+            if wants_value {
+                its_value.clone_into(value);
+            }
             loop {
-                if self.place.take(&mut self.range, &key, &value)? {
-                    return Ok(Some((key, value)));
+                if place.take((range, finger), key, value)? {
+                    return Ok(true);
                 }
                 // Others have changed it: what it is now is looked at.
-                match self.place.get(&key)? {
-                    Some(now) if judge(&key, &now)? => value = now,
+                match place.get(key)? {
+                    Some(now) if judge(key, &now)? => *value = now,
                     _ => break,
                 }
             }
         }
-        Ok(None)
+        Ok(false)
     }
 
     pub(crate) fn end(&mut self) {

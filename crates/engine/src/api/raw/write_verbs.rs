@@ -299,12 +299,8 @@ macro_rules! raw_writes {
         /// # Errors
         /// As `insert`.
         pub fn retain(&self, mut f: impl FnMut(&[u8], &[u8]) -> bool) -> Result<u64, Error> {
-            let mut removed = 0;
-            let mut extract = Extract::new(self.place(), &KeyRange::ALL);
-            while extract.next_entry(&mut |key, value| Ok(!f(key, value)))?.is_some() {
-                removed += 1;
-            }
-            Ok(removed)
+            let judge = &mut |key: &[u8], value: &[u8]| Ok(!f(key, value));
+            Extract::remove_all(self.place(), &KeyRange::ALL, judge)
         }
 
         /// Removes those entries of a range for which `f` returns `true`, one after the other, and

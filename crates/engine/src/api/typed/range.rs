@@ -127,15 +127,15 @@ impl<K: Key, V: Value, F: FnMut(&K, &V) -> bool> Iterator for ExtractIf<'_, K, V
 
     fn next(&mut self) -> Option<Self::Item> {
         let (judge, name, mut removed) = (&mut self.judge, self.place.name(), None);
-        let next = self.extract.next_entry(&mut |key, value| {
+        let judge = &mut |key: &[u8], value: &[u8]| {
             let entry: (K, V) = decoded(name, decode_entry((key, value)))?;
             let is_chosen = judge(&entry.0, &entry.1);
             removed = Some(entry);
             Ok(is_chosen)
-        });
-        match next {
-            Ok(Some(_)) => removed.map(Ok),
-            Ok(None) => None,
+        };
+        match self.extract.step(judge, false) {
+            Ok(true) => removed.map(Ok),
+            Ok(false) => None,
             Err(error) => {
                 self.extract.end();
                 Some(Err(error))

@@ -380,12 +380,12 @@ macro_rules! typed_writes {
         /// # Errors
         /// As `insert`.
         pub fn retain(&self, mut f: impl FnMut(&K, &V) -> bool) -> Result<u64, Error> {
-            let mut removed = 0;
-            for entry in self.extract_if(.., |key, value| !f(key, value)) {
-                entry?;
-                removed += 1;
-            }
-            Ok(removed)
+            let place = self.raw.place();
+            let judge = &mut |key: &[u8], value: &[u8]| {
+                let (key, value) = decoded(place.name(), decode_entry((key, value)))?;
+                Ok(!f(&key, &value))
+            };
+            Extract::remove_all(place, &KeyRange::ALL, judge)
         }
 
         /// Removes those entries of a range for which `f` returns `true`, one after the other, and

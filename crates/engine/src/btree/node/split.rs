@@ -60,8 +60,12 @@ pub(crate) fn trend(node: Node<'_>, at: usize) -> i8 {
 
 /// Whether each part of a node fits into a page, with its new fences.
 fn fits(node: Node<'_>, cut: &Cut) -> bool {
-    let (lower, upper) = (node.lower_bytes(), node.upper_bytes());
     let room = node.view.len() - node.slots();
+    // Its own fences are in what it uses; new ones only make keys shorter.
+    if node.used() + cut.separator.len() <= room {
+        return true;
+    }
+    let (lower, upper) = (node.lower_bytes(), node.upper_bytes());
     let size = |range: std::ops::Range<usize>, low: &[u8], high: Option<&[u8]>| {
         let prefix = high.map_or(0, |high| common(low, high));
         let entries: usize = range.map(|i| node.entry_len_under(i, prefix)).sum();
@@ -86,10 +90,11 @@ fn cut_at(node: Node<'_>, left: usize) -> Cut {
 
 /// Returns the wanted cut if it fits, or the nearest to the middle that does. There is one: see
 /// [`crate::btree::Limits`].
-fn settle(node: Node<'_>, wanted: Cut, first: usize, middle: usize) -> Cut {
+fn settle(node: Node<'_>, wanted: Cut, first: usize, middle: impl FnOnce() -> usize) -> Cut {
     if fits(node, &wanted) {
         return wanted;
     }
+    let middle = middle();
     let last = node.count().saturating_sub(1);
     let mut others: Vec<usize> = (first..=last).collect();
     others.sort_by_key(|left| left.abs_diff(middle));
@@ -104,7 +109,7 @@ pub(crate) fn cut_leaf(node: Node<'_>, new: Option<(&[u8], usize)>) -> Cut {
     debug_assert!(node.count() > 0);
     let count = node.count();
     let last = count.saturating_sub(1).max(1);
-    let middle = middle(node).clamp(1, last);
+    let middle = || middle(node).clamp(1, last);
     if let Some((key, at)) = new
         && (count == 1 || trend(node, at) != 0)
         && at <= count
@@ -120,13 +125,14 @@ pub(crate) fn cut_leaf(node: Node<'_>, new: Option<(&[u8], usize)>) -> Cut {
         };
         return settle(node, Cut { left: at, separator }, 1, middle);
     }
+    let middle = middle();
     let window = (count / 16).clamp(1, WINDOW_MAX);
     let near = middle.saturating_sub(window).max(1)..=(middle + window).min(last);
     let wanted = near
         .map(|left| cut_at(node, left))
         .min_by_key(|cut| (cut.separator.len(), cut.left.abs_diff(middle)))
         .unwrap_or_else(|| cut_at(node, middle));
-    settle(node, wanted, 1, middle)
+    settle(node, wanted, 1, || middle)
 }
 
 /// Returns where to cut an inner node of at least one separator; the next insert is at `at`.
@@ -145,5 +151,5 @@ pub(crate) fn cut_inner(node: Node<'_>, at: usize) -> Cut {
         up if up > 0 => at.saturating_sub(1).clamp(count / 2, last),
         _ => at.min(count / 2).min(last),
     };
-    settle(node, cut_at(node, left), 0, middle)
+    settle(node, cut_at(node, left), 0, || middle)
 }

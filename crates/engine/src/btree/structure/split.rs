@@ -176,27 +176,28 @@ fn cut_off<'o, P: Pages>(
     mut right: Write<'o, P>,
     cut: &Cut,
 ) -> Try<(Write<'o, P>, Write<'o, P>)> {
-    let old = PageBuffer::copy_of(left.page());
-    let from = Node::of(old.view());
+    let old = left.page();
+    let from = Node::of(left.view());
     let (lower, upper) = (from.lower_bytes(), from.upper_bytes());
-    let right_from = if from.leaf { cut.left } else { cut.left + 1 };
+    let is_leaf = from.leaf;
+    let right_from = if is_leaf { cut.left } else { cut.left + 1 };
     let mut edit = Edit::of(right.page_mut());
     edit.init(&cut.separator, upper.as_deref());
-    let is_whole = edit.push_range(old.bytes(), right_from..from.count());
+    let is_whole = edit.push_range(old, right_from..from.count());
     edit.finish();
-    let kept = if from.leaf {
+    let kept = if is_leaf {
         let (front, back) = (Moved::default(), Moved::default());
         let upper = Some(&cut.separator[..]);
-        drafted(mtr, old.bytes(), &Rebuild { kept: 0..cut.left, lower: &lower, upper, front, back })
+        drafted(mtr, old, &Rebuild { kept: 0..cut.left, lower: &lower, upper, front, back })
     } else {
         put_swip(right.page_mut(), LAST_CHILD, Swip(from.view.u64(LAST_CHILD)));
-        inner_kept(from, &old, cut).map(|draft| (draft, Vec::new()))
+        inner_kept(from, old, cut).map(|draft| (draft, Vec::new()))
     };
     let Some((draft, redo)) = kept.filter(|_| is_whole) else {
         right.free();
         return Err(corrupt(left.id(), "an entry reaches beyond its page"));
     };
-    let page = match from.leaf {
+    let page = match is_leaf {
         true => left.page_mut_with_redo(|out| out.extend_from_slice(&redo)),
         false => left.page_mut(),
     };
@@ -205,11 +206,11 @@ fn cut_off<'o, P: Pages>(
 }
 
 /// What an inner node keeps that is cut; `None` if an entry of it cannot be read.
-fn inner_kept(from: Node<'_>, old: &PageBuffer, cut: &Cut) -> Option<PageBuffer> {
-    let mut draft = PageBuffer::copy_of(old.bytes());
+fn inner_kept(from: Node<'_>, old: &[u8], cut: &Cut) -> Option<PageBuffer> {
+    let mut draft = PageBuffer::copy_of(old);
     let mut edit = Edit::of(draft.bytes_mut());
     edit.init(&from.lower_bytes(), Some(&cut.separator));
-    let is_whole = edit.push_range(old.bytes(), 0..cut.left);
+    let is_whole = edit.push_range(old, 0..cut.left);
     edit.finish();
     let middle = Swip(from.view.u64(from.child_at(cut.left)));
     put_swip(draft.bytes_mut(), LAST_CHILD, middle);

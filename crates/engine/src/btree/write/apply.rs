@@ -153,9 +153,9 @@ impl<P: Pages> BTree<P> {
         old: Option<&mut Vec<u8>>,
     ) -> Try<Step> {
         let key = pending.request.key;
-        let leaf = self.leaf_to_write(mtr, key)?;
+        let finger = pending.request.context.finger.as_deref();
+        let (leaf, (i, existed)) = self.place_to_write(mtr, key, finger)?;
         let node = Node::leaf(leaf.view());
-        let (i, existed) = node.lower_bound(key);
         debug_assert!(i <= node.count());
         if !existed {
             let wanted = matches!(
@@ -219,6 +219,7 @@ impl<P: Pages> BTree<P> {
         edit.count_insert(i);
         self.log_undo(mtr, pending.request, Before::Absent);
         attach(mtr, attaching, &leaf);
+        pending.request.context.wrote(self.owner, &leaf, i);
         Ok(pending.applied(false))
     }
 
@@ -235,7 +236,7 @@ impl<P: Pages> BTree<P> {
         let reference = match node.value(i) {
             Value::Overflow(at) => reference_at(node.view, at),
             Value::Inline(span) => {
-                if let Some(old) = old {
+                if let Some(old) = old.or(pending.request.context.old.as_deref_mut()) {
                     old.clear();
                     node.append(span, old);
                 }
@@ -243,6 +244,7 @@ impl<P: Pages> BTree<P> {
                     && value.len() == span.len
                 {
                     self.overwrite(mtr, &mut leaf, i, span, pending.request, value);
+                    pending.request.context.wrote(self.owner, &leaf, i);
                     return Ok(pending.applied(true));
                 }
                 return self.swap_entry(mtr, leaf, i, pending, None);
@@ -388,6 +390,7 @@ impl<P: Pages> BTree<P> {
             mtr.adopt(reference.swip, &trash);
             pending.gone = large;
         }
+        pending.request.context.wrote(self.owner, &leaf, i);
         let node = Node::leaf(leaf.view());
         // Not at every removal: a leaf whose neighbours are full would try in vain each time.
         let thin = node.is_thin() && node.count().is_multiple_of(4);

@@ -96,7 +96,8 @@ impl<P: Pages> BTree<P> {
             f(scratch);
             debug_assert_eq!(scratch.len(), span.len, "a slice keeps its length");
             let WriteContext { actor, root, .. } = context;
-            let context = WriteContext { actor, root, undo: context.undo.as_deref_mut() };
+            let undo = context.undo.as_deref_mut();
+            let context = WriteContext { actor, root, undo, ..WriteContext::default() };
             let (new, present) = (NewValue::Bytes(scratch), WriteCondition::Present);
             let mut request = WriteRequest::new(key, new, present).within(context);
             self.overwrite(mtr, &mut leaf, i, span, &mut request, scratch);

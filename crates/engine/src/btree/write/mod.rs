@@ -2,6 +2,7 @@
 //! what a write leaves in the log and in the undo buffer.
 
 pub(super) mod apply;
+pub(super) mod finger;
 mod in_place;
 mod logged_payload;
 mod operations;

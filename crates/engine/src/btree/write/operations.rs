@@ -3,7 +3,10 @@
 use crate::btree::error::WriteError;
 use crate::btree::tree::BTree;
 use crate::btree::value::large::Detached;
-use crate::btree::write::request::{NewValue, WriteCondition, WriteOutcome, WriteRequest};
+use crate::btree::write::finger::Finger;
+use crate::btree::write::request::{
+    NewValue, WriteCondition, WriteContext, WriteOutcome, WriteRequest,
+};
 use crate::pool::{Pages, PoolError};
 
 impl<P: Pages> BTree<P> {
@@ -72,6 +75,23 @@ impl<P: Pages> BTree<P> {
     /// The memory behind the tree failed.
     pub fn remove(&self, key: &[u8]) -> Result<bool, PoolError> {
         Ok(self.take(key, WriteCondition::Present, None)?.applied)
+    }
+
+    /// Removes the entry of `key` if its value is `value`; returns whether it was. By a finger, for
+    /// entries that are removed one after the other.
+    ///
+    /// # Errors
+    /// The memory behind the tree failed.
+    pub fn remove_if(
+        &self,
+        key: &[u8],
+        value: &[u8],
+        finger: &mut Finger,
+    ) -> Result<bool, PoolError> {
+        let context = WriteContext::default().by(finger);
+        let condition = WriteCondition::Equals(value);
+        let mut request = WriteRequest::new(key, NewValue::Removed, condition).within(context);
+        Ok(self.apply_and_free(&mut request, None)?.applied)
     }
 
     /// Removes an entry; returns the value that it had.

@@ -3,9 +3,10 @@
 use millpond_base::{Lsn, PageId};
 
 use crate::btree::value::large::Detached;
+use crate::btree::write::finger::Finger;
 use crate::btree::write::undo::Undo;
 use crate::page::record_body::OrphanRoot;
-use crate::pool::{Actor, MiniTransaction, Pages};
+use crate::pool::{Actor, MiniTransaction, Pages, Write};
 
 /// One write to the entry of a key, by one mini-transaction.
 pub struct WriteRequest<'a> {
@@ -88,6 +89,10 @@ pub struct WriteContext<'a> {
     /// Where the write's undo ([`Undo`](super::undo::Undo)) is appended, if it is applied and has
     /// an actor.
     pub undo: Option<&'a mut Vec<u8>>,
+    /// Where the same writer wrote last, and then where it has written.
+    pub finger: Option<&'a mut Finger>,
+    /// Where the inline value goes that the entry had.
+    pub old: Option<&'a mut Vec<u8>>,
 }
 
 impl<'a> WriteContext<'a> {
@@ -100,7 +105,28 @@ impl<'a> WriteContext<'a> {
     /// On behalf of `actor`; the write's undo is appended to `undo`.
     #[inline(always)]
     pub fn with_undo(actor: Actor, undo: &'a mut Vec<u8>) -> WriteContext<'a> {
-        WriteContext { actor, root: RootFate::None, undo: Some(undo) }
+        WriteContext { actor, undo: Some(undo), ..WriteContext::default() }
+    }
+
+    /// The same by a finger.
+    #[inline(always)]
+    pub fn by(self, finger: &'a mut Finger) -> WriteContext<'a> {
+        WriteContext { finger: Some(finger), ..self }
+    }
+
+    /// The same with a place for the inline value that the entry had.
+    #[inline(always)]
+    pub fn returning(self, old: Option<&'a mut Vec<u8>>) -> WriteContext<'a> {
+        WriteContext { old, ..self }
+    }
+
+    /// Remembers the leaf of the tree `owner` that was written, at entry `at`, for the last time
+    /// under this latch.
+    #[inline(always)]
+    pub(crate) fn wrote<P: Pages>(&mut self, owner: u32, leaf: &Write<'_, P>, at: usize) {
+        if let Some(finger) = &mut self.finger {
+            finger.set(owner, leaf.hint(), at);
+        }
     }
 
     /// Writes the undo of a write that is certain to be applied to the log and to the caller's

@@ -3,8 +3,10 @@
 use std::ops::Bound;
 
 use crate::btree::BTree;
+use crate::lock::LockMode;
 use crate::pool::{Pages, PoolError};
 use crate::txn::error::TxnError;
+use crate::txn::options::Isolation;
 
 use crate::txn::transaction::Transaction;
 
@@ -65,7 +67,7 @@ impl Transaction {
     }
 
     /// As [`Transaction::lock_range`], in the structure with this owner id.
-    pub(super) fn lock_keys(
+    pub(in crate::txn) fn lock_keys(
         &mut self,
         owner_id: u32,
         (lower, upper): (Bound<&[u8]>, Bound<&[u8]>),
@@ -78,6 +80,24 @@ impl Transaction {
             }
             None => Ok(()),
         }
+    }
+
+    /// Whether nobody else can change what lies between the bounds before this transaction is over:
+    /// it has locked all of it, and keeps that.
+    ///
+    /// # Errors
+    /// [`TxnError::Failed`].
+    pub fn has_locked(
+        &self,
+        owner_id: u32,
+        (lower, upper): (Bound<&[u8]>, Bound<&[u8]>),
+    ) -> Result<bool, TxnError> {
+        self.running()?;
+        Ok(self.scratch.owner.as_ref().is_some_and(|owner| match self.isolation() {
+            // Any statement may end what it has shared.
+            Isolation::ReadCommitted => owner.covers(owner_id, LockMode::X),
+            _ => owner.covers_range(owner_id, lower, upper),
+        }))
     }
 
     /// Locks the first or the last end of the tree, as
