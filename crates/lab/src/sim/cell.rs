@@ -134,7 +134,7 @@ impl<P: Policy> Cell<P> {
             pool: Pool::new(options.frames, options.pages_dense, options.scan_hints),
             position: 0,
             warmup: options.warmup,
-            batch: options.batch.max(1),
+            batch: options.batch.clamp(1, options.frames.max(1)),
             counts: Counts::default(),
             in_scan: false,
         }
@@ -231,13 +231,10 @@ impl<P: Policy> Cell<P> {
             return Ok(());
         }
         let ghost_hit = self.policy_host.miss(access);
-        let frame = match self.pool.free_frame() {
-            Some(frame) => frame,
-            None => {
-                self.evict(access.page, ghost_hit);
-                self.pool.free_frame().ok_or(NoVictim)?
-            }
-        };
+        if self.pool.is_full() {
+            self.evict(access.page, ghost_hit);
+        }
+        let frame = self.pool.free_frame().ok_or(NoVictim)?;
         self.pool.load(frame, access.page, access.mark.is_write(), access.mark.is_scan());
         self.policy_host.admit(frame, access, ghost_hit);
         Ok(())
@@ -245,8 +242,8 @@ impl<P: Policy> Cell<P> {
 
     #[inline(always)]
     fn evict(&mut self, page: PageId, ghost_hit: GhostHit) {
-        let wanted = self.batch.min(self.pool.frames());
-        let scanned = self.evict_scanned(wanted);
+        let wanted = self.batch;
+        let scanned = if self.pool.hints() { self.evict_scanned(wanted) } else { 0 };
         if scanned < wanted {
             self.policy_host.evict(&mut self.pool, wanted - scanned, Some((page, ghost_hit)));
         }
@@ -254,7 +251,7 @@ impl<P: Policy> Cell<P> {
 
     /// Takes frames that only scans have referenced, if they go first: up to `wanted`, and says how
     /// many.
-    #[inline(always)]
+    #[inline(never)]
     fn evict_scanned(&mut self, wanted: u32) -> u32 {
         let mut taken = 0;
         while taken < wanted
@@ -296,11 +293,13 @@ impl<P: Policy> Cell<P> {
         // What each reference would otherwise count in memory is counted in registers here.
         let mut position = self.position;
         let mut hits = 0u64;
-        let ahead = if self.pool.wants_prefetch() { AHEAD } else { usize::MAX };
         let pages = &batch.pages[range.clone()];
-        for (at, (&page, &mark)) in pages.iter().zip(&batch.marks[range]).enumerate() {
-            if let Some(&soon) = pages.get(at.saturating_add(ahead)) {
-                self.pool.prefetch(PageId(soon));
+        let ahead = if self.pool.wants_prefetch() { AHEAD } else { pages.len() };
+        let mut soon = pages.get(ahead..).unwrap_or_default().iter();
+        for (&page, &mark) in pages.iter().zip(&batch.marks[range]) {
+            if let Some(&page) = soon.next() {
+                self.pool.prefetch(PageId(page));
+                self.policy_host.will_reference(PageId(page));
             }
             let (mut next, mut next_read) = (0, 0);
             if P::NEEDS_FUTURE
