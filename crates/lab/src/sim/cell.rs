@@ -291,12 +291,12 @@ impl<P: Policy> Cell<P> {
         future: Option<&Future>,
     ) -> Result<(), Stalled> {
         // What each reference would otherwise count in memory is counted in registers here.
-        let mut position = self.position;
+        let from = self.position;
         let mut hits = 0u64;
         let pages = &batch.pages[range.clone()];
         let ahead = if self.pool.wants_prefetch() { AHEAD } else { pages.len() };
         let mut soon = pages.get(ahead..).unwrap_or_default().iter();
-        for (&page, &mark) in pages.iter().zip(&batch.marks[range]) {
+        for (at, (&page, &mark)) in (0u64..).zip(pages.iter().zip(&batch.marks[range])) {
             if let Some(&page) = soon.next() {
                 self.pool.prefetch(PageId(page));
                 self.policy_host.will_reference(PageId(page));
@@ -305,18 +305,17 @@ impl<P: Policy> Cell<P> {
             if P::NEEDS_FUTURE
                 && let Some(future) = future
             {
-                let now = position as usize;
+                let now = (from + at) as usize;
                 (next, next_read) = (future.next[now], future.next_read[now]);
             }
             match self.reference(PageId(page), mark, next, next_read) {
                 Ok(hit) => hits += u64::from(hit),
-                Err(NoVictim) => return Err(self.stalled(position)),
+                Err(NoVictim) => return Err(self.stalled(from + at)),
             }
-            position += 1;
         }
         self.counts.hits += hits;
-        self.counts.references += position - self.position;
-        self.position = position;
+        self.counts.references += pages.len() as u64;
+        self.position = from + pages.len() as u64;
         Ok(())
     }
 }

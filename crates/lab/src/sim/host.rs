@@ -105,10 +105,17 @@ impl Pool {
     /// A frame without a page, if there is one.
     #[inline(always)]
     pub fn free_frame(&mut self) -> Option<FrameId> {
-        self.vacant = self.vacant.saturating_sub(1);
         if self.spare != NONE {
+            self.vacant -= 1;
             return Some(FrameId(std::mem::replace(&mut self.spare, NONE)));
         }
+        self.free_frame_otherwise()
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn free_frame_otherwise(&mut self) -> Option<FrameId> {
+        self.vacant = self.vacant.saturating_sub(1);
         if self.fresh < self.frames() {
             self.fresh += 1;
             return Some(FrameId(self.fresh - 1));

@@ -76,7 +76,7 @@ impl<K: Copy> Ghosts<K> {
     }
 
     /// Makes a ghost of `page`, which must have none, in no list yet.
-    #[inline]
+    #[inline(always)]
     pub fn make(&mut self, page: PageId, memory: K) -> u32 {
         let ghost = Ghost { page, memory };
         let node = match self.free.pop() {
@@ -96,7 +96,7 @@ impl<K: Copy> Ghosts<K> {
     }
 
     /// Makes a ghost of `page` at the back of `list`.
-    #[inline]
+    #[inline(always)]
     pub fn push(&mut self, list: &mut List, page: PageId, memory: K) -> u32 {
         let node = self.make(page, memory);
         list.push_back(&mut self.links, node);
@@ -104,14 +104,14 @@ impl<K: Copy> Ghosts<K> {
     }
 
     /// Forgets ghost `node`, which is in `list`; says which page it was and what it remembered.
-    #[inline]
+    #[inline(always)]
     pub fn drop_from(&mut self, list: &mut List, node: u32) -> (PageId, K) {
         list.remove(&mut self.links, node);
         self.drop_loose(node)
     }
 
     /// Forgets ghost `node`, which is in no list.
-    #[inline]
+    #[inline(always)]
     pub fn drop_loose(&mut self, node: u32) -> (PageId, K) {
         let Ghost { page, memory } = self.nodes[node as usize];
         self.slots.leave(page);
@@ -120,7 +120,7 @@ impl<K: Copy> Ghosts<K> {
     }
 
     /// Forgets the first ghost of `list`.
-    #[inline]
+    #[inline(always)]
     pub fn drop_front(&mut self, list: &mut List) -> Option<(PageId, K)> {
         let node = list.front()?;
         Some(self.drop_from(list, node))
