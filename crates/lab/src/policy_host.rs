@@ -81,7 +81,9 @@ impl<P: Policy> PolicyHost<P> {
     #[inline(always)]
     fn deliver_hit(&mut self, frame: FrameId, access: &Access) {
         let frames = Frames::<P::Hook>::of(&self.metas);
-        P::Hook::on_hit(frames.meta(frame), &self.params, access);
+        if P::Hook::KEEPS_META {
+            P::Hook::on_hit(frames.meta(frame), &self.params, access);
+        }
         if P::Hook::HIT == Hit::Central {
             self.policy.hit(frames, frame, access);
         }
@@ -111,7 +113,9 @@ impl<P: Policy> PolicyHost<P> {
         // The clock may have moved since, by evictions.
         let access = &Access { now: self.now, ..*access };
         let frames = Frames::<P::Hook>::of(&self.metas);
-        P::Hook::reset(frames.meta(frame), &self.params, access);
+        if P::Hook::KEEPS_META {
+            P::Hook::reset(frames.meta(frame), &self.params, access);
+        }
         self.policy.admit(frames, frame, access, ghost_hit);
         if P::Hook::UNFIX && P::Hook::HIT != Hit::Nothing && self.hit_on != HitOn::Fix {
             self.deliver_hit(frame, access);

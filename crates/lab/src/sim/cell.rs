@@ -242,10 +242,9 @@ impl<P: Policy> Cell<P> {
 
     #[inline(always)]
     fn evict(&mut self, page: PageId, ghost_hit: GhostHit) {
-        let wanted = self.batch;
-        let scanned = if self.pool.hints() { self.evict_scanned(wanted) } else { 0 };
-        if scanned < wanted {
-            self.policy_host.evict(&mut self.pool, wanted - scanned, Some((page, ghost_hit)));
+        let scanned = if self.pool.hints() { self.evict_scanned(self.batch) } else { 0 };
+        if scanned < self.batch {
+            self.policy_host.evict(&mut self.pool, self.batch - scanned, Some((page, ghost_hit)));
         }
     }
 
@@ -295,9 +294,8 @@ impl<P: Policy> Cell<P> {
         let mut hits = 0u64;
         let pages = &batch.pages[range.clone()];
         let ahead = if self.pool.wants_prefetch() { AHEAD } else { pages.len() };
-        let mut soon = pages.get(ahead..).unwrap_or_default().iter();
-        for (at, (&page, &mark)) in (0u64..).zip(pages.iter().zip(&batch.marks[range])) {
-            if let Some(&page) = soon.next() {
+        for (at, (&page, &mark)) in pages.iter().zip(&batch.marks[range]).enumerate() {
+            if let Some(&page) = pages.get(at + ahead) {
                 self.pool.prefetch(PageId(page));
                 self.policy_host.will_reference(PageId(page));
             }
@@ -305,12 +303,12 @@ impl<P: Policy> Cell<P> {
             if P::NEEDS_FUTURE
                 && let Some(future) = future
             {
-                let now = (from + at) as usize;
+                let now = from as usize + at;
                 (next, next_read) = (future.next[now], future.next_read[now]);
             }
             match self.reference(PageId(page), mark, next, next_read) {
                 Ok(hit) => hits += u64::from(hit),
-                Err(NoVictim) => return Err(self.stalled(from + at)),
+                Err(NoVictim) => return Err(self.stalled(from + at as u64)),
             }
         }
         self.counts.hits += hits;
