@@ -6,7 +6,7 @@
 use millpond_base::PageId;
 
 use super::list::{Links, List};
-use super::slots::PageSlots;
+use super::map::PageSlots;
 
 #[derive(Clone, Copy)]
 struct Ghost<K> {

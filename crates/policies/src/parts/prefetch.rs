@@ -10,8 +10,8 @@ pub fn prefetch<T>(slice: &[T], index: usize) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: the instruction is part of every x86-64; it changes no memory and no register, and
-        // cannot fault, whatever the address.
+        // SAFETY: the instruction is part of every x86-64; it changes no memory and no register,
+        // and cannot fault, whatever the address.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(slice.as_ptr().wrapping_add(index).cast()) };
     }
     #[cfg(not(all(target_arch = "x86_64", not(miri))))]

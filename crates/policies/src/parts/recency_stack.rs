@@ -10,7 +10,7 @@
 use millpond_base::{FrameId, PageId};
 
 use super::list::{Links, List};
-use super::slots::PageSlots;
+use super::map::PageSlots;
 
 /// What a frame is to a stack.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

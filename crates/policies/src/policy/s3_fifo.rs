@@ -28,8 +28,8 @@
 //! **Defaults** — `small=10%`, `ghost=90%`, `threshold=2`, `max=3`: the paper's; `fill=main` as
 //! in libCacheSim, which its authors maintain.
 
-use millpond_base::{FrameId, PageId};
 use millpond_base::sync::atomic::{AtomicU8, Ordering::Relaxed};
+use millpond_base::{FrameId, PageId};
 
 use crate::config::Part;
 use crate::contract::{
