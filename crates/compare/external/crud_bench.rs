@@ -1,7 +1,7 @@
 //! Millpond in SurrealDB's `crud-bench`: its traits of a benchmarked database over
 //! [`millpond::Db`].
 //!
-//! Written against `github:surrealdb/crud-bench` at commit
+//! Tried against `github:surrealdb/crud-bench` at commit
 //! a0e0b455e3cb216c223d7885d7f21a9e5593ee76. README.md beside this file says where it is copied to,
 //! how it is run and how far it was tried. It is no part of Millpond's workspaces.
 //!

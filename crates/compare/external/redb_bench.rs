@@ -116,7 +116,7 @@ impl BenchInserter for Inserter<'_> {
     where
         Self: 'out;
     type ExtractIfIterator<'out, F>
-        = Extracted<'out, F>
+        = Extracted<'out>
     where
         Self: 'out,
         F: for<'f> FnMut(&'f [u8], &'f [u8]) -> bool + 'out;
@@ -144,20 +144,24 @@ impl BenchInserter for Inserter<'_> {
     fn extract_if<'a, F>(
         &'a mut self,
         (from, to): (Bound<&[u8]>, Bound<&[u8]>),
-        predicate: F,
+        mut predicate: F,
     ) -> BenchExtractIfResult<'a, Self, F>
     where
         F: for<'f> FnMut(&'f [u8], &'f [u8]) -> bool + 'a,
     {
         let range = (from.map(<[u8]>::to_vec), to.map(<[u8]>::to_vec));
+        let predicate: Predicate<'a> = Box::new(move |key, value| predicate(key, value));
         Ok(Extracted(self.0.extract_if(range, predicate)))
     }
 }
 
-/// Entries that a predicate removes.
-struct Extracted<'txn, F>(RawExtractIf<'txn, F>);
+/// The benchmark's predicates take key and value of one lifetime, the store's of two.
+type Predicate<'txn> = Box<dyn FnMut(&[u8], &[u8]) -> bool + 'txn>;
 
-impl<F: for<'f> FnMut(&'f [u8], &'f [u8]) -> bool> BenchIterator for Extracted<'_, F> {
+/// Entries that a predicate removes.
+struct Extracted<'txn>(RawExtractIf<'txn, Predicate<'txn>>);
+
+impl BenchIterator for Extracted<'_> {
     type Output<'out>
         = Vec<u8>
     where
