@@ -1,7 +1,7 @@
 //! A policy with its frames' metadata and its clock: what every single-threaded host needs, the
 //! simulator first. Generic in the policy and inlined, so that a hit costs no call.
 
-use millpond_base::{FrameId, Tick};
+use millpond_base::{FrameId, PageId, Tick};
 use millpond_policies::contract::{
     Access, EvictRequest, Frames, GhostHit, Hit, HitHook, HitOn, Host, Policy, Shape, TickSource,
 };
@@ -15,6 +15,7 @@ pub struct PolicyHost<P: Policy> {
     now: Tick,
     evictions_per_tick: u32,
     until_tick: u32,
+    steps_max: u32,
 }
 
 impl<P: Policy> PolicyHost<P> {
@@ -32,6 +33,7 @@ impl<P: Policy> PolicyHost<P> {
             now: 0,
             evictions_per_tick,
             until_tick: evictions_per_tick,
+            steps_max: shape.frames.saturating_mul(4).max(1 << 16),
         }
     }
 
@@ -79,10 +81,18 @@ impl<P: Policy> PolicyHost<P> {
     #[inline(always)]
     fn deliver_hit(&mut self, frame: FrameId, access: &Access) {
         let frames = Frames::<P::Hook>::of(&self.metas);
-        P::Hook::on_hit(frames.meta(frame), &self.params, access);
+        if P::Hook::KEEPS_META {
+            P::Hook::on_hit(frames.meta(frame), &self.params, access);
+        }
         if P::Hook::HIT == Hit::Central {
             self.policy.hit(frames, frame, access);
         }
+    }
+
+    /// `page` will be referenced soon.
+    #[inline(always)]
+    pub fn will_reference(&self, page: PageId) {
+        self.policy.will_reference(page);
     }
 
     /// Whether the policy wants the page that missed.
@@ -103,7 +113,9 @@ impl<P: Policy> PolicyHost<P> {
         // The clock may have moved since, by evictions.
         let access = &Access { now: self.now, ..*access };
         let frames = Frames::<P::Hook>::of(&self.metas);
-        P::Hook::reset(frames.meta(frame), &self.params, access);
+        if P::Hook::KEEPS_META {
+            P::Hook::reset(frames.meta(frame), &self.params, access);
+        }
         self.policy.admit(frames, frame, access, ghost_hit);
         if P::Hook::UNFIX && P::Hook::HIT != Hit::Nothing && self.hit_on != HitOn::Fix {
             self.deliver_hit(frame, access);
@@ -116,9 +128,9 @@ impl<P: Policy> PolicyHost<P> {
         &mut self,
         host: &mut H,
         wanted: u32,
-        incoming: Option<(millpond_base::PageId, GhostHit)>,
+        incoming: Option<(PageId, GhostHit)>,
     ) -> u32 {
-        let steps_max = (self.metas.len() as u32).saturating_mul(4).max(1 << 16);
+        let steps_max = self.steps_max;
         let request = EvictRequest { frames: wanted, steps_max, now: self.now, incoming };
         let taken = self.policy.evict(Frames::of(&self.metas), &request, host);
         if P::Hook::TICK == TickSource::PerEviction {

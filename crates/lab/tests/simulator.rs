@@ -6,6 +6,8 @@ use millpond_lab::sim::{Cell, Counts, Future, SimOptions};
 use millpond_policies::config::{NoConfig, Spec};
 use millpond_policies::policy::Lru;
 use millpond_workload::trace::Batch;
+use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
 
 fn run(policy: &str, options: &SimOptions, references: &[(u64, Mark)]) -> Counts {
     let spec = Spec::parse(policy).unwrap();
@@ -75,6 +77,46 @@ fn dense_and_hashed_tables_count_alike_and_batches_may_be_of_any_length() {
         ahead.batch = 16;
         let ahead = run(policy, &ahead, &references);
         assert!(ahead.hits <= dense.hits + 200 && ahead.evictions > 0, "{policy}");
+    }
+}
+
+/// A reference: a page, whether it is written, whether a scan reads it.
+fn references() -> impl Strategy<Value = Vec<(u64, Mark)>> {
+    // Half of them to a tenth of the pages, so that there are hits, ghosts' among them.
+    let page = prop_oneof![0u64..30, 0u64..300];
+    let reference = (page, any::<bool>(), prop::bool::weighted(0.05));
+    let marked = reference.prop_map(|(page, is_write, is_scan)| {
+        (page, if is_write { W } else { R }.with_scan(is_scan))
+    });
+    prop::collection::vec(marked, 1..2000)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None,
+        rng_seed: RngSeed::Fixed(4), ..ProptestConfig::default() })]
+
+    /// Hashed tables, dense ones that grow, dense ones that fit, and dense ones so large that pages
+    /// are asked for ahead, their ghosts too.
+    #[test]
+    fn every_kind_of_table_counts_alike_under_every_policy(
+        trace in references(),
+        frames in 1u32..80,
+        batch in 1u32..9,
+        scan_hints in any::<bool>(),
+        warmup in 0u64..200,
+    ) {
+        for entry in Registry::builtin().entries() {
+            let with = |pages_dense| {
+                let options = SimOptions {
+                    warmup, batch, scan_hints, ..SimOptions::new(frames, pages_dense)
+                };
+                Counts { policy_bytes: 0, ..run(entry.info.id, &options, &trace) }
+            };
+            let hashed = with(None);
+            for pages in [0, 300, 1 << 19] {
+                prop_assert_eq!(with(Some(pages)), hashed, "{}: {} pages", entry.info.id, pages);
+            }
+        }
     }
 }
 

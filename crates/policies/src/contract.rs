@@ -112,6 +112,11 @@ pub trait PolicySpec: Sized + Send + 'static {
         0
     }
 
+    /// `page` will be referenced soon, as a host knows that reads a trace: what a miss of it would
+    /// look up may be loaded meanwhile. A hint that changes nothing.
+    #[inline(always)]
+    fn will_reference(&self, _page: PageId) {}
+
     /// Bytes of state held outside the frames' `Meta`: lists, heaps, ghosts, hands.
     fn state_bytes(&self) -> usize;
 

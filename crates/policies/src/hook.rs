@@ -87,6 +87,10 @@ pub trait HitHook: Send + Sync + 'static {
     /// up.
     const READS_PAGE: bool = true;
 
+    /// Whether there is anything beside a frame, which a hit or a load might change. If not, a host
+    /// need not look for it.
+    const KEEPS_META: bool = size_of::<Self::Meta>() > 0;
+
     /// Whether [`HitHook::on_hit`] would change nothing. Where [`HitHook::screen`] returns
     /// [`Screen::AskFirst`], a live pool calls this first, without [`Access::page`], and does
     /// nothing more if it is true: the case of nearly every hit should be recognised here, in few

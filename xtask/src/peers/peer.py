@@ -53,7 +53,7 @@ def reader(lcs, trace, sampler=None):
 
 
 def read_pass(lcs, trace):
-    """Seconds to read the trace without a cache.
+    """Seconds of CPU time to read the trace without a cache.
 
     The wheel has no cache over memory. A temporal sampler that keeps one request in a million
     makes its C reader go through all of them in one loop, which is the reading alone.
@@ -62,10 +62,10 @@ def read_pass(lcs, trace):
 
     source = reader(lcs, trace, Sampler(1e-6, lcs.SamplerType.TEMPORAL_SAMPLER))
     request = lcs.Request()
-    start = time.perf_counter()
+    start = time.process_time()
     while source._reader.read_one_req(request) == 0:
         pass
-    return time.perf_counter() - start
+    return time.process_time() - start
 
 
 def theirs(trace, policy, size, hashpower):

@@ -134,7 +134,7 @@ impl<P: Policy> Cell<P> {
             pool: Pool::new(options.frames, options.pages_dense, options.scan_hints),
             position: 0,
             warmup: options.warmup,
-            batch: options.batch.max(1),
+            batch: options.batch.clamp(1, options.frames.max(1)),
             counts: Counts::default(),
             in_scan: false,
         }
@@ -231,13 +231,10 @@ impl<P: Policy> Cell<P> {
             return Ok(());
         }
         let ghost_hit = self.policy_host.miss(access);
-        let frame = match self.pool.free_frame() {
-            Some(frame) => frame,
-            None => {
-                self.evict(access.page, ghost_hit);
-                self.pool.free_frame().ok_or(NoVictim)?
-            }
-        };
+        if self.pool.is_full() {
+            self.evict(access.page, ghost_hit);
+        }
+        let frame = self.pool.free_frame().ok_or(NoVictim)?;
         self.pool.load(frame, access.page, access.mark.is_write(), access.mark.is_scan());
         self.policy_host.admit(frame, access, ghost_hit);
         Ok(())
@@ -245,16 +242,15 @@ impl<P: Policy> Cell<P> {
 
     #[inline(always)]
     fn evict(&mut self, page: PageId, ghost_hit: GhostHit) {
-        let wanted = self.batch.min(self.pool.frames());
-        let scanned = self.evict_scanned(wanted);
-        if scanned < wanted {
-            self.policy_host.evict(&mut self.pool, wanted - scanned, Some((page, ghost_hit)));
+        let scanned = if self.pool.hints() { self.evict_scanned(self.batch) } else { 0 };
+        if scanned < self.batch {
+            self.policy_host.evict(&mut self.pool, self.batch - scanned, Some((page, ghost_hit)));
         }
     }
 
     /// Takes frames that only scans have referenced, if they go first: up to `wanted`, and says how
     /// many.
-    #[inline(always)]
+    #[inline(never)]
     fn evict_scanned(&mut self, wanted: u32) -> u32 {
         let mut taken = 0;
         while taken < wanted
@@ -294,30 +290,30 @@ impl<P: Policy> Cell<P> {
         future: Option<&Future>,
     ) -> Result<(), Stalled> {
         // What each reference would otherwise count in memory is counted in registers here.
-        let mut position = self.position;
+        let from = self.position;
         let mut hits = 0u64;
-        let ahead = if self.pool.wants_prefetch() { AHEAD } else { usize::MAX };
         let pages = &batch.pages[range.clone()];
+        let ahead = if self.pool.wants_prefetch() { AHEAD } else { pages.len() };
         for (at, (&page, &mark)) in pages.iter().zip(&batch.marks[range]).enumerate() {
-            if let Some(&soon) = pages.get(at.saturating_add(ahead)) {
-                self.pool.prefetch(PageId(soon));
+            if let Some(&page) = pages.get(at + ahead) {
+                self.pool.prefetch(PageId(page));
+                self.policy_host.will_reference(PageId(page));
             }
             let (mut next, mut next_read) = (0, 0);
             if P::NEEDS_FUTURE
                 && let Some(future) = future
             {
-                let now = position as usize;
+                let now = from as usize + at;
                 (next, next_read) = (future.next[now], future.next_read[now]);
             }
             match self.reference(PageId(page), mark, next, next_read) {
                 Ok(hit) => hits += u64::from(hit),
-                Err(NoVictim) => return Err(self.stalled(position)),
+                Err(NoVictim) => return Err(self.stalled(from + at as u64)),
             }
-            position += 1;
         }
         self.counts.hits += hits;
-        self.counts.references += position - self.position;
-        self.position = position;
+        self.counts.references += pages.len() as u64;
+        self.position = from + pages.len() as u64;
         Ok(())
     }
 }

@@ -28,6 +28,8 @@ pub(super) struct Pool {
     spare: u32,
     /// Frames freed before it and not used again.
     free: Vec<u32>,
+    /// Frames without a page: all of these.
+    vacant: u32,
     pub offers: u64,
     pub refusals: u64,
     pub dirty_evictions: u64,
@@ -48,6 +50,7 @@ impl Pool {
             fresh: 0,
             spare: NONE,
             free: Vec::new(),
+            vacant: frames,
             offers: 0,
             refusals: 0,
             dirty_evictions: 0,
@@ -87,12 +90,32 @@ impl Pool {
         self.flags.len() as u32
     }
 
+    /// Whether every frame has a page.
+    #[inline(always)]
+    pub fn is_full(&self) -> bool {
+        self.vacant == 0
+    }
+
+    /// Whether pages that only scans have referenced go before all others.
+    #[inline(always)]
+    pub fn hints(&self) -> bool {
+        self.hints
+    }
+
     /// A frame without a page, if there is one.
     #[inline(always)]
     pub fn free_frame(&mut self) -> Option<FrameId> {
         if self.spare != NONE {
+            self.vacant -= 1;
             return Some(FrameId(std::mem::replace(&mut self.spare, NONE)));
         }
+        self.free_frame_otherwise()
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn free_frame_otherwise(&mut self) -> Option<FrameId> {
+        self.vacant = self.vacant.saturating_sub(1);
         if self.fresh < self.frames() {
             self.fresh += 1;
             return Some(FrameId(self.fresh - 1));
@@ -116,7 +139,7 @@ impl Pool {
     #[inline(always)]
     pub fn load(&mut self, frame: FrameId, page: PageId, dirty: bool, scan: bool) {
         self.page_of[frame.index()] = page;
-        self.table.insert(frame.0, &self.page_of);
+        self.table.insert(frame.0, page, &self.page_of);
         let mut flags = RESIDENT;
         if dirty {
             flags |= DIRTY;
@@ -182,6 +205,7 @@ impl Host for Pool {
             self.free.push(self.spare);
         }
         self.spare = frame.0;
+        self.vacant += 1;
         OfferOutcome::Taken(page)
     }
 

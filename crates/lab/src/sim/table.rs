@@ -3,23 +3,27 @@
 //! Dense ids index an array, 4 bytes for each page of the trace. Other ids are hashed, and the
 //! table holds frames only: which page is in a frame, the pool knows anyway. So a resident page
 //! costs at most 12 bytes here, whatever the trace's length.
+//!
+//! A hash table fitted to the frames stays in a core's own caches where an array for a long trace
+//! does not, and is slower all the same, at a hundredth of the pages, too: its probes cost more
+//! instructions and mispredicted branches than lines that are asked for ahead.
 
 use hashbrown::HashTable;
 use millpond_base::PageId;
-use millpond_policies::parts::PageMap;
+use millpond_policies::parts::SlotArray;
 use millpond_policies::parts::map::hash;
 
 /// Pages and their frames. `page_of` is the page in each frame; it must be up to date for every
 /// frame in the table.
 pub(super) enum FrameTable {
-    Dense(PageMap),
+    Dense(SlotArray),
     Hashed(HashTable<u32>),
 }
 
 impl FrameTable {
     pub fn new(pages_dense: Option<u64>, frames: u32) -> FrameTable {
         match pages_dense {
-            Some(_) => FrameTable::Dense(PageMap::new(pages_dense, frames as usize)),
+            Some(pages) => FrameTable::Dense(SlotArray::new(pages)),
             None => FrameTable::Hashed(HashTable::with_capacity(frames as usize)),
         }
     }
@@ -27,16 +31,16 @@ impl FrameTable {
     #[inline(always)]
     pub fn get(&self, page: PageId, page_of: &[PageId]) -> Option<u32> {
         match self {
-            FrameTable::Dense(map) => map.get(page),
+            FrameTable::Dense(array) => array.get(page),
             FrameTable::Hashed(table) => find(table, page, page_of),
         }
     }
 
-    /// Enters `frame`, whose page in `page_of` is not in the table yet.
+    /// Enters `frame`, whose page in `page_of`, `page`, is not in the table yet.
     #[inline(always)]
-    pub fn insert(&mut self, frame: u32, page_of: &[PageId]) {
+    pub fn insert(&mut self, frame: u32, page: PageId, page_of: &[PageId]) {
         match self {
-            FrameTable::Dense(map) => map.insert(page_of[frame as usize], frame),
+            FrameTable::Dense(array) => array.enter(page, frame),
             FrameTable::Hashed(table) => insert(table, frame, page_of),
         }
     }
@@ -44,30 +48,28 @@ impl FrameTable {
     #[inline(always)]
     pub fn remove(&mut self, page: PageId, page_of: &[PageId]) {
         match self {
-            FrameTable::Dense(map) => {
-                map.remove(page);
-            }
+            FrameTable::Dense(array) => array.leave(page),
             FrameTable::Hashed(table) => remove(table, page, page_of),
         }
     }
 
     /// Whether looking up pages some time ahead pays.
     pub fn wants_prefetch(&self) -> bool {
-        matches!(self, FrameTable::Dense(map) if map.wants_prefetch())
+        matches!(self, FrameTable::Dense(array) if array.wants_prefetch())
     }
 
     /// Has the entry of `page` loaded.
     #[inline(always)]
     pub fn prefetch(&self, page: PageId) {
-        if let FrameTable::Dense(map) = self {
-            map.prefetch(page);
+        if let FrameTable::Dense(array) = self {
+            array.prefetch(page);
         }
     }
 
     /// Bytes held.
     pub fn bytes(&self) -> usize {
         match self {
-            FrameTable::Dense(map) => map.bytes(),
+            FrameTable::Dense(array) => array.bytes(),
             FrameTable::Hashed(table) => table.allocation_size(),
         }
     }

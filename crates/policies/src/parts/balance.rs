@@ -103,6 +103,12 @@ impl Balance {
         }
     }
 
+    /// `page` will be referenced soon: has the entry of its ghost loaded.
+    #[inline(always)]
+    pub fn prefetch(&self, page: PageId) {
+        self.ghosts.prefetch(page);
+    }
+
     /// A page came.
     #[inline(always)]
     pub fn admit(&mut self, frame: FrameId, ghost_hit: GhostHit) {

@@ -1,12 +1,12 @@
 //! Ghosts: pages that left, what is remembered of them, and lists of them.
 //!
-//! A slab of nodes with a map from page to node. A policy keeps any number of [`List`]s over one
+//! A slab of nodes, found by page. A policy keeps any number of [`List`]s over one
 //! `Ghosts`; which list a ghost is in, is part of what it remembers.
 
 use millpond_base::PageId;
 
 use super::list::{Links, List};
-use super::map::PageMap;
+use super::map::PageSlots;
 
 #[derive(Clone, Copy)]
 struct Ghost<K> {
@@ -16,7 +16,7 @@ struct Ghost<K> {
 
 /// A slab of ghosts, each with a memory `K`.
 pub struct Ghosts<K> {
-    map: PageMap,
+    slots: PageSlots,
     nodes: Vec<Ghost<K>>,
     free: Vec<u32>,
     /// The links of every ghost, for the lists that the policy keeps.
@@ -28,7 +28,7 @@ impl<K: Copy> Ghosts<K> {
     pub fn new(pages_dense: Option<u64>, entries: u64) -> Ghosts<K> {
         let entries = entries.min(1 << 24) as usize;
         Ghosts {
-            map: PageMap::new(pages_dense, entries),
+            slots: PageSlots::new(pages_dense, entries),
             nodes: Vec::with_capacity(entries),
             free: Vec::new(),
             links: Links::new(entries as u32),
@@ -48,7 +48,13 @@ impl<K: Copy> Ghosts<K> {
     /// The ghost of `page`.
     #[inline(always)]
     pub fn find(&self, page: PageId) -> Option<u32> {
-        self.map.get(page)
+        self.slots.get(page)
+    }
+
+    /// `page` will be looked up soon: has what that reads loaded.
+    #[inline(always)]
+    pub fn prefetch(&self, page: PageId) {
+        self.slots.prefetch(page);
     }
 
     /// What ghost `node` remembers.
@@ -70,7 +76,7 @@ impl<K: Copy> Ghosts<K> {
     }
 
     /// Makes a ghost of `page`, which must have none, in no list yet.
-    #[inline]
+    #[inline(always)]
     pub fn make(&mut self, page: PageId, memory: K) -> u32 {
         let ghost = Ghost { page, memory };
         let node = match self.free.pop() {
@@ -85,12 +91,12 @@ impl<K: Copy> Ghosts<K> {
                 node
             }
         };
-        self.map.insert(page, node);
+        self.slots.enter(page, node);
         node
     }
 
     /// Makes a ghost of `page` at the back of `list`.
-    #[inline]
+    #[inline(always)]
     pub fn push(&mut self, list: &mut List, page: PageId, memory: K) -> u32 {
         let node = self.make(page, memory);
         list.push_back(&mut self.links, node);
@@ -98,23 +104,23 @@ impl<K: Copy> Ghosts<K> {
     }
 
     /// Forgets ghost `node`, which is in `list`; says which page it was and what it remembered.
-    #[inline]
+    #[inline(always)]
     pub fn drop_from(&mut self, list: &mut List, node: u32) -> (PageId, K) {
         list.remove(&mut self.links, node);
         self.drop_loose(node)
     }
 
     /// Forgets ghost `node`, which is in no list.
-    #[inline]
+    #[inline(always)]
     pub fn drop_loose(&mut self, node: u32) -> (PageId, K) {
         let Ghost { page, memory } = self.nodes[node as usize];
-        self.map.remove(page);
+        self.slots.leave(page);
         self.free.push(node);
         (page, memory)
     }
 
     /// Forgets the first ghost of `list`.
-    #[inline]
+    #[inline(always)]
     pub fn drop_front(&mut self, list: &mut List) -> Option<(PageId, K)> {
         let node = list.front()?;
         Some(self.drop_from(list, node))
@@ -122,7 +128,7 @@ impl<K: Copy> Ghosts<K> {
 
     /// Bytes held.
     pub fn bytes(&self) -> usize {
-        self.map.bytes()
+        self.slots.bytes()
             + self.nodes.capacity() * size_of::<Ghost<K>>()
             + self.free.capacity() * 4
             + self.links.bytes()

@@ -203,10 +203,17 @@ impl List {
     /// Moves `node`, which is in this list, to the back.
     #[inline]
     pub fn move_to_back(&mut self, links: &mut Links, node: u32) {
-        if self.back != node {
-            self.remove(links, node);
-            self.push_back(links, node);
+        let Some(back) = self.back().filter(|back| *back != node) else { return };
+        // As removing and appending, but that there is a node behind it and one stays.
+        let Link { prev, next } = links.links[node as usize];
+        match prev.get() {
+            Some(prev) => links.links[prev as usize].next = next,
+            None => self.front = !next.0,
         }
+        links.links[(!next.0) as usize].prev = prev;
+        links.links[node as usize] = Link { prev: Node::of(back), next: Node::NONE };
+        links.links[back as usize].next = Node::of(node);
+        self.back = node;
     }
 
     /// Moves `node`, which is in this list, to the front.

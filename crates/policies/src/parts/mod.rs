@@ -47,7 +47,7 @@ pub use kth::Kth;
 pub use late::LateHeap;
 pub use lir_sets::LirSets;
 pub use list::{Links, List};
-pub use map::PageMap;
+pub use map::{PageMap, PageSlots, SlotArray};
 pub use mark::{MarkHook, take_mark};
 pub use multi_queue::{MultiQueue, MultiQueueConfig};
 pub use offers::{offer_drawn, offer_from_queue, offer_in_turn};

@@ -3,16 +3,16 @@
 //! A host that knows the next references can have their table entries under way while it works on
 //! the present one. It pays only where a table is larger than the caches near a core.
 
-/// Starts loading the cache line of `slice[index]`; does nothing if there is no such item, or
+/// Starts loading the cache line of `slice[index]`; there need not be such an item. Does nothing
 /// where the processor is not asked like this.
 #[inline(always)]
 pub fn prefetch<T>(slice: &[T], index: usize) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
-    if let Some(item) = slice.get(index) {
+    {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         // SAFETY: the instruction is part of every x86-64; it changes no memory and no register,
-        // cannot fault, and the address is that of a live item anyway.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(item).cast()) };
+        // and cannot fault, whatever the address.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(slice.as_ptr().wrapping_add(index).cast()) };
     }
     #[cfg(not(all(target_arch = "x86_64", not(miri))))]
     let _ = (slice, index);

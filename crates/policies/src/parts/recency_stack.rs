@@ -5,12 +5,12 @@
 //! included, are also chained among themselves in the same order: the oldest one is found at once.
 //!
 //! Invariants: (1) the cold chain holds exactly the cold nodes and ghosts of the stack, in the
-//! stack's order; (2) `hot` counts the others; (3) the map finds exactly the ghosts.
+//! stack's order; (2) `hot` counts the others; (3) exactly the ghosts are found by their pages.
 
 use millpond_base::{FrameId, PageId};
 
 use super::list::{Links, List};
-use super::map::PageMap;
+use super::map::PageSlots;
 
 /// What a frame is to a stack.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -32,7 +32,7 @@ pub struct RecencyStack {
     cold: List,
     heat: Vec<Heat>,
     hot: u32,
-    map: PageMap,
+    slots: PageSlots,
     pages: Vec<PageId>,
     free: Vec<u32>,
 }
@@ -48,7 +48,7 @@ impl RecencyStack {
             cold: List::new(),
             heat: vec![Heat::Out; frames as usize],
             hot: 0,
-            map: PageMap::new(pages_dense, ghosts.min(1 << 24) as usize),
+            slots: PageSlots::new(pages_dense, ghosts.min(1 << 24) as usize),
             pages: Vec::new(),
             free: Vec::new(),
         }
@@ -74,7 +74,7 @@ impl RecencyStack {
     /// Number of ghosts.
     #[inline(always)]
     pub fn ghosts(&self) -> u32 {
-        self.map.len() as u32
+        (self.pages.len() - self.free.len()) as u32
     }
 
     /// What `frame` is.
@@ -153,7 +153,7 @@ impl RecencyStack {
             self.heat[node as usize] = Heat::Out;
         } else {
             let slot = node - self.frames;
-            self.map.remove(self.pages[slot as usize]);
+            self.slots.leave(self.pages[slot as usize]);
             self.free.push(slot);
         }
     }
@@ -177,15 +177,21 @@ impl RecencyStack {
         self.list.replace(&mut self.links, frame.0, node);
         self.cold.replace(&mut self.cold_links, frame.0, node);
         self.heat[frame.index()] = Heat::Out;
-        self.map.insert(page, slot);
+        self.slots.enter(page, slot);
     }
 
     /// Forgets the ghost of `page`; whether there was one.
     #[inline(always)]
     pub fn take_ghost(&mut self, page: PageId) -> bool {
-        let Some(slot) = self.map.get(page) else { return false };
+        let Some(slot) = self.slots.get(page) else { return false };
         self.drop_cold(self.frames + slot);
         true
+    }
+
+    /// The ghost of `page` will be asked for soon: has what that reads loaded.
+    #[inline(always)]
+    pub fn prefetch(&self, page: PageId) {
+        self.slots.prefetch(page);
     }
 
     /// Bytes held.
@@ -193,7 +199,7 @@ impl RecencyStack {
         self.links.bytes()
             + self.cold_links.bytes()
             + self.heat.capacity()
-            + self.map.bytes()
+            + self.slots.bytes()
             + self.pages.capacity() * size_of::<PageId>()
             + self.free.capacity() * 4
     }
@@ -212,9 +218,12 @@ impl RecencyStack {
         if self.hot + self.cold.len() != self.list.len() {
             return Err(format!("{} hot and {} cold nodes", self.hot, self.cold.len()));
         }
-        let ghosts = self.list.iter(&self.links).filter(|node| *node >= self.frames).count();
-        if ghosts != self.map.len() {
-            return Err(format!("{ghosts} ghosts, {} are found", self.map.len()));
+        let nodes = self.list.iter(&self.links).filter(|node| *node >= self.frames);
+        let ghosts: Vec<u32> = nodes.map(|node| node - self.frames).collect();
+        let is_found = |slot: &&u32| self.slots.get(self.pages[**slot as usize]) == Some(**slot);
+        let found = ghosts.iter().filter(is_found).count();
+        if ghosts.len() != found || found != self.ghosts() as usize {
+            return Err(format!("{} ghosts of {}, {found} are found", ghosts.len(), self.ghosts()));
         }
         Ok(())
     }

@@ -8,7 +8,7 @@
 //! Invariants: (1) a resident frame is in the main queue, in the retry queue, or excluded; (2) the
 //! retry queue and the excluded frames hold refused frames only.
 
-use millpond_base::FrameId;
+use millpond_base::{FrameId, PageId};
 
 use super::list::{Links, List};
 use super::offers::offer_from_queue;
@@ -112,7 +112,7 @@ impl RetryQueue {
             host,
             self,
             |queue| queue.candidate().map(FrameId),
-            |queue, frame, _page| queue.remove(frame.0),
+            RetryQueue::taken,
             |queue, frame, why| queue.refused(frame.0, why),
             // A stack keeps it: the pages below it are as new.
             |queue, frame| {
@@ -121,6 +121,12 @@ impl RetryQueue {
                 }
             },
         )
+    }
+
+    /// A function, not a closure: it must be inlined, which cannot be asked of closures.
+    #[inline(always)]
+    fn taken(&mut self, frame: FrameId, _page: PageId) {
+        self.remove(frame.0);
     }
 
     #[inline(always)]

@@ -28,7 +28,7 @@
 //! **Defaults** — `adaptation=real`, which reproduces the paper's OLTP column. The policy has no
 //! other parameter: that is its point.
 
-use millpond_base::FrameId;
+use millpond_base::{FrameId, PageId};
 
 use crate::contract::{
     Access, CentralHook, EvictRequest, Frames, GhostHit, Host, Policy, PolicySpec, Shape,
@@ -72,6 +72,11 @@ impl PolicySpec for Arc {
 
     fn ghosts_max(_config: &ArcConfig, frames: u32) -> u64 {
         Balance::ghosts_max(frames)
+    }
+
+    #[inline(always)]
+    fn will_reference(&self, page: PageId) {
+        self.balance.prefetch(page);
     }
 
     fn state_bytes(&self) -> usize {

@@ -24,7 +24,7 @@
 //! **Defaults** — `adaptation=integer`: as the one credible oracle has it. The paper does not say
 //! whether p is whole.
 
-use millpond_base::FrameId;
+use millpond_base::{FrameId, PageId};
 
 use crate::contract::{Access, EvictRequest, Frames, GhostHit, Host, Policy, PolicySpec, Shape};
 use crate::info::{Age, Class, Family, Info, References, Tier};
@@ -112,6 +112,11 @@ impl PolicySpec for Car {
 
     fn ghosts_max(_config: &CarConfig, frames: u32) -> u64 {
         2 * u64::from(frames)
+    }
+
+    #[inline(always)]
+    fn will_reference(&self, page: PageId) {
+        self.ghosts.prefetch(page);
     }
 
     fn state_bytes(&self) -> usize {

@@ -24,7 +24,7 @@
 //!
 //! **Defaults** — `filter=max` and `adaptation=integer`: as the oracle has it.
 
-use millpond_base::FrameId;
+use millpond_base::{FrameId, PageId};
 
 use crate::contract::{Access, EvictRequest, Frames, GhostHit, Host, Policy, PolicySpec, Shape};
 use crate::info::{Age, Class, Family, Info, References, Tier};
@@ -206,6 +206,11 @@ impl PolicySpec for Cart {
 
     fn ghosts_max(_config: &CartConfig, frames: u32) -> u64 {
         2 * u64::from(frames)
+    }
+
+    #[inline(always)]
+    fn will_reference(&self, page: PageId) {
+        self.ghosts.prefetch(page);
     }
 
     fn state_bytes(&self) -> usize {

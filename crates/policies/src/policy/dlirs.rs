@@ -29,7 +29,7 @@
 //!
 //! **Defaults** — `hirs=1%`, at least one frame, as a start: LIRS's.
 
-use millpond_base::FrameId;
+use millpond_base::{FrameId, PageId};
 
 use crate::config::Part;
 use crate::contract::{
@@ -134,6 +134,11 @@ impl PolicySpec for Dlirs {
 
     fn ghosts_max(_config: &DlirsConfig, frames: u32) -> u64 {
         2 * u64::from(frames)
+    }
+
+    #[inline(always)]
+    fn will_reference(&self, page: PageId) {
+        self.sets.stack.prefetch(page);
     }
 
     fn state_bytes(&self) -> usize {

@@ -30,7 +30,7 @@
 //! **Defaults** — `hirs=1%` and `stack=1.5x`: luan 4.8; `hirs_min=2`: the authors' program. In a
 //! pool of one frame the only frame is HIR.
 
-use millpond_base::FrameId;
+use millpond_base::{FrameId, PageId};
 
 use crate::config::Part;
 use crate::contract::{
@@ -111,6 +111,11 @@ impl PolicySpec for Lirs {
 
     fn ghosts_max(config: &LirsConfig, frames: u32) -> u64 {
         config.stack.of(frames)
+    }
+
+    #[inline(always)]
+    fn will_reference(&self, page: PageId) {
+        self.sets.stack.prefetch(page);
     }
 
     fn state_bytes(&self) -> usize {

@@ -24,7 +24,7 @@
 //! **Defaults** — `queues=80`, `rank=linear`, `life=20000000`, `out=1x`: li 3.3.3. The source has
 //! 8 queues, log2 and a longer out queue.
 
-use millpond_base::FrameId;
+use millpond_base::{FrameId, PageId};
 
 use crate::config::Multiple;
 use crate::contract::{
@@ -175,6 +175,11 @@ impl PolicySpec for Mq {
 
     fn ghosts_max(config: &MqConfig, frames: u32) -> u64 {
         config.out.of(frames)
+    }
+
+    #[inline(always)]
+    fn will_reference(&self, page: PageId) {
+        self.ghosts.prefetch(page);
     }
 
     fn state_bytes(&self) -> usize {

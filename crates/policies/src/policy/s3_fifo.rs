@@ -28,8 +28,8 @@
 //! **Defaults** — `small=10%`, `ghost=90%`, `threshold=2`, `max=3`: the paper's; `fill=main` as
 //! in libCacheSim, which its authors maintain.
 
-use millpond_base::FrameId;
 use millpond_base::sync::atomic::{AtomicU8, Ordering::Relaxed};
+use millpond_base::{FrameId, PageId};
 
 use crate::config::Part;
 use crate::contract::{
@@ -136,7 +136,7 @@ impl S3Fifo {
     }
 
     #[inline(always)]
-    fn remember(&mut self, page: millpond_base::PageId) {
+    fn remember(&mut self, page: PageId) {
         if self.ghosts_max > 0 {
             self.ghosts.push(&mut self.left, page, ());
             if self.ghosts.len() as u64 > self.ghosts_max {
@@ -184,6 +184,11 @@ impl PolicySpec for S3Fifo {
 
     fn ghosts_max(config: &S3FifoConfig, frames: u32) -> u64 {
         config.ghost.of(frames)
+    }
+
+    #[inline(always)]
+    fn will_reference(&self, page: PageId) {
+        self.ghosts.prefetch(page);
     }
 
     fn state_bytes(&self) -> usize {

@@ -24,20 +24,22 @@ use millpond_base::FrameId;
 use crate::config::NoConfig;
 use crate::contract::{Access, EvictRequest, Frames, GhostHit, Host, Policy, PolicySpec, Shape};
 use crate::info::{Age, Class, Family, Info, References, Tier};
+use crate::parts::list::NIL;
 use crate::parts::{Links, List, MarkHook, take_mark};
 
 /// Order of arrival, sifted by a hand.
 pub struct Sieve {
     links: Links,
     list: List,
-    hand: Option<u32>,
+    /// The frame to look at next; [`NIL`] for the oldest.
+    hand: u32,
 }
 
 impl Sieve {
     #[inline(always)]
     fn unlink(&mut self, frame: FrameId) {
-        if self.hand == Some(frame.0) {
-            self.hand = self.links.next(frame.0);
+        if self.hand == frame.0 {
+            self.hand = self.links.next(frame.0).unwrap_or(NIL);
         }
         self.list.remove(&mut self.links, frame.0);
     }
@@ -61,7 +63,7 @@ impl PolicySpec for Sieve {
     type Config = NoConfig;
 
     fn new(_config: &NoConfig, shape: &Shape) -> Sieve {
-        Sieve { links: Links::new(shape.frames), list: List::new(), hand: None }
+        Sieve { links: Links::new(shape.frames), list: List::new(), hand: NIL }
     }
 
     fn state_bytes(&self) -> usize {
@@ -74,12 +76,10 @@ impl PolicySpec for Sieve {
         if listed != there {
             return Err(format!("invariant 1: {listed} frames are listed, {there} are resident"));
         }
-        match self.hand {
-            Some(hand) if !resident.contains(&FrameId(hand)) => {
-                Err(format!("invariant 2: the hand is at frame {hand}, which is free"))
-            }
-            _ => Ok(()),
+        if self.hand != NIL && !resident.contains(&FrameId(self.hand)) {
+            return Err(format!("invariant 2: the hand is at frame {}, which is free", self.hand));
         }
+        Ok(())
     }
 }
 
@@ -104,9 +104,10 @@ impl Policy for Sieve {
     ) -> u32 {
         let (mut taken, mut steps, mut refused) = (0, 0, 0u64);
         while taken < request.frames && steps < request.steps_max {
-            let Some(at) = self.hand.or(self.list.front()) else { break };
+            let at = if self.hand == NIL { self.list.front() } else { Some(self.hand) };
+            let Some(at) = at else { break };
             steps += 1;
-            self.hand = self.links.next(at);
+            self.hand = self.links.next(at).unwrap_or(NIL);
             if take_mark(frames.meta(FrameId(at))) {
                 continue;
             }

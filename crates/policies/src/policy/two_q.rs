@@ -24,7 +24,7 @@
 //!
 //! **Defaults** — `kin=25%`, `kout=50%`: the authors' (luan 4.6).
 
-use millpond_base::FrameId;
+use millpond_base::{FrameId, PageId};
 
 use crate::config::Part;
 use crate::contract::{
@@ -87,6 +87,11 @@ impl PolicySpec for TwoQ {
 
     fn ghosts_max(config: &TwoQConfig, frames: u32) -> u64 {
         config.kout.of(frames)
+    }
+
+    #[inline(always)]
+    fn will_reference(&self, page: PageId) {
+        self.ghosts.prefetch(page);
     }
 
     fn state_bytes(&self) -> usize {
