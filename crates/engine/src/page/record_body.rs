@@ -40,13 +40,10 @@ const PHYSIOLOGICAL: u8 = 3;
 const TAKEN: u8 = 4;
 const FREED: u8 = 5;
 const ATTACHED: u8 = 7;
-const UNDO: u8 = 8;
+pub(super) const UNDO: u8 = 8;
 const UNDO_NEXT: u8 = 9;
 const ORPHANED: u8 = 10;
-const UNDO_SHARED: u8 = 11;
-
-/// Bytes at the end of an undo record that are worth sharing.
-const SHARED_LEAST: usize = 6;
+pub(super) const UNDO_SHARED: u8 = 11;
 
 /// What an orphan root is the root of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -268,33 +265,6 @@ pub fn put_attached(out: &mut Vec<u8>, page: PageId) {
     put_tag(out, ATTACHED, page);
 }
 
-/// Appends the undo record of the change; `last` is the physiological record that was appended last,
-/// if there is one. An insert's undo needs the key, which its redo has: it is logged once.
-pub fn put_undo(out: &mut Vec<u8>, undo: &[u8], last: Option<&[u8]>) {
-    let Some((head, at)) = last.and_then(|last| shared_end(undo, last)) else {
-        out.push(UNDO);
-        return put_bytes(out, undo);
-    };
-    out.push(UNDO_SHARED);
-    put_bytes(out, undo.get(..head).unwrap_or(undo));
-    put_varint(out, at as u64);
-    put_varint(out, (undo.len() - head) as u64);
-}
-
-/// Where the part of `undo` begins that is at its end and also near the beginning of `redo`, and
-/// where in `redo`. What stands before a key in both is a few numbers.
-fn shared_end(undo: &[u8], redo: &[u8]) -> Option<(usize, usize)> {
-    const BEFORE_MOST: usize = 6;
-    for head in 2..BEFORE_MOST.min(undo.len().saturating_sub(SHARED_LEAST)) {
-        let end = undo.get(head..)?;
-        let at = (2..BEFORE_MOST).find(|at| redo.get(*at..).is_some_and(|r| r.starts_with(end)));
-        if let Some(at) = at {
-            return Some((head, at));
-        }
-    }
-    None
-}
-
 /// Appends what is to be undone next.
 pub fn put_undo_next(out: &mut Vec<u8>, lsn: Lsn) {
     out.push(UNDO_NEXT);
@@ -481,7 +451,7 @@ mod tests {
         put_freed(&mut body, PageId(6));
         put_orphaned(&mut body, PageId(7), OrphanRoot { kind: 2, stamp: u64::MAX });
         put_attached(&mut body, PageId(u64::MAX >> 1));
-        put_undo(&mut body, &[3; 200], None);
+        crate::page::record_undo::put_undo(&mut body, &[3; 200], None);
         put_undo_next(&mut body, Lsn(1 << 50));
         let all: Vec<_> = sections(&body).collect::<Result<_, _>>().unwrap();
         let expected = [
@@ -510,38 +480,5 @@ mod tests {
             }
         }
         assert_eq!(sections(&[77, 1]).next(), Some(Err(BadBody { at: 0 })));
-    }
-
-    #[test]
-    fn an_undo_that_ends_as_the_redo_before_begins_is_logged_once() {
-        let mut random = fastrand::Rng::with_seed(8);
-        let mut shared = 0;
-        for _ in 0..2000 {
-            let key: Vec<u8> = (0..random.usize(0..40)).map(|_| random.u8(..)).collect();
-            let before = |random: &mut fastrand::Rng| -> Vec<u8> {
-                (0..random.usize(1..6)).map(|_| random.u8(..)).collect()
-            };
-            let redo = [before(&mut random), key.clone(), vec![7; random.usize(0..9)]].concat();
-            let undo = [before(&mut random), key].concat();
-            let (mut body, mut plain) = (Vec::new(), Vec::new());
-            put_physiological(&mut body, PageId(9), &redo);
-            put_undo(&mut body, &undo, Some(&redo));
-            put_physiological(&mut plain, PageId(9), &redo);
-            put_undo(&mut plain, &undo, None);
-            assert!(body.len() <= plain.len());
-            shared += u32::from(body.len() < plain.len());
-            for body in [&body, &plain] {
-                match sections(body).last() {
-                    Some(Ok(Section::Undo { head, tail })) => {
-                        assert_eq!([head, tail].concat(), undo);
-                    }
-                    other => panic!("{other:?}"),
-                }
-            }
-            for cut in 1..body.len() {
-                let _ = sections(&body[..cut]).count();
-            }
-        }
-        assert!(shared > 300, "{shared}");
     }
 }

@@ -9,8 +9,9 @@ use millpond::internals::log::{Log, LogOptions, Record};
 use millpond::internals::page::PageSize;
 use millpond::internals::page::record_body::{
     OrphanRoot, put_attached, put_difference, put_freed, put_image, put_orphaned,
-    put_physiological, put_taken, put_undo, put_undo_next,
+    put_physiological, put_taken, put_undo_next,
 };
+use millpond::internals::page::record_undo::put_undo;
 use millpond::internals::pool::mini_transaction::{PageSpace, kind};
 use millpond::internals::recovery::{Active, Checkpoint, Loser};
 use millpond_base::{Lsn, PageId, Reason};

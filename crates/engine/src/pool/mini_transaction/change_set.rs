@@ -10,6 +10,7 @@ use crate::io::simulated::planted::planted;
 use crate::log::Record;
 use crate::page::record_body;
 use crate::page::record_body::OrphanRoot;
+use crate::page::record_undo;
 use crate::pool::frame::FrameHeader;
 use crate::pool::mini_transaction::kind;
 use crate::pool::mini_transaction::page_space::PageSpace;
@@ -295,7 +296,7 @@ impl ChangeSet {
         }
         match actor {
             Actor::Itself => {}
-            Actor::Transaction { .. } => record_body::put_undo(body, undo, last_redo(pages, arena)),
+            Actor::Transaction { .. } => record_undo::put_undo(body, undo, last_redo(pages, arena)),
             Actor::Undo { .. } if planted!(NoUndoNext) => {}
             Actor::Undo { next, .. } => record_body::put_undo_next(body, *next),
         }
