@@ -12,10 +12,11 @@
 //!  5  freed          page                the page is free from now on
 //! 10  orphaned       page, kind, stamp   an orphan root: no structure refers to it
 //!  7  attached       page                an orphan root no more: attached, or freed by another
-//! structure  8  undo           n, n bytes          the undo record of this change
+//!                                        structure
+//!  8  undo           n, n bytes          the undo record of this change
 //!  9  undo next      LSN                 the record is a CLR: what is to be undone next
-//! 11  undo, shared   n, n bytes, at, m   the undo record is these bytes and m more: those from `at`
-//!                                        on of the physiological record before, whose key it needs
+//! 11  undo, shared   n, n bytes, at, m   the undo record is these bytes and m more: those from
+//!                                        `at` on of the physiological record before
 //!
 //! pieces: (words to skip, words that follow, the words)…, ended by no words that follow
 //! ```
