@@ -35,7 +35,7 @@ const KEPT_GAPS: u64 = 4;
 
 /// Bytes of the data file that may wait for a checkpoint to be used again: an eighth of it, but
 /// this at least.
-const WAITING_LEAST: u64 = 32 << 20;
+const WAITING_LEAST: u64 = 16 << 20;
 const WAITING_PART: u64 = 8;
 
 /// Takes the checkpoints of a store, and holds what they are taken of.
