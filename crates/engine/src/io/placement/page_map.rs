@@ -88,7 +88,12 @@ impl PageMap {
             self.set(PageId(page), MapEntry::NONE);
         }
         let is_shorter = ids < self.entries.len() as u64;
+        // No more memory than is charged: ids come in steps of an eighth.
+        self.entries.reserve_exact((ids as usize).saturating_sub(self.entries.len()));
         self.entries.resize(ids as usize, MapEntry::NONE);
+        if is_shorter {
+            self.entries.shrink_to_fit();
+        }
         let counts = nodes_by_level(self.page_size, ids);
         for (level, count) in counts.iter().enumerate() {
             if level == self.nodes.len() {
