@@ -389,10 +389,11 @@ impl Transaction {
         let (manager, tx, last) = (&self.manager, self.tx, self.last);
         let end = || {
             active.step(|| {
+                // Nothing follows the chain from here: a transaction that is over is not undone.
                 let appended = manager
                     .log()
                     .filter(|_| last != Lsn(0))
-                    .map(|log| log.append(&Record { kind, tx, prev: last, parts: &[] }));
+                    .map(|log| log.append(&Record { kind, tx, prev: Lsn(0), parts: &[] }));
                 manager.active().leave(active);
                 (appended.map(|appended| appended.end), Lsn(0))
             })
