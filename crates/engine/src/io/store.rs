@@ -242,6 +242,12 @@ impl PageStore {
         self.free_map().free_pages()
     }
 
+    /// Page ids that there are, and those of them that are free, at one moment.
+    pub fn page_counts(&self) -> (u64, u64) {
+        let free = self.free_map();
+        (free.pages(), free.free_pages())
+    }
+
     /// Pages in use, the store's own included.
     pub fn allocated_pages(&self) -> u64 {
         let free = self.free_map();

@@ -135,12 +135,13 @@ impl<M: PoolStrategy> Checkpointer<M> {
         Ok(self.pages.cut_off()?)
     }
 
-    /// Gives back of the log what is not needed; returns its bytes.
+    /// Gives back of the log what is not needed, room for what comes next included; returns its
+    /// bytes.
     ///
     /// # Errors
     /// The log could not be cut.
     pub(crate) fn give_log_back(&self) -> Result<u64, CheckpointError> {
-        Ok(self.log.give_back(self.gap_bytes)?)
+        Ok(self.log.give_back(0)?)
     }
 
     /// Whether an old transaction keeps far more of the log than checkpoints do.

@@ -65,8 +65,7 @@ impl<M: PoolStrategy> Census<M> {
 
     fn look_at_pages(&self, stats: &mut Stats) {
         stats.page_size = self.pages.page_size().bytes_u64();
-        stats.store_pages = self.pages.pages();
-        stats.free_pages = self.pages.free_pages();
+        (stats.store_pages, stats.free_pages) = self.pages.page_counts();
         let counts = self.pages.counts();
         stats.syncs = counts.syncs;
         stats.checksum_failures = counts.damaged_reads;

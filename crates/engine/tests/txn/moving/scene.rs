@@ -189,7 +189,8 @@ pub fn is_built(db: &Db, rows: u32, records: &BTreeMap<RecordId, Vec<u8>>, what:
 /// of need, at any time.
 pub fn is_tight(device: &dyn Device, db: &Db, shrunk: &Shrunk) {
     assert_eq!(shrunk.pages_left, 0, "{shrunk:?}");
-    let used = (db.stats().store_pages - db.stats().free_pages).max(256);
+    let stats = db.stats();
+    let used = (stats.store_pages - stats.free_pages).max(256);
     let pages = device.length() / PAGE;
     assert!(pages <= used + used / 8 + 300, "{pages} pages, {used} in use: {shrunk:?}");
 }
