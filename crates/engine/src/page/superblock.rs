@@ -69,6 +69,13 @@ pub struct Superblock {
 }
 
 /// Where the new version of a page is written.
+///
+/// ```
+/// use millpond::{Options, Placement};
+/// assert_eq!(Options::new().lab.placement, Placement::OutOfPlace);
+/// let as_before = Options::new().lab(|lab| lab.placement = Placement::InPlace);
+/// as_before.check().unwrap();
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Placement {
     /// Over the old one, which a log has to make up for with images.
