@@ -235,6 +235,9 @@ impl PageStore {
         }
         if !is_in_place {
             let map = read_map(&*device, &superblock, waits)?;
+            if access == Access::Write {
+                confirm(&*device, &superblock)?;
+            }
             return Ok(Self::over_map(device, access, Some(superblock), found, map));
         }
         let taken = Bitmap::all_taken(superblock.pages);
@@ -455,6 +458,19 @@ pub(super) fn write_superblock(
     let mut page = AlignedBuffer::new(superblock.page_size.bytes());
     superblock.write(&mut page);
     device.write(0, &page)
+}
+
+/// Makes the superblock durable as it was read, before anything is written to a place that its page
+/// map does not name. The process that wrote it may have failed to sync it, and died: then the
+/// operating system shows it, and a power failure leaves the one before, with its map. No later
+/// sync covers what a failed one was to cover, but for what is written again. What the superblock
+/// names had been synced before it was written.
+pub(super) fn confirm(device: &dyn Device, superblock: &Superblock) -> Result<(), DeviceError> {
+    if planted!(SuperblockNotConfirmed) {
+        return Ok(());
+    }
+    write_superblock(device, superblock)?;
+    device.sync()
 }
 
 fn write_free_map(

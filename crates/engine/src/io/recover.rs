@@ -20,8 +20,8 @@ use super::counts::Counters;
 use super::device::Device;
 use super::error::DeviceError;
 use super::map_write::NewMap;
-use super::open::superblock_of;
 use super::open::write_superblock;
+use super::open::{confirm, superblock_of};
 use super::placement::bitmap::Bitmap;
 use super::placement::map_read::read_map;
 use super::store::Access;
@@ -58,6 +58,7 @@ impl PageStore {
         if superblock.placement == Placement::OutOfPlace {
             // Its length was durable before the superblock named anything in it.
             let map = read_map(&*device, &superblock, true)?;
+            confirm(&*device, &superblock)?;
             let (size, taken) = (superblock.page_size, Bitmap::all_taken(map.ids()));
             return Ok(Self::over(device, size, Access::Write, Some(superblock), taken, Some(map)));
         }
