@@ -231,6 +231,36 @@ fn a_write_that_was_lost_is_an_error() {
     assert!(was_stale, "an older version was in the place");
 }
 
+/// The superblock that a process wrote and failed to sync is what the next one reads, and not what
+/// a power failure leaves.
+#[test]
+fn a_superblock_whose_sync_failed_is_made_durable_before_places_are_used() {
+    for seed in 0..rounds(10, 40) {
+        let device = Arc::new(FaultyDevice::with_crashes(MemoryDevice::new(), seed));
+        let store = new_store(device.clone());
+        let pages = store.allocate_many(40).unwrap();
+        for version in 1..4 {
+            pages.iter().for_each(|page| write(&store, *page, version * 8).unwrap());
+            let map = store.write_map().unwrap();
+            store.sync().unwrap();
+            if version == 3 {
+                device.fail_next_sync();
+            }
+            let named = store.set_log_position(Lsn(version * 8), None, map);
+            assert_eq!(named.is_ok(), version < 3);
+        }
+        drop(store);
+        // The next process finds what that one wrote, and writes where that map has nothing.
+        let store = PageStore::open_to_recover(device.clone(), None).unwrap();
+        assert_eq!(store.log_position(), Lsn(24));
+        pages.iter().for_each(|page| write(&store, *page, 32).unwrap());
+        drop(store);
+        let left = Arc::new(device.crash(seed).unwrap());
+        let store = PageStore::open_to_recover(left, None).unwrap();
+        assert!(pages.iter().all(|page| read(&store, *page) == Ok(24)), "seed {seed}");
+    }
+}
+
 #[test]
 fn a_full_disk_refuses_new_pages_and_lets_the_old_ones_be_written_for_ever() {
     let device = Arc::new(MemoryDevice::with_capacity(600 << 10));

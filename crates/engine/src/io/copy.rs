@@ -17,7 +17,6 @@ use millpond_base::{Lsn, PageId};
 use super::buffer::AlignedBuffer;
 use super::device::Device;
 use super::error::DeviceError;
-use super::open::new_uuid;
 use super::open::superblock_of;
 use super::open::write_superblock;
 use super::placement::map_read::{MapError, read_map};
@@ -25,7 +24,7 @@ use super::store::PageStore;
 use super::store_error::OpenError;
 use super::store_error::ReadError;
 use super::transfer::verify;
-use crate::page::superblock::Superblock;
+use crate::page::superblock::{Superblock, new_uuid};
 use crate::page::{MapEntry, PageHeader};
 
 /// The error of a copy.

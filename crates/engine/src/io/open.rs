@@ -1,6 +1,5 @@
 //! The life of a page store: creating, opening, closing.
 
-use std::hash::{BuildHasher, RandomState};
 use std::ops::Range;
 use std::path::Path;
 use std::sync::atomic::Ordering;
@@ -24,7 +23,7 @@ use super::store_error::OpenError;
 use super::store_error::ReadError;
 use super::transfer::verify;
 use crate::io::simulated::planted::planted;
-use crate::page::superblock::{Placement, Superblock, SuperblockError};
+use crate::page::superblock::{Placement, Superblock, SuperblockError, new_uuid};
 use crate::page::{MapEntry, PageHeader, PageSize, PageType, free_map};
 
 /// Bytes that a new store has, and that any store keeps, whatever is free.
@@ -494,18 +493,4 @@ fn write_free_map(
 fn page_size_by_free_map(device: &dyn Device) -> Option<PageSize> {
     let mut sizes = PageSize::ALL.into_iter().chain([PageSize::TINY]);
     sizes.find(|size| has_free_map(device, *size))
-}
-
-/// 128 bits that no other store has: the standard library's hash keys are drawn by the system.
-pub(super) fn new_uuid() -> [u8; 16] {
-    let moment = std::time::UNIX_EPOCH.elapsed().map_or(0, |since| since.as_nanos());
-    let seed = (moment, std::process::id());
-    let halves = [RandomState::new().hash_one(seed), RandomState::new().hash_one(seed)];
-    let mut uuid = [0; 16];
-    uuid[..8].copy_from_slice(&halves[0].to_le_bytes());
-    uuid[8..].copy_from_slice(&halves[1].to_le_bytes());
-    // Version 4 (random), variant 1, as RFC 9562 has them.
-    uuid[6] = uuid[6] & 0x0f | 0x40;
-    uuid[8] = uuid[8] & 0x3f | 0x80;
-    uuid
 }
