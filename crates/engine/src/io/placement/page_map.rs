@@ -147,7 +147,9 @@ impl PageMap {
     /// Whether a page found no place since the last map was begun, or there are `most` places that
     /// the next one would free.
     pub(in crate::io) fn wants_map(&self, most: u64) -> bool {
-        self.is_starved || self.superseded.len() as u64 > most
+        // If the next map would free nothing, it is of no use to a page either.
+        let waiting = self.superseded.len() as u64;
+        waiting > most || self.is_starved && waiting > 0
     }
 
     /// Bytes of memory.
