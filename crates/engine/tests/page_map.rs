@@ -293,6 +293,19 @@ fn a_full_disk_refuses_new_pages_and_lets_the_old_ones_be_written_for_ever() {
     for page in &pages {
         assert_eq!(read(&store, *page), Ok(40));
     }
+    // As recovery does, which takes no checkpoint.
+    let (position, mut saved) = (store.log_position(), 0);
+    for page in &pages {
+        if write(&store, *page, 48).is_err() {
+            store.save_map().unwrap();
+            saved += 1;
+            write(&store, *page, 48).unwrap();
+        }
+    }
+    assert!(saved > 0 && store.log_position() == position, "{saved}");
+    let again = PageStore::open_to_recover(device.clone(), None).unwrap();
+    assert!(pages.iter().all(|page| matches!(read(&again, *page), Ok(40 | 48))));
+    drop(again);
     // Half of it goes: there is room again.
     pages.iter().step_by(2).for_each(|page| store.free(*page).unwrap());
     checkpoint(&store, 80);

@@ -6,7 +6,6 @@
 //! map has freed; and redo applies to a page what its LSN shows to be missing
 //! (`recovery/README.md`, rules 5 and 8).
 
-use std::cell::Cell;
 use std::io::IoSlice;
 use std::ops::Range;
 use std::sync::PoisonError;
@@ -17,6 +16,7 @@ use super::device::WriteRequest;
 use super::placement::page_map::PageMap;
 use super::store::PageStore;
 use super::store_error::{SyncError, WriteError};
+use crate::io::simulated::planted::planted;
 use crate::page::MapEntry;
 use crate::page::page_map::{nodes_by_level, write_node};
 
@@ -29,12 +29,12 @@ pub struct NewMap<'s> {
     store: &'s PageStore,
     pub(super) root: MapEntry,
     pub(super) ids: u64,
-    superseded: Cell<Vec<u64>>,
+    superseded: Vec<u64>,
 }
 
 impl Drop for NewMap<'_> {
     fn drop(&mut self) {
-        let superseded = self.superseded.take();
+        let superseded = std::mem::take(&mut self.superseded);
         if let Some(mut map) = self.store.map() {
             map.abandon(superseded);
         }
@@ -43,18 +43,14 @@ impl Drop for NewMap<'_> {
 
 impl NewMap<'_> {
     /// The superblock that names it is durable.
-    pub(super) fn release(self) {
-        let superseded = self.superseded.take();
-        if let Some(mut map) = self.store.map() {
-            map.release(superseded);
-        }
+    pub(super) fn release(mut self) {
+        self.free();
     }
 
-    /// Lets go of what it superseded before the superblock names it, which is a planted bug.
-    #[cfg(feature = "planted")]
-    pub(crate) fn free_early(&self) {
+    fn free(&mut self) {
+        let superseded = std::mem::take(&mut self.superseded);
         if let Some(mut map) = self.store.map() {
-            map.release(self.superseded.take());
+            map.release(superseded);
         }
     }
 }
@@ -81,18 +77,17 @@ impl PageStore {
         let Some((superseded, ids)) = self.map().map(|mut map| (map.begin(), map.ids())) else {
             return Ok(None);
         };
-        let mut new =
-            NewMap { store: self, root: MapEntry::NONE, ids, superseded: superseded.into() };
+        let mut new = NewMap { store: self, root: MapEntry::NONE, ids, superseded };
         let counts = nodes_by_level(self.page_size, ids);
         let mut buffer = AlignedBuffer::new(BATCH * self.page_size.bytes());
         for (level, count) in counts.iter().enumerate() {
             let mut next = 0;
             while next < *count {
-                next =
-                    self.write_nodes(level, next..*count, &mut buffer, new.superseded.get_mut())?;
+                next = self.write_nodes(level, next..*count, &mut buffer, &mut new.superseded)?;
             }
         }
         new.root = self.map().map_or(MapEntry::NONE, |map| map.node(counts.len() - 1, 0));
+        planted!(PlacesFreedEarly, new.free());
         Ok(Some(new))
     }
 

@@ -15,8 +15,6 @@ use millpond_base::{Lsn, PageId};
 
 use super::checkpoint::{Active, Checkpoint};
 use super::error::CheckpointError;
-#[cfg(feature = "planted")]
-use crate::io::NewMap;
 use crate::io::PageStore;
 use crate::io::PlacesPin;
 use crate::io::simulated::planted::{planted, unless_planted};
@@ -180,7 +178,6 @@ impl<M: PoolStrategy> Checkpointer<M> {
         let redo = self.pool.redo_bound();
         planted!(MapNotSynced, self.sync_data()?);
         let map = self.pages.write_map()?;
-        planted!(PlacesFreedEarly, map.iter().for_each(NewMap::free_early));
         let redo = if planted!(RedoBoundAfterMap) { self.pool.redo_bound() } else { redo };
         if !planted!(MapNotSynced) {
             unless_planted!(DataNotSynced, self.sync_data()?);
