@@ -48,6 +48,18 @@ fn checkpoint(store: &PageStore, position: u64) {
     store.set_log_position(Lsn(position), None, map).unwrap();
 }
 
+/// Moves what lies at the end of the file to free places; returns how many pages moved.
+fn pack(store: &PageStore) -> u64 {
+    let (mut packing, mut moved) = (store.begin_packing().unwrap(), 0);
+    loop {
+        let packed = store.pack_some(&mut packing).unwrap();
+        moved += packed.moved;
+        if packed.is_over {
+            return moved;
+        }
+    }
+}
+
 /// Pages by what they hold.
 type Model = BTreeMap<PageId, u64>;
 
@@ -113,7 +125,7 @@ impl World {
                 self.durable = self.now.clone();
             }
             _ => {
-                self.store.pack_places().unwrap();
+                pack(&self.store);
             }
         }
     }

@@ -31,6 +31,12 @@
 //! not cut, since the pages that it copies lie there. For the same reason nothing moves any more if
 //! a transaction has been under way for so long that the log is several times what was asked for.
 //!
+//! # Out of place
+//! the file ends where the last page lies, whatever its id. So pages keep their ids, nothing is
+//! logged, and no structure is walked: pages are copied from the end of the file to free places
+//! before it, and the next durable page map frees the places where they were. Ids move, as above
+//! and before that, only where they are sparse, as the page map takes memory for each.
+//!
 //! # Without a log
 //! the pages that moved are written before the file is cut. As ever, the store is whole again when
 //! it is closed.
@@ -41,6 +47,7 @@ use std::ops::ControlFlow;
 use millpond_base::{Lsn, PageId};
 
 use crate::io::{AlignedBuffer, PageRead, PageStore};
+use crate::page::superblock::Placement;
 use crate::page::{PageHeader, PageType};
 use crate::pool::{Anchor, Moved, Pool, PoolStrategy, Walk};
 use crate::recovery::CheckpointError;
@@ -59,6 +66,8 @@ const CHUNK_LEAST: u64 = 16;
 const STEPS_PER_PAGE: u64 = 2;
 /// Rounds, at most: beside many writers it would never be over.
 const ROUNDS_MAX: u32 = 16;
+/// Rounds of pages that keep their ids, at most.
+const PACK_ROUNDS_MAX: u32 = 4;
 /// Pages read at a time to see whose they are.
 const READ_PAGES: usize = 64;
 
@@ -79,7 +88,7 @@ pub struct Shrunk {
     pub data_bytes: u64,
     /// Bytes of the log given back.
     pub log_bytes: u64,
-    /// Pages that moved to the front of the file.
+    /// Pages that moved towards the front of the file.
     pub pages_moved: u64,
     /// Pages in use that lie behind where the file could end: what was not moved, or came since.
     pub pages_left: u64,
@@ -119,9 +128,9 @@ struct Tail {
 }
 
 /// As long as it lives, new pages are taken before the bound.
-struct Packing<'p, M: PoolStrategy>(&'p Pool<M>);
+struct BelowBound<'p, M: PoolStrategy>(&'p Pool<M>);
 
-impl<M: PoolStrategy> Drop for Packing<'_, M> {
+impl<M: PoolStrategy> Drop for BelowBound<'_, M> {
     fn drop(&mut self) {
         self.0.ids().set_ceiling(None);
     }
@@ -196,12 +205,21 @@ impl<M: PoolStrategy> Store<M> {
             Shrinking { store: self, watch: &mut watch, done: Shrunk::default(), chunk: 0 };
         shrinking.cut()?;
         if let Ok(_one) = self.shrinking.try_lock() {
-            let moved = shrinking.rounds();
+            let in_place = self.pages().placement() == Placement::InPlace;
+            let moved = match in_place || self.pages().has_sparse_ids() {
+                // The places of pages that went are free behind a checkpoint.
+                true => shrinking.rounds().and_then(|()| shrinking.cut()),
+                false => Ok(()),
+            };
+            let moved = moved.and_then(|()| shrinking.pack());
             // What came free is given back, whatever went wrong.
             moved.and(shrinking.cut())?;
         }
         let mut done = shrinking.done;
-        done.pages_left = self.pages().count_from(self.pages().packed_end());
+        done.pages_left = match self.pages().placement() {
+            Placement::InPlace => self.pages().count_from(self.pages().packed_end()),
+            Placement::OutOfPlace => self.pages().count_far(),
+        };
         if let Some(checkpointer) = self.checkpointer() {
             done.log_bytes = checkpointer.give_log_back()?;
         }
@@ -223,17 +241,44 @@ impl<M: PoolStrategy> Shrinking<'_, '_, M> {
                 // A process that finds the store not closed must not take it for one that was cut
                 // off.
                 pages.set_log_position(Lsn(0), pages.catalog_root(), None)?;
-                pages.pack_places().map_err(CheckpointError::from)?;
                 pages.cut_off()?
             }
         };
         Ok(())
     }
 
-    /// Moves what can be moved.
+    /// Moves pages from the end of the file to free places, where they are written out of place.
+    fn pack(&mut self) -> Result<(), Error> {
+        let pages = self.store.pages().clone();
+        for _ in 0..PACK_ROUNDS_MAX {
+            let mut left = pages.count_far();
+            let Some(mut packing) = pages.begin_packing() else { return Ok(()) };
+            let before = self.done.pages_moved;
+            loop {
+                let Shrunk { pages_moved: moved, data_bytes, .. } = self.done;
+                if (self.watch)(ShrinkProgress { moved, left, data_bytes }).is_break() {
+                    return Ok(());
+                }
+                let packed = pages.pack_some(&mut packing).map_err(CheckpointError::from)?;
+                self.done.pages_moved += packed.moved;
+                left = left.saturating_sub(packed.moved);
+                if packed.is_over {
+                    break;
+                }
+            }
+            self.cut()?;
+            // Others may have taken places meanwhile.
+            if self.done.pages_moved == before || pages.count_far() == 0 {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// Moves what can be moved to lower ids.
     fn rounds(&mut self) -> Result<(), Error> {
         let (pool, pages) = (self.store.pool().clone(), self.store.pages().clone());
-        let _packing = Packing(&pool);
+        let _below = BelowBound(&pool);
         let mut everything = false;
         for _ in 0..ROUNDS_MAX {
             let bound = pages.packed_end();

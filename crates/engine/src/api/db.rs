@@ -316,8 +316,8 @@ impl Db {
 
     /// Moves pages in use to where the front of the data file is free, gives the end that comes
     /// free back to the file system, and of the log what [`Options::log_gap`] does not ask for.
-    /// Operations may run meanwhile; pages that they hold, or that transactions under way need to
-    /// abort, may stay where they are.
+    /// Operations may run meanwhile; in place, pages that they hold, or that transactions under way
+    /// need to abort, may stay where they are.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -336,8 +336,9 @@ impl Db {
     }
 
     /// As [`Db::shrink`], telling `watch` how far it has come: before the first page moves, and
-    /// after each checkpoint, of which there is one for some MiB of pages. It may wait there, to be
-    /// to limit the load on the device, and returns `Break` to leave it at that.
+    /// after each 64 pages, or where ids move, after each checkpoint, of which there is one for
+    /// some MiB of pages. It may wait there to limit the load on the device, and returns `Break` to
+    /// leave it at that.
     ///
     /// ```
     /// use std::ops::ControlFlow;

@@ -109,7 +109,7 @@ impl PageStore {
         let map = read_map(&*self.device, &superblock, true).map_err(CopyError::Map)?;
         let (taken, pages) = map.taken_places();
         let mut contents = vec![Content::NO_PAGE; pages as usize];
-        for (page, entry) in map.placed_from(0) {
+        for (page, entry) in map.placed_from(0, PageId(0), usize::MAX) {
             let place = entry.place().and_then(|place| contents.get_mut(place as usize));
             if let Some(content) = place {
                 *content = Content::new(page, entry);

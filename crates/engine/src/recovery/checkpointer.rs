@@ -126,10 +126,6 @@ impl<M: PoolStrategy> Checkpointer<M> {
         self.pages.forget_tail()?;
         // It says that they are free: from it on, no recovery knows of anything in them.
         self.take_locked(&mut last)?;
-        if self.pages.pack_places()? > 0 {
-            // Before it, a recovery needs what lay behind.
-            self.take_locked(&mut last)?;
-        }
         Ok(self.pages.cut_off()?)
     }
 

@@ -238,11 +238,23 @@ impl PageMap {
         }
     }
 
-    /// Pages in places from `bound` on, with their entries.
-    pub(in crate::io) fn placed_from(&self, bound: u64) -> Vec<(PageId, MapEntry)> {
-        let entries = self.entries.iter().enumerate();
+    /// The first pages from `page` on in places from `bound` on, with their entries, up to a
+    /// maximum.
+    pub(in crate::io) fn placed_from(
+        &self,
+        bound: u64,
+        page: PageId,
+        most: usize,
+    ) -> Vec<(PageId, MapEntry)> {
+        let entries = (page.0..).zip(self.entries.iter().skip(page.0 as usize));
         let far = entries.filter(|(_, entry)| entry.place().is_some_and(|place| place >= bound));
-        far.map(|(page, entry)| (PageId(page as u64), *entry)).collect()
+        far.map(|(page, entry)| (PageId(page), *entry)).take(most).collect()
+    }
+
+    /// How many pages are in places from `bound` on.
+    pub(in crate::io) fn count_placed_from(&self, bound: u64) -> u64 {
+        let is_far = |entry: &&MapEntry| entry.place().is_some_and(|place| place >= bound);
+        self.entries.iter().filter(is_far).count() as u64
     }
 
     /// Which places are taken: one bit per place, as words; and how many places there are up to the

@@ -6,9 +6,16 @@ use std::sync::Arc;
 use millpond::internals::admin::check::{CATALOG, CheckOptions, check_store};
 use millpond::internals::heap::RecordId;
 use millpond::internals::io::{Device, PageStore};
-use millpond::{Db, Durability, Options, RawTree, Shrunk};
+use millpond::{Db, Durability, Options, Placement, RawTree, Shrunk};
 
 pub const PAGE: u64 = 4096;
+
+pub const PLACEMENTS: [Placement; 2] = [Placement::OutOfPlace, Placement::InPlace];
+
+/// Out of place, page ids stay and pages are copied; in place, ids move.
+pub fn placed(frames: u32, placement: Placement) -> Options {
+    options(frames).lab(|lab| lab.placement = placement)
+}
 
 pub fn options(frames: u32) -> Options {
     let options = Options::new().page_size(PAGE as u32).durability(Durability::Async);

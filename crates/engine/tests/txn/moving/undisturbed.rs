@@ -4,17 +4,20 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use millpond::internals::io::{Device, MemoryDevice, PowerSupply};
-use millpond::{Db, ShrinkProgress, Structure};
+use millpond::{Db, Placement, ShrinkProgress, Structure};
 use millpond_base::rounds::rounds;
 
-use super::scene::{Model, all_of, build, fill, holds, is_built, is_tight, key, options, sound};
+use super::scene::{
+    Model, PLACEMENTS, all_of, build, fill, holds, is_built, is_tight, key, placed, sound,
+};
 
 #[test]
 fn what_was_made_last_moves_to_where_the_first_was_dropped() {
-    for log in [true, false] {
+    use Placement::{InPlace, OutOfPlace};
+    for (log, placement) in [(true, OutOfPlace), (true, InPlace), (false, InPlace)] {
         let (data, log_device) = (Arc::new(MemoryDevice::new()), Arc::new(MemoryDevice::new()));
         let open = || {
-            let options = options(80).lab(|lab| lab.log = log);
+            let options = placed(80, placement).lab(|lab| lab.log = log);
             match log {
                 true => Db::open_on_devices(data.clone(), log_device.clone(), options).unwrap(),
                 false => Db::open_on(data.clone(), options).unwrap(),
@@ -31,7 +34,8 @@ fn what_was_made_last_moves_to_where_the_first_was_dropped() {
             })
             .unwrap();
         assert!(shrunk.pages_moved > 200 && shrunk.data_bytes > full / 3, "{shrunk:?} of {full}");
-        assert!(db.trees().unwrap() != root, "a root was at the end, and moved");
+        let in_place = placement == InPlace;
+        assert_eq!(db.trees().unwrap() != root, in_place, "a root was at the end, and moved");
         is_tight(&*data, &db, &shrunk);
         assert!(told.len() > if log { 3 } else { 0 } && told[0].moved == 0, "{told:?}");
         assert!(told.windows(2).all(|pair| pair[0].moved <= pair[1].moved), "{told:?}");
@@ -58,9 +62,13 @@ fn what_was_made_last_moves_to_where_the_first_was_dropped() {
 
 #[test]
 fn shrinking_stops_when_it_is_told_to_and_goes_on_another_time() {
+    PLACEMENTS.into_iter().for_each(stops_and_goes_on);
+}
+
+fn stops_and_goes_on(placement: Placement) {
     let device = Arc::new(MemoryDevice::new());
-    let db =
-        Db::open_on_devices(device.clone(), Arc::new(MemoryDevice::new()), options(80)).unwrap();
+    let log = Arc::new(MemoryDevice::new());
+    let db = Db::open_on_devices(device.clone(), log, placed(80, placement)).unwrap();
     let records = build(&db, 6000, 2000);
     let (mut calls, mut moved) = (0, 0);
     loop {
@@ -90,10 +98,11 @@ fn whatever_a_store_holds_it_holds_after_its_pages_moved() {
     for seed in 0..rounds(3, 6) {
         let mut random = fastrand::Rng::with_seed(seed);
         let log = seed % 3 != 2;
+        let placement = PLACEMENTS[usize::from(!log || seed % 2 == 1)];
         let (data, log_device) = (Arc::new(MemoryDevice::new()), Arc::new(MemoryDevice::new()));
         let frames = [80, 120, 600][seed as usize % 3];
         let open = || {
-            let options = options(frames).lab(|lab| lab.log = log);
+            let options = placed(frames, placement).lab(|lab| lab.log = log);
             match log {
                 true => Db::open_on_devices(data.clone(), log_device.clone(), options).unwrap(),
                 false => Db::open_on(data.clone(), options).unwrap(),
@@ -130,12 +139,13 @@ fn whatever_a_store_holds_it_holds_after_its_pages_moved() {
 
 #[test]
 fn a_transaction_commits_or_aborts_whatever_moved_meanwhile() {
-    for (seed, commits) in [(1, true), (2, false), (3, false)] {
+    for (seed, commits) in [(1, true), (2, false), (3, false), (4, true), (5, false), (6, false)] {
+        let placement = PLACEMENTS[usize::from(seed > 3)];
         let supply = PowerSupply::new();
         let device = |name| supply.device(name, MemoryDevice::new());
         let (data, log) = (device("data"), device("log"));
         // What the transaction keeps of the log shall not end it.
-        let options = |frames| options(frames).log_gap(4 << 20);
+        let options = |frames| placed(frames, placement).log_gap(4 << 20);
         let db = Db::open_on_devices(data.clone(), log, options(80)).unwrap();
         let records = build(&db, 4000, 1200);
         let kept = db.open_tree("kept").unwrap();
@@ -160,7 +170,7 @@ fn a_transaction_commits_or_aborts_whatever_moved_meanwhile() {
         let shrunk = db.shrink().unwrap();
         assert!(shrunk.pages_moved > 100, "{shrunk:?}");
         db.flush().unwrap();
-        if seed == 3 {
+        if seed % 3 == 0 {
             // The power fails: recovery undoes it.
             let (_supply, devices) = supply.images(seed);
             let (data, log) = (devices[0].clone(), devices[1].clone());
@@ -189,9 +199,13 @@ fn a_transaction_commits_or_aborts_whatever_moved_meanwhile() {
 
 #[test]
 fn a_page_that_a_closure_looks_at_stays_and_the_others_move() {
+    PLACEMENTS.into_iter().for_each(moves_beside_a_closure);
+}
+
+fn moves_beside_a_closure(placement: Placement) {
     let device = Arc::new(MemoryDevice::new());
-    let db =
-        Db::open_on_devices(device.clone(), Arc::new(MemoryDevice::new()), options(80)).unwrap();
+    let log = Arc::new(MemoryDevice::new());
+    let db = Db::open_on_devices(device.clone(), log, placed(80, placement)).unwrap();
     let records = build(&db, 4000, 1200);
     let kept = db.open_tree("kept").unwrap();
     let shrunk = kept.read(&601u32.to_be_bytes(), |value| {
@@ -201,12 +215,39 @@ fn a_page_that_a_closure_looks_at_stays_and_the_others_move() {
         shrunk
     });
     let shrunk = shrunk.unwrap().unwrap().unwrap();
-    // The leaf, and a large value below it.
-    assert!(shrunk.pages_moved > 100 && (1..5).contains(&shrunk.pages_left), "{shrunk:?}");
+    // In place, the leaf stays, and a large value below it.
+    let stay = if placement == Placement::InPlace { 1..5 } else { 0..1 };
+    assert!(shrunk.pages_moved > 100 && stay.contains(&shrunk.pages_left), "{shrunk:?}");
     drop(kept);
     let shrunk = db.shrink().unwrap();
     is_tight(&*device, &db, &shrunk);
     is_built(&db, 1200, &records, "at the end");
     db.close().unwrap();
     sound(device, "closed");
+}
+
+#[test]
+fn page_ids_move_out_of_place_where_most_of_them_are_free() {
+    let (data, log) = (Arc::new(MemoryDevice::new()), Arc::new(MemoryDevice::new()));
+    let options = || placed(600, Placement::OutOfPlace).log_gap(64 << 20);
+    let open = || Db::open_on_devices(data.clone(), log.clone(), options()).unwrap();
+    let db = open();
+    let gone = db.raw_tree("gone").unwrap();
+    for row in 0..34_000u32 {
+        gone.put(&row.to_be_bytes(), &[1; 4000]).unwrap();
+    }
+    drop(gone);
+    // It drops "gone", too.
+    let records = build(&db, 0, 500);
+    let (root, ids) = (db.trees().unwrap(), db.stats().store_pages);
+    assert!(ids > 34_000, "{ids}");
+    let shrunk = db.shrink().unwrap();
+    is_tight(&*data, &db, &shrunk);
+    assert!(db.trees().unwrap() != root, "a root has a lower id");
+    let ids = db.stats().store_pages;
+    assert!(ids < 2000, "{ids}");
+    is_built(&db, 500, &records, "shrunk");
+    db.close().unwrap();
+    sound(data.clone(), "closed");
+    is_built(&open(), 500, &records, "opened");
 }
