@@ -115,7 +115,7 @@ pub use heap::{RecordId, WriteError as HeapWriteError};
 pub use io::{AllocateError, CloseError, CreateError, OpenError, Submission, SyncError};
 pub use lock::{LockError, TreeName};
 pub use log::LogError;
-pub use page::superblock::Placement;
+pub use page::superblock::{Compression, Placement};
 pub use pool::{EvictionMode, PoolError};
 pub use recovery::{
     LogDamage, LostRecords, Obstacle, Phase, Progress, Recovery, RecoveryError, Salvaged,

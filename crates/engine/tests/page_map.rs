@@ -1,5 +1,6 @@
 //! Pages written out of place: a crash leaves what the durable page map means, whatever was written
-//! since; what is not the version that the map means is found out; places are used again.
+//! since; what is not the version that the map means is found out; places are used again. All of it
+//! with compressed pages, too.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,7 +12,7 @@ use millpond::internals::io::{
 };
 use millpond::internals::page::page_map::per_node;
 use millpond::internals::page::{PAGE_HEADER, PageHeader, PageSize, PageType};
-use millpond::{Db, Options, Placement};
+use millpond::{Compression, Db, Options, Placement};
 use millpond_base::rounds::rounds;
 use millpond_base::{Lsn, PageId, Reason};
 
@@ -22,8 +23,15 @@ fn page_of(id: PageId, version: u64) -> AlignedBuffer {
     let (lsn, kind) = (Lsn(version), PageType::HEAP_DATA);
     PageHeader { checksum: 0, lsn, page: id, owner: 3, kind, level: 0 }.write(&mut bytes);
     bytes[PAGE_HEADER..PAGE_HEADER + 8].copy_from_slice(&version.to_le_bytes());
+    // Compressed, it is of another length each time, and now and then not shorter than a page.
+    let mut random = Rng::with_seed(version ^ id.0 << 32);
+    let noise = random.usize(..SIZE.bytes() - PAGE_HEADER - 8);
+    let at = bytes.len() - noise;
+    bytes[at..].fill_with(|| random.u8(..));
     bytes
 }
+
+const COMPRESSIONS: [Compression; 2] = [Compression::None, Compression::Lz4];
 
 fn write(store: &PageStore, id: PageId, version: u64) -> Result<(), WriteError> {
     let mut bytes = page_of(id, version);
@@ -37,8 +45,9 @@ fn read(store: &PageStore, id: PageId) -> Result<u64, ReadError> {
     Ok(u64::from_le_bytes(version))
 }
 
-fn new_store(device: Arc<dyn Device>) -> PageStore {
-    PageStore::create_unmarked_on(device, SIZE, Placement::OutOfPlace).unwrap()
+fn new_store(device: Arc<dyn Device>, compression: Compression) -> PageStore {
+    let (size, placement) = (SIZE, Placement::OutOfPlace);
+    PageStore::create_unmarked_on(device, size, placement, compression).unwrap()
 }
 
 /// Makes the page map durable, as a checkpoint at `position` does.
@@ -75,9 +84,9 @@ struct World {
 }
 
 impl World {
-    fn new(seed: u64) -> World {
+    fn new(seed: u64, compression: Compression) -> World {
         let device = Arc::new(FaultyDevice::with_crashes(MemoryDevice::new(), seed));
-        let store = new_store(device.clone());
+        let store = new_store(device.clone(), compression);
         checkpoint(&store, 8);
         let (now, durable, empty) = (Model::new(), Model::new(), Vec::new());
         World { random: Rng::with_seed(seed), device, store, now, empty, durable, version: 8 }
@@ -160,7 +169,8 @@ fn words(pages: impl Iterator<Item = PageId>) -> Vec<u64> {
 #[test]
 fn a_crash_leaves_what_the_last_durable_map_means() {
     for seed in 0..rounds(60, 600) {
-        let mut world = World::new(seed);
+        let compression = COMPRESSIONS[seed as usize % 2];
+        let mut world = World::new(seed, compression);
         let most = 40 * world.random.u32(1..12);
         for step in 0..most {
             world.step();
@@ -175,6 +185,8 @@ fn a_crash_leaves_what_the_last_durable_map_means() {
         store.close(None).unwrap();
         let store = PageStore::open_on(device, None, true).unwrap();
         assert_eq!(store.allocated_pages(), now.len() as u64 + 1, "seed {seed}");
+        let all = store.pages() * SIZE.bytes_u64();
+        assert!(store.compression() == compression && store.stored_bytes() <= all);
         for (page, version) in &now {
             assert_eq!(read(&store, *page).as_ref(), Ok(version), "seed {seed}: closed");
         }
@@ -183,8 +195,12 @@ fn a_crash_leaves_what_the_last_durable_map_means() {
 
 #[test]
 fn what_is_written_lies_elsewhere_and_places_are_used_again() {
+    COMPRESSIONS.into_iter().for_each(lies_elsewhere);
+}
+
+fn lies_elsewhere(compression: Compression) {
     let device = Arc::new(MemoryDevice::new());
-    let store = new_store(device.clone());
+    let store = new_store(device.clone(), compression);
     let pages = store.allocate_many(200).unwrap();
     let mut longest = 0;
     for round in 1..60 {
@@ -207,8 +223,12 @@ fn what_is_written_lies_elsewhere_and_places_are_used_again() {
 
 #[test]
 fn a_write_that_was_lost_is_an_error() {
+    COMPRESSIONS.into_iter().for_each(is_found_lost);
+}
+
+fn is_found_lost(compression: Compression) {
     let device = Arc::new(FaultyDevice::with_crashes(MemoryDevice::new(), 1));
-    let store = new_store(device.clone());
+    let store = new_store(device.clone(), compression);
     let page = store.allocate().unwrap();
     // Back and forth between two places, so that each has an older version of the page.
     for version in 1..4 {
@@ -222,7 +242,8 @@ fn a_write_that_was_lost_is_an_error() {
         drop(copy);
         let before = device.length();
         // The next place is the lowest that is free.
-        let free = (1..before / SIZE.bytes_u64()).map(|at| at * SIZE.bytes_u64());
+        let step = if compression == Compression::None { SIZE.bytes() } else { SIZE.unit() };
+        let free = (SIZE.bytes_u64()..before).step_by(step);
         for offset in free.filter(|offset| *offset != place(&store)) {
             device.lose_next_write_at(offset);
         }
@@ -249,7 +270,8 @@ fn a_write_that_was_lost_is_an_error() {
 fn a_superblock_whose_sync_failed_is_made_durable_before_places_are_used() {
     for seed in 0..rounds(10, 40) {
         let device = Arc::new(FaultyDevice::with_crashes(MemoryDevice::new(), seed));
-        let store = new_store(device.clone());
+        let compression = COMPRESSIONS[seed as usize % 2];
+        let store = new_store(device.clone(), compression);
         let pages = store.allocate_many(40).unwrap();
         for version in 1..4 {
             pages.iter().for_each(|page| write(&store, *page, version * 8).unwrap());
@@ -275,8 +297,12 @@ fn a_superblock_whose_sync_failed_is_made_durable_before_places_are_used() {
 
 #[test]
 fn a_full_disk_refuses_new_pages_and_lets_the_old_ones_be_written_for_ever() {
+    COMPRESSIONS.into_iter().for_each(is_full);
+}
+
+fn is_full(compression: Compression) {
     let device = Arc::new(MemoryDevice::with_capacity(600 << 10));
-    let store = new_store(device.clone());
+    let store = new_store(device.clone(), compression);
     let mut pages = Vec::new();
     let error = loop {
         match store.allocate() {
@@ -318,16 +344,20 @@ fn a_full_disk_refuses_new_pages_and_lets_the_old_ones_be_written_for_ever() {
     let again = PageStore::open_to_recover(device.clone(), None).unwrap();
     assert!(pages.iter().all(|page| matches!(read(&again, *page), Ok(40 | 48))));
     drop(again);
-    // Half of it goes: there is room again.
+    // Half of it goes: there is room again, but in gaps between compressed pages.
     pages.iter().step_by(2).for_each(|page| store.free(*page).unwrap());
     checkpoint(&store, 80);
-    store.allocate_many(pages.len() / 4).unwrap();
+    if compression != Compression::None {
+        assert!(pack(&store) > 0);
+        checkpoint(&store, 88);
+    }
+    store.allocate_many(pages.len() / 6).unwrap();
 }
 
 /// A closed store of a few hundred pages, and where its map's nodes are.
-fn closed() -> (Vec<u8>, Vec<(u64, u8)>, Vec<PageId>) {
+fn closed(compression: Compression) -> (Vec<u8>, Vec<(u64, u8)>, Vec<PageId>) {
     let device = Arc::new(MemoryDevice::new());
-    let store = new_store(device.clone());
+    let store = new_store(device.clone(), compression);
     let pages = store.allocate_many(300).unwrap();
     pages.iter().for_each(|page| write(&store, *page, 8).unwrap());
     checkpoint(&store, 8);
@@ -346,7 +376,11 @@ fn closed() -> (Vec<u8>, Vec<(u64, u8)>, Vec<PageId>) {
 
 #[test]
 fn a_damaged_map_is_named_and_pages_are_found_without_it() {
-    let (bytes, nodes, pages) = closed();
+    COMPRESSIONS.into_iter().for_each(is_damaged);
+}
+
+fn is_damaged(compression: Compression) {
+    let (bytes, nodes, pages) = closed(compression);
     assert!(nodes.iter().any(|(_, level)| *level == 1), "there are two levels");
     let mut refused = 0;
     for (offset, _) in &nodes {
@@ -378,7 +412,11 @@ fn a_damaged_map_is_named_and_pages_are_found_without_it() {
 
 #[test]
 fn two_pages_with_one_place_and_a_file_that_is_cut_off_are_damage() {
-    let (bytes, nodes, pages) = closed();
+    COMPRESSIONS.into_iter().for_each(is_doubled);
+}
+
+fn is_doubled(compression: Compression) {
+    let (bytes, nodes, pages) = closed(compression);
     let mut found = 0;
     for (offset, level) in nodes.iter().filter(|(_, level)| *level == 0) {
         let node = *offset as usize..*offset as usize + SIZE.bytes();
@@ -401,7 +439,8 @@ fn two_pages_with_one_place_and_a_file_that_is_cut_off_are_damage() {
         }
     }
     assert!(found > 2, "{found}");
-    let cut = Arc::new(MemoryDevice::from_bytes(&bytes[..bytes.len() / 2]));
+    let part = if compression == Compression::None { 2 } else { 4 };
+    let cut = Arc::new(MemoryDevice::from_bytes(&bytes[..bytes.len() / part]));
     let error = PageStore::open_on(cut.clone(), None, true).unwrap_err();
     assert!(matches!(error, OpenError::PageMap(_)), "{error}");
     let store = PageStore::salvage_on(cut, None).unwrap();

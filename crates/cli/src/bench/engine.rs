@@ -13,6 +13,7 @@ use millpond_bench::run::runner::{Length, RunSpec};
 use serde_json::{Value as Json, json};
 
 use crate::error::Failure;
+use crate::store::compression::CompressionArg;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 enum EngineArg {
@@ -69,6 +70,9 @@ pub(crate) struct EngineArgs {
     /// Bytes of a page
     #[arg(long, default_value_t = PAGE_SIZE_DEFAULT, value_name = "BYTES")]
     page_size: u32,
+    /// How pages are compressed; in a store with a log
+    #[arg(long, value_enum, default_value = "none", value_name = "HOW")]
+    compression: CompressionArg,
     /// The replacement policy: lean-evict, lru, 'watt(write_weight=2)'
     #[arg(long, short, default_value = POLICY_DEFAULT, value_name = "POLICY")]
     policy: String,
@@ -163,6 +167,7 @@ impl EngineArgs {
     /// The same for a contest whose steps choose log and locks themselves.
     pub(crate) fn setup_of_steps(&self) -> Result<Setup, Failure> {
         let mut options = Options::new().page_size(self.page_size).policy(self.policy.as_str());
+        options = options.compression(self.compression.into());
         options.own_policies = crate::own::live();
         options.lab.direct_io = self.direct_io;
         options.lab.submission = self.submission;
@@ -203,6 +208,7 @@ impl EngineArgs {
             "engine": self.setup_of_steps().map(|s| s.engine.to_string()).unwrap_or_default(),
             "pool": self.pool,
             "page_size": self.page_size,
+            "compression": self.compression.name(),
             "policy": self.policy,
             "hit_delivery": self.hit_delivery.to_string(),
             "references_per_tick": self.references_per_tick,

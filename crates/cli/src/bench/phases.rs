@@ -12,6 +12,7 @@ use serde_json::json;
 use super::progress_line::ProgressLine;
 use super::results::ResultArgs;
 use crate::error::Failure;
+use crate::store::compression::CompressionArg;
 
 const EXAMPLES: &str = "Examples:
   millpond bench phases --folder /data
@@ -92,6 +93,9 @@ pub(crate) struct Args {
     /// Memory of the store; default: a quarter of what the process may use
     #[arg(long, value_name = "SIZE", value_parser = crate::store::size_of)]
     memory: Option<u64>,
+    /// How pages are compressed
+    #[arg(long, value_enum, default_value = "none", value_name = "HOW")]
+    compression: CompressionArg,
     /// Log that a recovery may have to read, about: checkpoints write pages to keep to it
     #[arg(long, value_name = "SIZE", value_parser = crate::store::size_of)]
     log_gap: Option<u64>,
@@ -124,6 +128,7 @@ impl Args {
             threads: self.threads.clone(),
             rounds: self.rounds,
             memory: self.memory,
+            compression: self.compression.into(),
             log_gap: self.log_gap,
             seed: Seed(self.seed),
         }
@@ -179,6 +184,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         "ranges": plan.ranges,
         "range_rows": plan.range_rows,
         "memory": plan.memory,
+        "compression": args.compression.name(),
         "log_gap": plan.log_gap,
         "folder": args.folder.display().to_string(),
         "seed": args.seed,

@@ -145,7 +145,7 @@ pub(crate) fn put(args: &PutArgs) -> Result<(), Failure> {
     let key = args.notation.key(&args.key)?;
     let value = args.value.as_ref().map(|text| args.notation.value(text)).transpose()?;
     let db = if args.create {
-        open::create(&args.store.file, args.page_size, None)?
+        open::create(&args.store.file, args.page_size, None, None)?
     } else {
         open::open(&args.store.file, false, None)?
     };

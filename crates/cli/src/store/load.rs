@@ -8,6 +8,7 @@ use millpond::internals::admin::dump::{DumpReader, LoadError, Loader, load};
 use millpond::internals::btree::{BulkError, BulkOptions};
 use millpond::{Db, Error, RawHashIndex, RawHeap, Structure, TypeNames};
 
+use super::compression::CompressionArg;
 use super::open::{self, StoreArgs, size_of};
 use crate::error::Failure;
 use crate::output::complain;
@@ -35,6 +36,9 @@ pub(crate) struct Args {
     /// Bytes of a page of the new store: 4KiB to 64KiB
     #[arg(long, value_name = "SIZE", value_parser = size_of, conflicts_with = "add")]
     page_size: Option<u64>,
+    /// How pages of the new store are compressed
+    #[arg(long, value_enum, value_name = "HOW", conflicts_with = "add")]
+    compression: Option<CompressionArg>,
     /// Memory for pages
     #[arg(long, value_name = "SIZE", value_parser = size_of)]
     memory: Option<u64>,
@@ -153,7 +157,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let db = if args.add {
         open::open(file, false, args.memory)?
     } else {
-        open::create(file, args.page_size, args.memory)?
+        open::create(file, args.page_size, args.compression, args.memory)?
     };
     let (progress, target) = (Progress::new(args.quiet), None);
     let mut into = Into { db: &db, target, renumbered: Vec::new(), progress, entries: 0 };

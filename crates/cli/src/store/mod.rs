@@ -3,6 +3,7 @@
 mod backup;
 mod check;
 mod command;
+pub(crate) mod compression;
 mod dump;
 mod entry;
 mod load;

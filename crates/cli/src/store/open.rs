@@ -6,6 +6,7 @@ use millpond::internals::heap::RecordId;
 use millpond::{Db, Error, Options, RawHashIndex, RawHeap, RawTree, Structure};
 use millpond_base::size::Size;
 
+use super::compression::CompressionArg;
 use crate::error::Failure;
 
 /// Memory of a command that looks at a few pages.
@@ -54,9 +55,11 @@ pub(crate) fn open(file: &Path, read_only: bool, memory: Option<u64>) -> Result<
 pub(crate) fn create(
     file: &Path,
     page_size: Option<u64>,
+    compression: Option<CompressionArg>,
     memory: Option<u64>,
 ) -> Result<Db, Failure> {
     let mut options = Options::new().memory(memory.unwrap_or(MEMORY_SMALL));
+    options.compression = compression.unwrap_or_default().into();
     if let Some(bytes) = page_size {
         options = options.page_size(u32::try_from(bytes).unwrap_or(u32::MAX));
     }

@@ -93,7 +93,22 @@ fn scan(kind: &dyn Kind, page: View<'_>, word: u64) -> Option<usize> {
     found
 }
 
+/// Zeros the gap between slots and heap of a copy of a node.
+fn blank_gap(page: &mut [u8], is_leaf: bool) {
+    let gap = {
+        let view = View::of(page);
+        if is_leaf { Node::leaf(view) } else { Node::inner(view) }.gap_range()
+    };
+    if let Some(gap) = page.get_mut(gap) {
+        gap.fill(0);
+    }
+}
+
 impl Kind for InnerKind {
+    fn blank(&self, page: &mut [u8]) {
+        blank_gap(page, false);
+    }
+
     fn swips(&self, page: View<'_>, visit: &mut dyn FnMut(usize) -> bool) {
         let node = Node::inner(page);
         for i in 0..node.count() {
@@ -137,6 +152,10 @@ impl Kind for InnerKind {
 }
 
 impl Kind for LeafKind {
+    fn blank(&self, page: &mut [u8]) {
+        blank_gap(page, true);
+    }
+
     fn swips(&self, page: View<'_>, visit: &mut dyn FnMut(usize) -> bool) {
         let node = Node::leaf(page);
         if node.overflows() == 0 {

@@ -3,8 +3,6 @@
 use millpond_base::{PageId, Reason};
 
 use super::store_error::ReadError;
-use crate::page::PageSize;
-
 /// A page to be read by [`PageStore::read_batch`](crate::io::PageStore::read_batch).
 #[derive(Debug)]
 pub struct PageRead<'a, T = ()> {
@@ -56,26 +54,32 @@ impl<'a> PageWrite<'a> {
 /// Bytes of one request at most: adjacent pages beyond that are another one.
 const REQUEST_BYTES_MAX: usize = 1 << 20;
 
-/// Adjacent places.
+/// Pages that lie beside each other.
 pub(super) struct Run {
-    pub(super) first: u64,
+    /// Where the first one begins, in bytes.
+    pub(super) offset: u64,
     pub(super) count: usize,
+    bytes: usize,
 }
 
-/// Returns adjacent places as requests of bounded length; the places come in ascending order.
-pub(super) fn runs(page_size: PageSize, places: impl Iterator<Item = u64>) -> Vec<Run> {
-    let count_max = REQUEST_BYTES_MAX / page_size.bytes();
+/// Returns what is adjacent as requests of bounded length; offsets and lengths come in ascending
+/// order.
+pub(super) fn runs(extents: impl Iterator<Item = (u64, usize)>) -> Vec<Run> {
     let mut runs: Vec<Run> = Vec::new();
-    for place in places {
+    for (offset, bytes) in extents {
         debug_assert!(
-            runs.last().is_none_or(|run| run.first + run.count as u64 <= place + 1),
-            "the places are in ascending order"
+            runs.last().is_none_or(|run| run.offset + run.bytes as u64 <= offset + bytes as u64),
+            "the extents are in ascending order"
         );
         match runs.last_mut() {
-            Some(run) if run.first + run.count as u64 == place && run.count < count_max => {
+            Some(run)
+                if run.offset + run.bytes as u64 == offset
+                    && run.bytes + bytes <= REQUEST_BYTES_MAX =>
+            {
                 run.count += 1;
+                run.bytes += bytes;
             }
-            _ => runs.push(Run { first: place, count: 1 }),
+            _ => runs.push(Run { offset, count: 1, bytes }),
         }
     }
     runs

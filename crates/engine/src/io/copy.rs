@@ -24,8 +24,9 @@ use super::store::PageStore;
 use super::store_error::OpenError;
 use super::store_error::ReadError;
 use super::transfer::verify;
+use crate::page::packed::unpack;
 use crate::page::superblock::{Superblock, new_uuid};
-use crate::page::{MapEntry, PageHeader};
+use crate::page::{MapEntry, PageHeader, Spot};
 
 /// The error of a copy.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -49,8 +50,9 @@ pub struct PageCopy<'s> {
     taken: Vec<u64>,
     /// Places that are copied.
     pages: u64,
-    /// By place, what is there; empty where pages are written in place.
-    contents: Vec<Content>,
+    /// What is where, in the order of the file, as the durable map says; `None` where pages are
+    /// written in place.
+    contents: Option<Vec<(MapEntry, PageId)>>,
     /// Root of the durable map, and the page ids that it is of.
     map_root: (MapEntry, u64),
     /// Pages copied.
@@ -58,35 +60,12 @@ pub struct PageCopy<'s> {
     unsound: Vec<PageId>,
 }
 
-/// What is at a place: a page and the version of it, as the durable map says.
-#[derive(Clone, Copy)]
-struct Content(u64);
-
-impl Content {
-    /// A node of the map, or nothing.
-    const NO_PAGE: Content = Content(0);
-    const PAGE_SHIFT: u32 = 24;
-
-    fn new(page: PageId, entry: MapEntry) -> Content {
-        Content(page.0 << Self::PAGE_SHIFT | entry.check())
-    }
-
-    /// The page, which is not 0.
-    fn page(self) -> Option<PageId> {
-        Some(PageId(self.0 >> Self::PAGE_SHIFT)).filter(|page| page.0 > 0)
-    }
-
-    fn is_of(self, checksum: u64) -> bool {
-        MapEntry::check_of(checksum) == self.0 & ((1 << Self::PAGE_SHIFT) - 1)
-    }
-}
-
 impl PageStore {
     /// A copy of the first `pages` pages, which are written in place: of those that are `taken`
     /// what is on the device, zeros of all others.
     pub fn copy_pages(&self, taken: Vec<u64>, pages: u64) -> PageCopy<'_> {
         let pages = pages.min(self.pages());
-        let (contents, map_root) = (Vec::new(), (MapEntry::NONE, pages));
+        let (contents, map_root) = (None, (MapEntry::NONE, pages));
         PageCopy { store: self, taken, pages, contents, map_root, done: 0, unsound: Vec::new() }
     }
 
@@ -108,14 +87,11 @@ impl PageStore {
         let superblock = Superblock { map_root: root, pages: ids, ..*superblock };
         let map = read_map(&*self.device, &superblock, true).map_err(CopyError::Map)?;
         let (taken, pages) = map.taken_places();
-        let mut contents = vec![Content::NO_PAGE; pages as usize];
-        for (page, entry) in map.placed_from(0, PageId(0), usize::MAX) {
-            let place = entry.place().and_then(|place| contents.get_mut(place as usize));
-            if let Some(content) = place {
-                *content = Content::new(page, entry);
-            }
-        }
-        let (done, unsound) = (0, Vec::new());
+        let mut contents: Vec<(MapEntry, PageId)> = Vec::with_capacity(map.placed() as usize);
+        let placed = map.placed_from(0, PageId(0), usize::MAX);
+        contents.extend(placed.into_iter().map(|(page, entry)| (entry, page)));
+        contents.sort_unstable_by_key(|(entry, _)| entry.place());
+        let (contents, done, unsound) = (Some(contents), 0, Vec::new());
         Ok(PageCopy { store: self, taken, pages, contents, map_root, done, unsound })
     }
 
@@ -187,18 +163,35 @@ impl PageCopy<'_> {
         word & (1 << (page % 64)) != 0 && !self.store.is_reserved(PageId(page))
     }
 
-    /// Which page is not sound, if what was read at `place` is not.
-    fn unsound(&self, place: u64, bytes: &[u8]) -> Option<PageId> {
+    /// Which pages are not sound of what was read at `place`.
+    fn unsound(&self, place: u64, bytes: &[u8]) -> Vec<PageId> {
         let at = || (self.store.path().to_path_buf(), 0);
-        let (page, is_meant) = if self.contents.is_empty() {
-            (PageId(place), true)
-        } else {
-            let content = self.contents.get(place as usize).copied().unwrap_or(Content::NO_PAGE);
-            // Nodes of the map were read just now.
-            let page = content.page()?;
-            (page, content.is_of(PageHeader::read(bytes).checksum))
+        let Some(contents) = &self.contents else {
+            let page = PageId(place);
+            return verify(page, bytes, at).err().map(|_| page).into_iter().collect();
         };
-        (!is_meant || verify(page, bytes, at).is_err()).then_some(page)
+        // Nodes of the map were read just now.
+        let first = contents.partition_point(|(entry, _)| entry.place() < Some(place));
+        let here = contents.iter().skip(first).take_while(|(e, _)| e.place() == Some(place));
+        here.filter(|(entry, page)| !self.is_sound(*page, *entry, bytes)).map(|of| of.1).collect()
+    }
+
+    /// Whether what was read at a place holds the version of `page` that `entry` means.
+    fn is_sound(&self, page: PageId, entry: MapEntry, bytes: &[u8]) -> bool {
+        let size = self.store.page_size();
+        let is_meant = |page_bytes: &[u8]| {
+            entry.is_of(PageHeader::read(page_bytes).checksum)
+                && PageHeader::is_sound(page, page_bytes)
+        };
+        match entry.spot().and_then(Spot::units) {
+            None => is_meant(bytes),
+            Some((first, units)) => {
+                let range = first as usize * size.unit()..(first + units) as usize * size.unit();
+                let mut unpacked = vec![0; size.bytes()];
+                bytes.get(range).is_some_and(|stored| unpack(stored, &mut unpacked))
+                    && is_meant(&unpacked)
+            }
+        }
     }
 
     /// Reads places from `first` on into `bytes`.
@@ -210,7 +203,7 @@ impl PageCopy<'_> {
         debug_assert!(bytes.len().is_multiple_of(page_bytes), "whole pages are read");
         let is_read = read(first, bytes).is_ok();
         for (place, bytes) in (first..).zip(bytes.chunks_exact_mut(page_bytes)) {
-            if is_read && self.unsound(place, bytes).is_none() {
+            if is_read && self.unsound(place, bytes).is_empty() {
                 continue;
             }
             // One bad page fails the whole request, so its neighbours are read apart; and what is

@@ -14,10 +14,12 @@ const _: () = assert!(Reason::Dsync as usize + 1 == REASONS, "every reason has a
 #[derive(Debug, Default)]
 pub(super) struct Counters {
     pub(super) reads: AtomicU64,
+    pub(super) bytes_read: AtomicU64,
     pub(super) read_requests: AtomicU64,
     pub(super) read_errors: AtomicU64,
     pub(super) damaged_reads: AtomicU64,
     pub(super) writes: [AtomicU64; REASONS],
+    pub(super) bytes_written: AtomicU64,
     pub(super) write_requests: AtomicU64,
     pub(super) write_errors: AtomicU64,
     pub(super) map_writes: AtomicU64,
@@ -31,18 +33,18 @@ impl Counters {
         counter.fetch_add(count as u64, Relaxed);
     }
 
-    pub(super) fn snapshot(&self, page_bytes: u64) -> StoreCounts {
+    pub(super) fn snapshot(&self) -> StoreCounts {
         let writes_by_reason = std::array::from_fn(|at| self.writes[at].load(Relaxed));
         let (reads, writes) = (self.reads.load(Relaxed), writes_by_reason.iter().sum::<u64>());
         StoreCounts {
             reads,
-            read_bytes: reads * page_bytes,
+            read_bytes: self.bytes_read.load(Relaxed),
             read_requests: self.read_requests.load(Relaxed),
             read_errors: self.read_errors.load(Relaxed),
             damaged_reads: self.damaged_reads.load(Relaxed),
             writes,
             writes_by_reason,
-            write_bytes: writes * page_bytes,
+            write_bytes: self.bytes_written.load(Relaxed),
             write_requests: self.write_requests.load(Relaxed),
             write_errors: self.write_errors.load(Relaxed),
             map_writes: self.map_writes.load(Relaxed),
@@ -59,7 +61,7 @@ impl Counters {
 pub struct StoreCounts {
     /// Pages read and found sound.
     pub reads: u64,
-    /// Bytes of those.
+    /// Bytes read for those, and for pages that were not sound.
     pub read_bytes: u64,
     /// Requests sent to the device for reading: adjacent pages of a batch are one.
     pub read_requests: u64,
@@ -72,7 +74,7 @@ pub struct StoreCounts {
     pub writes: u64,
     /// Pages written, by reason: see [`StoreCounts::writes_for`].
     writes_by_reason: [u64; REASONS],
-    /// Bytes written.
+    /// Bytes written for those, on the device: fewer than pages if they are compressed.
     pub write_bytes: u64,
     /// Requests sent to the device for writing: adjacent pages of a batch are one.
     pub write_requests: u64,

@@ -17,8 +17,8 @@ use super::placement::page_map::PageMap;
 use super::store::PageStore;
 use super::store_error::{SyncError, WriteError};
 use crate::io::simulated::planted::planted;
-use crate::page::MapEntry;
 use crate::page::page_map::{nodes_by_level, write_node};
+use crate::page::{MapEntry, Spot};
 
 /// Nodes written together.
 const BATCH: usize = 32;
@@ -29,7 +29,7 @@ pub struct NewMap<'s> {
     store: &'s PageStore,
     pub(super) root: MapEntry,
     pub(super) ids: u64,
-    superseded: Vec<u64>,
+    superseded: Vec<Spot>,
 }
 
 impl Drop for NewMap<'_> {
@@ -97,7 +97,7 @@ impl PageStore {
         level: usize,
         range: Range<u64>,
         buffer: &mut AlignedBuffer,
-        superseded: &mut Vec<u64>,
+        superseded: &mut Vec<Spot>,
     ) -> Result<u64, WriteError> {
         let Some(dirty) = self.map().map(|map| map.dirty_in(level, &range, BATCH)) else {
             return Ok(range.end);
@@ -111,7 +111,7 @@ impl PageStore {
                 let entries = map.clean(level, index);
                 if entries.iter().all(|entry| *entry == MapEntry::NONE) {
                     superseded.extend(map.place_node(level, index, MapEntry::NONE));
-                    map.give_back(place);
+                    map.give_back(Spot::whole(place));
                     continue;
                 }
                 let Some(page) = pages.next() else { break };
@@ -128,7 +128,7 @@ impl PageStore {
         level: usize,
         batch: &[Written],
         buffer: &AlignedBuffer,
-        superseded: &mut Vec<u64>,
+        superseded: &mut Vec<Spot>,
     ) -> Result<(), WriteError> {
         let (size, bytes) = (self.page_size.bytes(), self.page_size.bytes_u64());
         let parts: Vec<[IoSlice<'_>; 1]> =
@@ -156,7 +156,7 @@ impl PageStore {
                 Err(_) => {
                     map.soil(level, written.index);
                     // What lies there is anything; nothing refers to it.
-                    superseded.extend(written.entry.place());
+                    superseded.extend(written.entry.spot());
                 }
             }
         }
@@ -190,8 +190,7 @@ impl PageStore {
     /// Whether a map should be made durable soon: `most_bytes` of places wait for one, or a page
     /// found none.
     pub fn wants_map(&self, most_bytes: u64) -> bool {
-        let most = most_bytes / self.page_size.bytes_u64();
-        self.map().is_some_and(|map| map.wants_map(most))
+        self.map().is_some_and(|map| map.wants_map(most_bytes))
     }
 
     /// Bytes in memory that tell where pages are.
@@ -201,14 +200,33 @@ impl PageStore {
 
     /// Bytes of the file that wait for a durable map to become free.
     pub fn superseded_bytes(&self) -> u64 {
-        self.map().map_or(0, |map| map.superseded()) * self.page_size.bytes_u64()
+        self.map().map_or(0, |map| map.superseded_bytes())
     }
 
     /// Takes `count` free places and leaves `reserve`, and makes the file longer if there are
     /// fewer.
-    pub(super) fn take_places(&self, count: usize, reserve: u64) -> Result<Vec<u64>, WriteError> {
+    fn take_places(&self, count: usize, reserve: u64) -> Result<Vec<u64>, WriteError> {
+        self.take_with(count, reserve, |map| map.take(count, reserve))
+    }
+
+    /// Takes room for pages of these lengths ([`PageMap::take_spots`]), as
+    /// [`PageStore::take_places`].
+    pub(super) fn take_spots(
+        &self,
+        lengths: &[Option<u64>],
+        reserve: u64,
+    ) -> Result<Vec<Spot>, WriteError> {
+        self.take_with(lengths.len(), reserve, |map| map.take_spots(lengths, reserve))
+    }
+
+    fn take_with<T>(
+        &self,
+        count: usize,
+        reserve: u64,
+        mut take: impl FnMut(&mut PageMap) -> Option<Vec<T>>,
+    ) -> Result<Vec<T>, WriteError> {
         loop {
-            let taken = |map: &mut PageMap| map.take(count, reserve).ok_or(map.places());
+            let mut taken = |map: &mut PageMap| take(map).ok_or(map.places());
             let Some(taken) = self.map().map(|mut map| taken(&mut map)) else {
                 return Ok(Vec::new());
             };

@@ -13,7 +13,9 @@ use super::error::DeviceError;
 use super::file::FileDevice;
 use super::file_open::FileOptions;
 use super::placement::bitmap::Bitmap;
-use super::placement::map_read::{find_pages, page_size_by_pages, read_map};
+use super::placement::map_read::{
+    find_pages, has_free_map, page_size_by_free_map, page_size_by_pages, read_map,
+};
 use super::placement::page_map::PageMap;
 use super::store::Access;
 use super::store::PageStore;
@@ -23,8 +25,8 @@ use super::store_error::OpenError;
 use super::store_error::ReadError;
 use super::transfer::verify;
 use crate::io::simulated::planted::planted;
-use crate::page::superblock::{Placement, Superblock, SuperblockError, new_uuid};
-use crate::page::{MapEntry, PageHeader, PageSize, PageType, free_map};
+use crate::page::superblock::{Compression, Placement, Superblock, SuperblockError, new_uuid};
+use crate::page::{MapEntry, PageSize, free_map};
 
 /// Bytes that a new store has, and that any store keeps, whatever is free.
 pub(super) const FIRST_BYTES: u64 = 512 << 10;
@@ -75,7 +77,8 @@ impl PageStore {
         write_free_map(&*device, page_size, &free)?;
         // The superblock comes last: a file with one holds a whole store.
         device.sync()?;
-        let superblock = first_superblock(page_size, &free, Placement::InPlace);
+        let superblock =
+            first_superblock(page_size, &free, (Placement::InPlace, Compression::None));
         write_superblock(&*device, &superblock)?;
         device.sync()?;
         Ok(Self::over(device, page_size, Access::Write, Some(superblock), free, None))
@@ -83,14 +86,26 @@ impl PageStore {
 
     /// As [`PageStore::create_on`], but without a superblock: the store is one only after its first
     /// [`PageStore::set_log_position`]. The device may hold a store that never got that far.
+    /// Pages that are written in place are not compressed.
     ///
     /// # Errors
-    /// If the device holds something else, or the first pages cannot be written.
+    /// If the device holds something else, or the first pages cannot be written; or the device
+    /// takes no requests as short as compressed pages are.
     pub fn create_unmarked_on(
         device: Arc<dyn Device>,
         page_size: PageSize,
         placement: Placement,
+        compression: Compression,
     ) -> Result<PageStore, CreateError> {
+        let compression = match placement {
+            Placement::InPlace => Compression::None,
+            Placement::OutOfPlace => compression,
+        };
+        let (unit, block) = (page_size.unit() as u64, device.alignment().offset);
+        if compression != Compression::None && !unit.is_multiple_of(block) {
+            let path = device.path().to_path_buf();
+            return Err(CreateError::Unit { path, unit, block });
+        }
         let length = device.length();
         if length != 0 && !PageStore::is_unmarked(&*device)? {
             let path = device.path().to_path_buf();
@@ -113,7 +128,7 @@ impl PageStore {
                 Some(PageMap::new(page_size, pages, pages, true))
             }
         };
-        let superblock = Some(first_superblock(page_size, &free, placement));
+        let superblock = Some(first_superblock(page_size, &free, (placement, compression)));
         Ok(Self::over(device, page_size, Access::Write, superblock, free, map))
     }
 
@@ -392,7 +407,11 @@ impl PageStore {
 }
 
 /// The superblock of a new store.
-fn first_superblock(page_size: PageSize, free: &Bitmap, placement: Placement) -> Superblock {
+fn first_superblock(
+    page_size: PageSize,
+    free: &Bitmap,
+    (placement, compression): (Placement, Compression),
+) -> Superblock {
     Superblock {
         page_size,
         uuid: new_uuid(),
@@ -402,17 +421,10 @@ fn first_superblock(page_size: PageSize, free: &Bitmap, placement: Placement) ->
         clean: false,
         pid: std::process::id(),
         placement,
+        compression,
         lsn_floor: Lsn(0),
         map_root: MapEntry::NONE,
     }
-}
-
-/// Whether page 1 is a sound page 1, as the first free map always is.
-fn has_free_map(device: &dyn Device, size: PageSize) -> bool {
-    let mut page = AlignedBuffer::new(size.bytes());
-    device.read(size.bytes_u64(), &mut page).is_ok()
-        && PageHeader::is_sound(PageId(1), &page)
-        && PageHeader::read(&page).kind == PageType::FREE_MAP
 }
 
 /// The superblock of `device`, whose pages are to be of `page_size`, if that is given.
@@ -484,10 +496,4 @@ fn write_free_map(
         device.write(page.0 * page_size.bytes_u64(), &bytes)?;
     }
     Ok(())
-}
-
-/// The page size under which page 1 is the first free map.
-fn page_size_by_free_map(device: &dyn Device) -> Option<PageSize> {
-    let mut sizes = PageSize::ALL.into_iter().chain([PageSize::TINY]);
-    sizes.find(|size| has_free_map(device, *size))
 }

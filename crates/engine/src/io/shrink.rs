@@ -10,7 +10,6 @@
 //! is taken: [`PageStore::pack_some`] moves what lies at the end to free places before it, and the
 //! ids stay. A move is a write like any other, so the old place is free with the next durable map.
 
-use std::io::IoSlice;
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
@@ -18,12 +17,11 @@ use millpond_base::PageId;
 
 use super::batch::PageRead;
 use super::buffer::AlignedBuffer;
-use super::counts::Counters;
-use super::device::WriteRequest;
 use super::open::FIRST_BYTES;
 use super::store::PageStore;
 use super::store_error::{AllocateError, PackError, WriteError};
-use crate::page::{MapEntry, PageHeader};
+use super::transfer::{Outgoing, Stored};
+use crate::page::{MapEntry, PageHeader, Spot};
 
 /// Lengths of files are multiples of this, as direct I/O wants them.
 const BLOCK: u64 = 4096;
@@ -142,80 +140,63 @@ impl PageStore {
     /// If a page cannot be read, is damaged, or not be written; others may have moved.
     pub fn pack_some(&self, packing: &mut Packing) -> Result<Packed, PackError> {
         let _gate = self.usable().map_err(WriteError::from)?;
-        let Some((far, places)) = self.map().map(|mut map| {
-            let far = map.placed_from(packing.bound, packing.next, PACK_PAGES);
-            let places: Vec<u64> =
-                std::iter::from_fn(|| map.take_below(packing.bound)).take(far.len()).collect();
-            (far, places)
-        }) else {
+        let Some(far) =
+            self.map().map(|map| map.placed_from(packing.bound, packing.next, PACK_PAGES))
+        else {
             return Ok(Packed { moved: 0, is_over: true });
         };
         packing.next = far.last().map_or(packing.next, |(page, _)| PageId(page.0 + 1));
-        let is_over = far.len() < PACK_PAGES || places.len() < far.len();
-        let far = &far[..places.len()];
-        let mut is_used = vec![false; places.len()];
-        let moved = self.move_pages(far, &places, &mut is_used);
-        if let Some(mut map) = self.map() {
-            for (place, _) in places.iter().zip(&is_used).filter(|(_, is_used)| !**is_used) {
-                map.give_back(*place);
-            }
-        }
-        moved?;
-        let moved = is_used.iter().filter(|is_used| **is_used).count() as u64;
-        Ok(Packed { moved, is_over })
-    }
-
-    /// Copies pages from where their entries say to `places`, ascending, and enters those that are
-    /// not elsewhere by then; tells which places have been `used`.
-    fn move_pages(
-        &self,
-        far: &[(PageId, MapEntry)],
-        places: &[u64],
-        used: &mut [bool],
-    ) -> Result<(), PackError> {
-        let size = self.page_size().bytes();
+        let (size, is_last) = (self.page_size().bytes(), far.len() < PACK_PAGES);
         let mut buffer = AlignedBuffer::new(far.len() * size);
-        let mut reads: Vec<PageRead<'_>> = (far.iter().zip(buffer.chunks_mut(size)))
-            .map(|((page, _), bytes)| PageRead::new(*page, bytes))
+        let mut reads: Vec<PageRead<'_, MapEntry>> = (far.iter().zip(buffer.chunks_mut(size)))
+            .map(|((page, entry), bytes)| PageRead::tagged(*page, bytes, *entry))
             .collect();
         self.read_batch(&mut reads);
-        let moves: Vec<_> = (reads.into_iter().zip(far).zip(places).zip(used))
-            .filter(|(((read, (page, entry)), ..), _)| match &read.result {
-                Ok(()) => entry.is_of(PageHeader::read(read.bytes).checksum),
-                // What failed may have moved meanwhile.
-                Err(_) => self.map().is_some_and(|map| map.entry(*page) == *entry),
-            })
-            .map(|(((read, (page, entry)), place), used)| (read, *page, *entry, *place, used))
-            .collect();
-        if let Some(error) = moves.iter().find_map(|(read, ..)| read.result.clone().err()) {
+        let is_there = |read: &PageRead<'_, MapEntry>| {
+            self.map().is_some_and(|map| map.entry(read.page) == read.tag)
+        };
+        reads.retain(is_there);
+        if let Some(error) = reads.iter().find_map(|read| read.result.clone().err()) {
             return Err(error.into());
         }
-        let parts: Vec<[IoSlice<'_>; 1]> =
-            moves.iter().map(|(read, ..)| [IoSlice::new(read.bytes)]).collect();
-        let mut requests: Vec<WriteRequest<'_, '_>> = (moves.iter().zip(&parts))
-            .map(|((_, _, _, place, _), parts)| WriteRequest {
-                offset: place * size as u64,
-                parts,
-                result: Ok(()),
-            })
-            .collect();
-        Counters::add(&self.counters.write_requests, requests.len());
-        self.device.write_batch(&mut requests);
-        let results: Vec<_> = requests.into_iter().map(|request| request.result).collect();
-        drop(parts);
-        let mut all = Ok(());
-        let Some(mut map) = self.map() else { return Ok(()) };
-        for ((read, page, entry, place, used), result) in moves.into_iter().zip(results) {
-            match result {
-                Err(error) => all = all.and(Err(WriteError::Device { page, error }.into())),
-                Ok(()) if map.entry(page) == entry => {
-                    map.set(page, MapEntry::new(place, PageHeader::read(read.bytes).checksum));
-                    *used = true;
-                }
-                Ok(()) => {}
+        let stored = self.stored(reads.iter().map(|read| &*read.bytes));
+        let bound = packing.bound;
+        let take = |units: &Option<u64>| self.map()?.take_spot(*units, 0, bound);
+        let spots: Vec<Spot> = stored.units.iter().map_while(take).collect();
+        let is_full = spots.len() < reads.len();
+        reads.truncate(spots.len());
+        let moved = self.move_pages(&reads, &stored, &spots)?;
+        Ok(Packed { moved, is_over: is_last || is_full })
+    }
+
+    /// Writes pages to `spots` and enters those that are not elsewhere by then; returns how many.
+    fn move_pages(
+        &self,
+        reads: &[PageRead<'_, MapEntry>],
+        stored: &Stored,
+        spots: &[Spot],
+    ) -> Result<u64, PackError> {
+        let size = self.page_size();
+        let outgoing = reads.iter().zip(spots).enumerate().map(|(at, (read, spot))| {
+            Outgoing::new(at, spot.offset(size), stored.of(size, at).unwrap_or(read.bytes))
+        });
+        let mut first = Ok(());
+        let mut moved = 0;
+        let results = self.send(outgoing.collect());
+        let Some(mut map) = self.map() else { return Ok(0) };
+        for (at, result) in results {
+            let (Some(read), Some(spot)) = (reads.get(at), spots.get(at)) else { continue };
+            let (page, entry) = (read.page, read.tag);
+            if result.is_ok() && map.entry(page) == entry {
+                map.set(page, MapEntry::new(*spot, PageHeader::read(read.bytes).checksum));
+                moved += 1;
+                continue;
             }
+            // It may be half written, and nothing refers to it.
+            map.give_back(*spot);
+            first = first.and(result.map_err(|error| WriteError::Device { page, error }.into()));
         }
-        all
+        first.map(|()| moved)
     }
 
     /// Cuts the file off where the store ends. It must be durable that all pages that

@@ -41,7 +41,7 @@ use super::store_error::AllocateError;
 use super::store_error::FreeError;
 use super::store_error::SyncError;
 use super::store_error::WriteError;
-use crate::page::superblock::{Placement, Superblock};
+use crate::page::superblock::{Compression, Placement, Superblock};
 use crate::page::{MapEntry, PageSize, free_map};
 
 /// What a store may be used for.
@@ -224,6 +224,11 @@ impl PageStore {
         }
     }
 
+    /// How pages are compressed when they are written.
+    pub fn compression(&self) -> Compression {
+        self.superblock.map_or(Compression::None, |block| block.compression)
+    }
+
     /// Length of the file in bytes.
     pub fn file_bytes(&self) -> u64 {
         self.device.length()
@@ -254,6 +259,13 @@ impl PageStore {
         free.pages() - free.free_pages()
     }
 
+    /// Bytes that pages take in the file, as of their last writes; where pages are written in
+    /// place, those of all that are in use.
+    pub fn stored_bytes(&self) -> u64 {
+        let in_place = || self.allocated_pages() * self.page_size.bytes_u64();
+        self.map().map_or_else(in_place, |map| map.stored_bytes())
+    }
+
     /// Whether `page` exists and is in use, as the store's own pages always are.
     pub fn is_allocated(&self, page: PageId) -> bool {
         let free = self.free_map();
@@ -270,7 +282,7 @@ impl PageStore {
 
     /// What the store has done since it was opened.
     pub fn counts(&self) -> StoreCounts {
-        self.counters.snapshot(self.page_size.bytes_u64())
+        self.counters.snapshot()
     }
 
     pub(super) fn free_map(&self) -> MutexGuard<'_, Bitmap> {

@@ -331,6 +331,20 @@ pub enum CreateError {
         /// Its length in bytes.
         length: u64,
     },
+    /// Compressed pages are shorter than what the device reads and writes at once.
+    #[error(
+        "pages cannot be compressed on {}: they would take units of {unit} bytes, and the drive \
+         reads and writes blocks of {block}; use larger pages, or no compression",
+        path.display()
+    )]
+    Unit {
+        /// The device.
+        path: PathBuf,
+        /// Bytes of a unit.
+        unit: u64,
+        /// Bytes of a block.
+        block: u64,
+    },
 }
 
 millpond_base::from_variants! { CreateError {

@@ -9,40 +9,81 @@ use std::sync::atomic::Ordering;
 use millpond_base::PageId;
 
 use super::batch::{PageRead, PageWrite, runs};
+use super::buffer::AlignedBuffer;
 use super::counts::Counters;
 use super::device::{ReadRequest, WriteRequest};
 use super::error::DeviceError;
 use super::store::PageStore;
 use super::store_error::{ReadError, SyncError, WriteError};
 use crate::io::simulated::planted::planted;
-use crate::page::{MapEntry, PageHeader};
+use crate::page::packed::{Packer, unpack};
+use crate::page::superblock::Compression;
+use crate::page::{MapEntry, PageHeader, PageSize, Spot};
 
 /// It is where it is, whatever the placement.
 const SUPERBLOCK: PageId = PageId(0);
 
+/// Where a page is now.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Here {
+    /// In bytes from the file's beginning.
+    offset: u64,
+    /// Bytes that are stored of it.
+    bytes: usize,
+    /// Whether these are compressed.
+    is_packed: bool,
+}
+
 /// A page to be read, and where it is.
 struct Wanted<'b, 'a, T> {
     read: &'b mut PageRead<'a, T>,
-    place: u64,
+    here: Here,
+}
+
+/// Bytes to be written.
+pub(super) struct Outgoing<'o> {
+    /// Which one of its batch it is.
+    at: usize,
+    offset: u64,
+    stored: &'o [u8],
+}
+
+/// What is to be written of the pages of a batch.
+pub(super) struct Stored {
+    /// Compressed pages, each at its page's place of the batch; empty if none is.
+    packed: AlignedBuffer,
+    /// Units of each page, `None` if it is written as it is.
+    pub(super) units: Vec<Option<u64>>,
+}
+
+impl<'o> Outgoing<'o> {
+    /// Bytes of number `at` of a batch, to be written at `offset`.
+    pub(super) fn new(at: usize, offset: u64, stored: &'o [u8]) -> Outgoing<'o> {
+        Outgoing { at, offset, stored }
+    }
 }
 
 impl PageStore {
-    fn offset_of(&self, place: u64) -> u64 {
-        place * self.page_size.bytes_u64()
-    }
-
     /// Where `page` begins now, in bytes from the file's beginning, if it is anywhere.
     pub fn offset_of_page(&self, page: PageId) -> Option<u64> {
-        self.place_of(page).ok().map(|place| self.offset_of(place))
+        self.here(page).ok().map(|here| here.offset)
     }
 
-    /// Where `page` is now, in pages from the file's beginning.
+    fn at(&self, spot: Spot) -> Here {
+        let is_packed = spot.units().is_some();
+        Here { offset: spot.offset(self.page_size), bytes: spot.bytes(self.page_size), is_packed }
+    }
+
+    /// Where `page` is now.
     ///
     /// # Errors
     /// It is nowhere.
-    pub(super) fn place_of(&self, page: PageId) -> Result<u64, ReadError> {
-        let Some(map) = self.map().filter(|_| page != SUPERBLOCK) else { return Ok(page.0) };
-        map.entry(page).place().ok_or_else(|| self.nowhere(page))
+    fn here(&self, page: PageId) -> Result<Here, ReadError> {
+        let Some(map) = self.map().filter(|_| page != SUPERBLOCK) else {
+            let (offset, bytes) = (page.0 * self.page_size.bytes_u64(), self.page_size.bytes());
+            return Ok(Here { offset, bytes, is_packed: false });
+        };
+        map.entry(page).spot().map(|spot| self.at(spot)).ok_or_else(|| self.nowhere(page))
     }
 
     fn nowhere(&self, page: PageId) -> ReadError {
@@ -64,15 +105,16 @@ impl PageStore {
 
     fn read_and_verify(&self, page: PageId, bytes: &mut [u8]) -> Result<(), ReadError> {
         loop {
-            let place = self.place_of(page)?;
+            let here = self.here(page)?;
             Counters::add(&self.counters.read_requests, 1);
+            let stored = bytes.get_mut(..here.bytes).unwrap_or(&mut []);
             let answer = self
                 .device
-                .read(self.offset_of(place), bytes)
+                .read(here.offset, stored)
                 .map_err(|error| ReadError::Device { page, error })
-                .and_then(|()| self.verify_at(page, place, bytes));
+                .and_then(|()| self.verify_at(page, here, bytes));
             // The page may have moved meanwhile, and its place may have been used again.
-            if answer.is_ok() || self.place_of(page)? == place {
+            if answer.is_ok() || self.here(page)? == here {
                 return answer;
             }
         }
@@ -84,32 +126,35 @@ impl PageStore {
         // Requests are sorted, not the batch: what the caller knows of its n-th entry stays true.
         let mut wanted = Vec::with_capacity(batch.len());
         for read in batch.iter_mut() {
-            let place = self
-                .check_read(read.page, read.bytes.len())
-                .and_then(|()| self.place_of(read.page));
-            match place {
-                Ok(place) => {
+            let here =
+                self.check_read(read.page, read.bytes.len()).and_then(|()| self.here(read.page));
+            match here {
+                Ok(here) => {
                     read.result = Ok(());
-                    wanted.push(Wanted { read, place });
+                    wanted.push(Wanted { read, here });
                 }
                 Err(error) => read.result = Err(error),
             }
         }
-        wanted.sort_unstable_by_key(|wanted| wanted.place);
-        let runs = runs(self.page_size, wanted.iter().map(|wanted| wanted.place));
+        wanted.sort_unstable_by_key(|wanted| wanted.here.offset);
+        let runs = runs(wanted.iter().map(|wanted| (wanted.here.offset, wanted.here.bytes)));
         debug_assert_eq!(
             runs.iter().map(|run| run.count).sum::<usize>(),
             wanted.len(),
             "each once"
         );
-        let mut parts: Vec<IoSliceMut<'_>> =
-            wanted.iter_mut().map(|wanted| IoSliceMut::new(wanted.read.bytes)).collect();
+        let mut parts: Vec<IoSliceMut<'_>> = wanted
+            .iter_mut()
+            .map(|Wanted { read, here }| {
+                IoSliceMut::new(read.bytes.get_mut(..here.bytes).unwrap_or(&mut []))
+            })
+            .collect();
         let mut rest = &mut parts[..];
         let mut requests = Vec::with_capacity(runs.len());
         for run in &runs {
             let (parts, others) = std::mem::take(&mut rest).split_at_mut(run.count);
             rest = others;
-            requests.push(ReadRequest { offset: self.offset_of(run.first), parts, result: Ok(()) });
+            requests.push(ReadRequest { offset: run.offset, parts, result: Ok(()) });
         }
         Counters::add(&self.counters.read_requests, requests.len());
         self.device.read_batch(&mut requests);
@@ -117,15 +162,15 @@ impl PageStore {
         drop(parts);
         let mut wanted = wanted.into_iter();
         for (run, result) in runs.iter().zip(results) {
-            for Wanted { read, place } in wanted.by_ref().take(run.count) {
+            for Wanted { read, here } in wanted.by_ref().take(run.count) {
                 let (page, bytes) = (read.page, &mut *read.bytes);
                 read.result = match &result {
-                    Ok(()) => self.verify_at(page, place, bytes),
+                    Ok(()) => self.verify_at(page, here, bytes),
                     // One bad page fails the whole request: its neighbours are read apart.
                     Err(_) if run.count > 1 => self.read_and_verify(page, bytes),
                     Err(source) => Err(ReadError::Device { page, error: source.clone() }),
                 };
-                if read.result.is_err() && self.place_of(page).is_ok_and(|now| now != place) {
+                if read.result.is_err() && self.here(page).is_ok_and(|now| now != here) {
                     read.result = self.read_and_verify(page, bytes);
                 }
             }
@@ -162,16 +207,22 @@ impl PageStore {
         Ok(())
     }
 
-    /// Verifies that `bytes`, which were read at `place`, are what was written as page `page`, and
-    /// the version of it that the page map means.
-    fn verify_at(&self, page: PageId, place: u64, bytes: &[u8]) -> Result<(), ReadError> {
-        let (path, offset) = (self.path(), self.offset_of(place));
+    /// Unpacks what was read from `here` into `bytes`, and verifies that it is what was written as
+    /// page `page`, and the version of it that the page map means.
+    fn verify_at(&self, page: PageId, here: Here, bytes: &mut [u8]) -> Result<(), ReadError> {
+        Counters::add(&self.counters.bytes_read, here.bytes);
+        if here.is_packed {
+            let stored = bytes.get(..here.bytes).map_or(Vec::new(), <[u8]>::to_vec);
+            unpack(&stored, bytes);
+        }
+        let (path, offset) = (self.path(), here.offset);
         verify(page, bytes, || (path.to_path_buf(), offset))?;
         let Some(map) = self.map().filter(|_| page != SUPERBLOCK) else { return Ok(()) };
         let entry = map.entry(page);
         drop(map);
         // If it is elsewhere by now, that is found out by the caller.
-        if entry.is_of(PageHeader::read(bytes).checksum) && entry.place() == Some(place) {
+        let is_here = entry.spot().is_some_and(|spot| self.at(spot) == here);
+        if is_here && entry.is_of(PageHeader::read(bytes).checksum) {
             return Ok(());
         }
         planted!(StalePageAccepted, return Ok(()));
@@ -195,42 +246,87 @@ impl PageStore {
             PageHeader::seal(write.page, write.bytes);
             write.written = false;
         }
-        let places = match self.map {
-            None => batch.iter().map(|write| write.page.0).collect(),
-            Some(_) => self.take_places(batch.len(), self.reserve_of_map())?,
+        let stored = self.stored(batch.iter().map(|write| &*write.bytes));
+        let spots = match self.map {
+            None => Vec::new(),
+            Some(_) => self.take_spots(&stored.units, self.reserve_of_map())?,
         };
-        let runs = runs(self.page_size, places.iter().copied());
-        debug_assert_eq!(runs.iter().map(|run| run.count).sum::<usize>(), batch.len(), "each once");
-        let parts: Vec<IoSlice<'_>> = batch.iter().map(|w| IoSlice::new(w.bytes)).collect();
+        let outgoing = batch.iter().enumerate().map(|(at, write)| {
+            let spot = spots.get(at).copied();
+            let offset = || write.page.0 * self.page_size.bytes_u64();
+            let offset = spot.map_or_else(offset, |spot| spot.offset(self.page_size));
+            let stored = stored.of(self.page_size, at).unwrap_or(write.bytes);
+            Outgoing::new(at, offset, stored)
+        });
+        let results = self.send(outgoing.collect());
+        let mut first_error = Ok(());
+        for (at, result) in results {
+            let Some(write) = batch.get_mut(at) else { continue };
+            let error = result.map_err(|error| WriteError::Device { page: write.page, error });
+            write.written = error.is_ok();
+            self.count_write(write);
+            first_error = first_error.and(error);
+        }
+        self.enter(&batch, &spots);
+        first_error
+    }
+
+    /// What is to be written of pages that are sealed.
+    pub(super) fn stored<'p>(&self, pages: impl ExactSizeIterator<Item = &'p [u8]>) -> Stored {
+        if self.compression() == Compression::None {
+            let units = vec![None; pages.len()];
+            return Stored { packed: AlignedBuffer::new(0), units };
+        }
+        let size = self.page_size;
+        let mut packed = AlignedBuffer::new(pages.len() * size.bytes());
+        let room = packed.chunks_mut(size.bytes());
+        let mut packer = Packer::new(size);
+        let units = pages.zip(room).map(|(page, room)| packer.pack(page, room)).collect();
+        Stored { packed, units }
+    }
+
+    /// Writes, adjacent ones together; returns how each went, in any order.
+    pub(super) fn send(
+        &self,
+        mut outgoing: Vec<Outgoing<'_>>,
+    ) -> Vec<(usize, Result<(), DeviceError>)> {
+        outgoing.sort_unstable_by_key(|out| out.offset);
+        let runs = runs(outgoing.iter().map(|out| (out.offset, out.stored.len())));
+        debug_assert_eq!(
+            runs.iter().map(|run| run.count).sum::<usize>(),
+            outgoing.len(),
+            "each once"
+        );
+        let parts: Vec<IoSlice<'_>> = outgoing.iter().map(|out| IoSlice::new(out.stored)).collect();
         let mut requests = Vec::with_capacity(runs.len());
         let mut rest = &parts[..];
         for run in &runs {
             let (parts, others) = rest.split_at(run.count);
             rest = others;
-            let offset = self.offset_of(run.first);
-            requests.push(WriteRequest { offset, parts, result: Ok(()) });
+            requests.push(WriteRequest { offset: run.offset, parts, result: Ok(()) });
         }
         Counters::add(&self.counters.write_requests, requests.len());
         self.device.write_batch(&mut requests);
-        let results: Vec<_> = requests.into_iter().map(|request| request.result).collect();
-        drop(parts);
-        let mut first_error = Ok(());
-        let mut writes = batch.iter_mut().zip(&places);
-        for (run, result) in runs.iter().zip(results) {
-            for (write, place) in writes.by_ref().take(run.count) {
-                let result = match &result {
+        let answers: Vec<_> = requests.into_iter().map(|request| request.result).collect();
+        let mut results = Vec::with_capacity(outgoing.len());
+        let mut written = outgoing.iter();
+        for (run, answer) in runs.iter().zip(answers) {
+            for out in written.by_ref().take(run.count) {
+                let result = match &answer {
                     // One bad place fails the whole request: its neighbours are written apart.
-                    Err(_) if run.count > 1 => self.write_one(write, *place),
+                    Err(_) if run.count > 1 => {
+                        Counters::add(&self.counters.write_requests, 1);
+                        self.device.write(out.offset, out.stored)
+                    }
                     other => other.clone(),
                 };
-                let error = result.map_err(|error| WriteError::Device { page: write.page, error });
-                write.written = error.is_ok();
-                self.count_write(write);
-                first_error = first_error.and(error);
+                if result.is_ok() {
+                    Counters::add(&self.counters.bytes_written, out.stored.len());
+                }
+                results.push((out.at, result));
             }
         }
-        self.enter(&batch, &places);
-        first_error
+        results
     }
 
     fn reserve_of_map(&self) -> u64 {
@@ -238,22 +334,17 @@ impl PageStore {
     }
 
     /// The page map names the places that pages were written to.
-    fn enter(&self, batch: &[&mut PageWrite<'_>], places: &[u64]) {
+    fn enter(&self, batch: &[&mut PageWrite<'_>], spots: &[Spot]) {
         let Some(mut map) = self.map() else { return };
-        for (write, place) in batch.iter().zip(places) {
+        for (write, spot) in batch.iter().zip(spots) {
             if write.written {
                 let checksum = PageHeader::read(write.bytes).checksum;
-                map.set(write.page, MapEntry::new(*place, checksum));
+                map.set(write.page, MapEntry::new(*spot, checksum));
             } else {
                 // Nothing refers to it; it is not tried again at once.
-                map.supersede(*place);
+                map.supersede(*spot);
             }
         }
-    }
-
-    fn write_one(&self, write: &PageWrite<'_>, place: u64) -> Result<(), DeviceError> {
-        Counters::add(&self.counters.write_requests, 1);
-        self.device.write(self.offset_of(place), write.bytes)
     }
 
     fn count_write(&self, write: &PageWrite<'_>) {
@@ -328,6 +419,15 @@ impl PageStore {
             *failed = true;
             SyncError::Device(error)
         })
+    }
+}
+
+impl Stored {
+    /// What is written of page `at` of the batch, if it is compressed.
+    pub(super) fn of(&self, size: PageSize, at: usize) -> Option<&[u8]> {
+        let units = self.units.get(at).copied().flatten()?;
+        let begin = at * size.bytes();
+        self.packed.get(begin..begin + units as usize * size.unit())
     }
 }
 

@@ -3,8 +3,10 @@
 //!
 //! ```text
 //! an entry, 8 bytes
-//!   bits 0–39   place: the page lies at place · page size; 0: the page was never written, or is
-//!   free bits 40–63  the low 24 bits of the checksum in the page's header
+//!   bits 0–31   place: it begins at place · page size; 0: the page was never written, or is free
+//!   bits 32–35  unit of the place where the page begins, if it is compressed (`page::packed`)
+//!   bits 36–39  units that it takes; 0: it is not compressed, and takes the whole place
+//!   bits 40–63  the low 24 bits of the checksum in the page's header
 //!
 //! a node, one page
 //!   offset size
@@ -25,11 +27,67 @@ use super::header::{PAGE_HEADER, PageHeader, PageType};
 use super::size::PageSize;
 
 /// Bits of an entry that are the place.
-const PLACE_BITS: u32 = 40;
+const PLACE_BITS: u32 = 32;
 const PLACE: u64 = (1 << PLACE_BITS) - 1;
+/// Bits of the first unit, and of the number of units.
+const UNIT_BITS: u32 = 4;
+const UNIT: u64 = (1 << UNIT_BITS) - 1;
+const COUNT_SHIFT: u32 = PLACE_BITS + UNIT_BITS;
+const CHECK_SHIFT: u32 = COUNT_SHIFT + UNIT_BITS;
 /// The bit that page ids of nodes have, and no other page id.
 const NODE: u64 = 1 << 63;
 const LEVEL_SHIFT: u32 = 56;
+
+/// Where a page lies: a place of the file, or some units of one. They are ordered as in the file,
+/// unless they overlap.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Spot(u64);
+
+impl Spot {
+    /// All of a place.
+    pub fn whole(place: u64) -> Spot {
+        debug_assert!(place > 0 && place < MapEntry::PLACES, "{place} is a place of a page");
+        Spot(place & PLACE)
+    }
+
+    /// `units` units of a place from unit `first` on.
+    pub fn part(place: u64, first: u64, units: u64) -> Spot {
+        debug_assert!((1..=UNIT).contains(&units) && first <= UNIT, "{first} + {units}");
+        Spot(Spot::whole(place).0 | (first & UNIT) << PLACE_BITS | (units & UNIT) << COUNT_SHIFT)
+    }
+
+    /// The place.
+    #[inline]
+    pub fn place(self) -> u64 {
+        self.0 & PLACE
+    }
+
+    /// The first unit and the number of units, if it is part of a place.
+    #[inline]
+    pub fn units(self) -> Option<(u64, u64)> {
+        let (first, units) = (self.0 >> PLACE_BITS & UNIT, self.0 >> COUNT_SHIFT & UNIT);
+        (units > 0).then_some((first, units))
+    }
+
+    /// Where it begins in a file of pages of `size`, in bytes.
+    #[inline]
+    pub fn offset(self, size: PageSize) -> u64 {
+        let begin = self.place() * size.bytes_u64();
+        begin + self.units().map_or(0, |(first, _)| first * size.unit() as u64)
+    }
+
+    /// Its length, in bytes.
+    #[inline]
+    pub fn bytes(self, size: PageSize) -> usize {
+        self.units().map_or(size.bytes(), |(_, units)| units as usize * size.unit())
+    }
+
+    /// Its length, in units.
+    #[inline]
+    pub fn length(self, size: PageSize) -> u64 {
+        self.units().map_or(size.units(), |(_, units)| units)
+    }
+}
 
 /// Where a page is, and which version of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -43,10 +101,15 @@ impl MapEntry {
     /// Places that there can be.
     pub const PLACES: u64 = 1 << PLACE_BITS;
 
-    /// Returns the entry of a page at `place`, with `checksum` in its header.
-    pub fn new(place: u64, checksum: u64) -> MapEntry {
-        debug_assert!(place > 0 && place < Self::PLACES, "{place} is a place of a page");
-        MapEntry(checksum << PLACE_BITS | place & PLACE)
+    /// Returns the entry of a page at `spot`, with `checksum` in its header.
+    pub fn new(spot: Spot, checksum: u64) -> MapEntry {
+        MapEntry(checksum << CHECK_SHIFT | spot.0)
+    }
+
+    /// Returns where the page lies; `None` if it is nowhere.
+    #[inline]
+    pub fn spot(self) -> Option<Spot> {
+        self.place().map(|_| Spot(self.0 & ((1 << CHECK_SHIFT) - 1)))
     }
 
     /// Returns the place, in pages from the file's beginning; `None` if the page is nowhere.
@@ -64,13 +127,13 @@ impl MapEntry {
     /// Returns the bits of the checksum, 24 of them.
     #[inline]
     pub fn check(self) -> u64 {
-        self.0 >> PLACE_BITS
+        self.0 >> CHECK_SHIFT
     }
 
     /// Returns the bits of `checksum` that an entry has.
     #[inline]
     pub fn check_of(checksum: u64) -> u64 {
-        checksum & (u64::MAX >> PLACE_BITS)
+        checksum & (u64::MAX >> CHECK_SHIFT)
     }
 }
 
@@ -115,7 +178,7 @@ pub fn write_node(
         to.copy_from_slice(&entry.0.to_le_bytes());
     }
     PageHeader::seal(id, page);
-    MapEntry::new(place, PageHeader::read(page).checksum)
+    MapEntry::new(Spot::whole(place), PageHeader::read(page).checksum)
 }
 
 /// Returns the entries of a node, whose soundness the caller has checked.
@@ -148,10 +211,34 @@ mod tests {
     }
 
     #[test]
+    fn a_spot_says_where_a_page_lies_and_how_long_it_is() {
+        let size = PageSize::KIB_16;
+        assert_eq!((size.unit(), size.units()), (1024, 16));
+        let most = MapEntry::PLACES - 1;
+        for (place, first, units) in [(1, 0, 15), (77, 12, 4), (most, 15, 1)] {
+            let spot = Spot::part(place, first, units);
+            assert_eq!((spot.place(), spot.units()), (place, Some((first, units))));
+            assert_eq!(spot.offset(size), place * 16384 + first * 1024);
+            assert_eq!((spot.bytes(size) as u64, spot.length(size)), (units * 1024, units));
+            let entry = MapEntry::new(spot, 0xABCD_EF01_2345_6789);
+            assert_eq!((entry.spot(), entry.place()), (Some(spot), Some(place)));
+            assert!(entry.is_of(0x0045_6789) && !entry.is_of(0x0045_6788));
+            assert_ne!(Spot::whole(place), spot);
+        }
+        let whole = Spot::whole(9);
+        assert_eq!(
+            (whole.units(), whole.offset(size), whole.bytes(size)),
+            (None, 9 << 14, 1 << 14)
+        );
+        assert_eq!((whole.length(size), MapEntry::NONE.spot()), (16, None));
+    }
+
+    #[test]
     fn a_node_comes_back_as_it_was_written_and_its_entry_knows_it_from_an_older_one() {
         let size = PageSize::KIB_4;
         let mut page = vec![0xEE; size.bytes()];
-        let written: Vec<_> = (1..400).map(|i| MapEntry::new(i * 77, i << 50 | i)).collect();
+        let written: Vec<_> =
+            (1..400).map(|i| MapEntry::new(Spot::whole(i * 77), i << 50 | i)).collect();
         let entry = write_node(2, 7, written.iter().copied(), 99, &mut page);
         assert!(PageHeader::is_sound(node_id(2, 7), &page));
         let back: Vec<_> = entries(&page).collect();

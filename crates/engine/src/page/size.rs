@@ -51,6 +51,23 @@ impl PageSize {
         self.0 as usize
     }
 
+    /// Bytes of a unit: compressed pages take a number of these. 512, or a sixteenth of a page if
+    /// that is more; an eighth of a page of 512 bytes.
+    #[inline]
+    pub const fn unit(self) -> usize {
+        match self.0 {
+            ..4096 => self.0 as usize / 8,
+            4096..8192 => 512,
+            8192.. => self.0 as usize / 16,
+        }
+    }
+
+    /// Units of a page: 16 at most.
+    #[inline]
+    pub const fn units(self) -> u64 {
+        self.bytes_u64() / self.unit() as u64
+    }
+
     /// The size in bytes, as offsets are counted.
     #[inline]
     pub const fn bytes_u64(self) -> u64 {

@@ -12,7 +12,7 @@
 //!     72    8  root page of the catalog, 2⁶⁴−1 if there is none yet
 //!     80    8  log position: where the last checkpoint begins, 0 without a log
 //!     88    4  flags: bit 0 is set while the store is closed cleanly, bit 1 if pages are written
-//!              out of place
+//!              out of place, bit 2 if they are compressed (`page::packed`)
 //!     92    4  id of the process that has the store open for writing, 0 if none
 //!     96    8  no page has an LSN beyond this one, as of the last clean close
 //!    104    8  entry of the page map's root (`page::page_map`), 0 without one
@@ -44,6 +44,7 @@ const MAGIC: [u8; 8] = *b"MILLPOND";
 const NO_CATALOG: u64 = u64::MAX;
 const CLEAN: u32 = 1;
 const OUT_OF_PLACE: u32 = 2;
+const COMPRESSED: u32 = 4;
 
 /// The superblock, decoded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -64,6 +65,8 @@ pub struct Superblock {
     pub pid: u32,
     /// Where pages are written.
     pub placement: Placement,
+    /// Whether pages are compressed.
+    pub compression: Compression,
     /// No page had an LSN beyond this one when the store was closed: a new log begins behind it.
     pub lsn_floor: Lsn,
     /// Entry of the page map's root; [`MapEntry::NONE`] if no page was written out of place yet.
@@ -85,6 +88,32 @@ pub enum Placement {
     InPlace,
     /// To a free place: what the last checkpoint needs is never overwritten.
     OutOfPlace,
+}
+
+/// How the pages of a store are compressed.
+///
+/// ```
+/// use millpond::{Compression, Db, Options};
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let folder = tempfile::tempdir()?;
+/// let options = Options::new().memory(16 << 20).compression(Compression::Lz4);
+/// let db = Db::open(folder.path().join("pond.mp"), options)?;
+/// let lines = db.tree::<u32, str>("lines")?;
+/// (0..5000).try_for_each(|n| lines.put(&n, "one like the other").map(drop))?;
+/// db.flush()?;
+/// let stats = db.stats();
+/// assert!(stats.stored_bytes < (stats.store_pages - stats.free_pages) * stats.page_size / 2);
+/// # Ok(()) }
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+#[non_exhaustive]
+pub enum Compression {
+    /// They are not.
+    #[default]
+    None,
+    /// Each page by itself, with LZ4, when it is written: it takes a number of units of 512 bytes
+    /// (a sixteenth of a page, if that is more).
+    Lz4,
 }
 
 /// Why page 0 is no superblock that can be used.
@@ -201,6 +230,10 @@ impl Superblock {
                 0 => Placement::InPlace,
                 _ => Placement::OutOfPlace,
             },
+            compression: match u32_at(page, 88) & COMPRESSED {
+                0 => Compression::None,
+                _ => Compression::Lz4,
+            },
             lsn_floor: Lsn(u64_at(page, 96)),
             map_root: MapEntry(u64_at(page, 104)),
         })
@@ -225,6 +258,9 @@ impl Superblock {
         let mut flags = if self.clean { CLEAN } else { 0 };
         if self.placement == Placement::OutOfPlace {
             flags |= OUT_OF_PLACE;
+        }
+        if self.compression == Compression::Lz4 {
+            flags |= COMPRESSED;
         }
         page[32..40].copy_from_slice(&MAGIC);
         page[40..44].copy_from_slice(&FORMAT_VERSION.to_le_bytes());
@@ -257,6 +293,7 @@ pub(crate) fn new_uuid() -> [u8; 16] {
 
 #[cfg(test)]
 mod tests {
+    use super::super::page_map::Spot;
     use super::*;
 
     fn example(page_size: PageSize) -> Superblock {
@@ -269,8 +306,9 @@ mod tests {
             clean: false,
             pid: 4711,
             placement: Placement::OutOfPlace,
+            compression: Compression::Lz4,
             lsn_floor: Lsn(1 << 41),
-            map_root: MapEntry::new(8, 9),
+            map_root: MapEntry::new(Spot::whole(8), 9),
         }
     }
 
@@ -283,8 +321,9 @@ mod tests {
             assert_eq!(Superblock::read(&page), Ok(block));
             assert_eq!(Superblock::peek_pid(&page[..SUPERBLOCK_BYTES]), Some(4711));
             assert!(page[512..].iter().all(|&b| b == 0), "all that changes is in one sector");
-            let placement = Placement::InPlace;
-            let other = Superblock { catalog_root: None, clean: true, pid: 0, placement, ..block };
+            let (placement, compression) = (Placement::InPlace, Compression::None);
+            let (catalog_root, clean, pid) = (None, true, 0);
+            let other = Superblock { catalog_root, clean, pid, placement, compression, ..block };
             other.write(&mut page);
             assert_eq!(Superblock::read(&page), Ok(other));
             assert_eq!(Superblock::peek_pid(&page), None);

@@ -90,6 +90,8 @@ pub struct Pool<M: PoolStrategy> {
     pub(crate) storage: Arc<dyn Storage>,
     /// Whether the first record about a page that was clean holds all of it.
     pub(crate) logs_images: bool,
+    /// Whether pages are compressed when they are written.
+    pub(crate) compresses: bool,
     /// Ids of the next new pages.
     pub(crate) ids: PageIds,
     /// The parents of roots.
@@ -130,6 +132,7 @@ impl<M: PoolStrategy> Pool<M> {
         hosted: HostedPolicy<M::Hook>,
     ) -> Result<Pool<M>, PoolError> {
         let (page_size, logs_images) = (storage.page_size(), storage.is_in_place());
+        let compresses = storage.compresses();
         if !page_size.is_power_of_two() || !(512..=1 << 16).contains(&page_size) {
             return Err(PoolError::PageSize { page_size: page_size as u64 });
         }
@@ -168,6 +171,7 @@ impl<M: PoolStrategy> Pool<M> {
             writes: Writes::new(page_size),
             ids: PageIds::new(storage.clone()),
             logs_images,
+            compresses,
             storage,
             anchors: Anchors::new(page_size)?,
             sleep: Sleep::default(),

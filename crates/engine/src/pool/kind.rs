@@ -35,6 +35,10 @@ pub trait Kind: Send + Sync {
         found
     }
 
+    /// Zeros what is of no use in a copy of a page, so that it is compressed better. The page means
+    /// the same as before.
+    fn blank(&self, _page: &mut [u8]) {}
+
     /// Checks that `child`, which was just read from storage, fits `page`, whose swip at `at`
     /// refers to it: it is of that type and level, of the same structure, for those keys. Called
     /// once per load, before the child can be reached. Neither page changes meanwhile.

@@ -4,7 +4,7 @@ use millpond_base::{FrameId, PageId, Reason};
 
 use crate::io::simulated::planted::planted;
 use crate::io::{PageRead, PageStore, PageWrite};
-use crate::page::superblock::Placement;
+use crate::page::superblock::{Compression, Placement};
 use crate::pool::error::PoolError;
 
 /// A page to be written: a private copy, with every swip in its evicted form.
@@ -57,6 +57,11 @@ pub trait Storage: Send + Sync {
     /// It cannot be read, or is damaged.
     fn read(&self, page: PageId, bytes: &mut [u8]) -> Result<(), PoolError>;
 
+    /// Whether pages are compressed when they are written.
+    fn compresses(&self) -> bool {
+        false
+    }
+
     /// Reads several pages, as many at once as the device is good at; each request comes back with
     /// its own result.
     fn read_batch(&self, reads: &mut [PageIn<'_>]) {
@@ -97,6 +102,10 @@ impl Storage for PageStore {
 
     fn is_in_place(&self) -> bool {
         self.placement() == Placement::InPlace
+    }
+
+    fn compresses(&self) -> bool {
+        self.compression() != Compression::None
     }
 
     fn pages(&self) -> u64 {

@@ -20,7 +20,7 @@ use crate::io::{Device, FileDevice, FileOptions, OpenError, PageStore, beside};
 use crate::log::{Log, LogError, LogOptions, Tail};
 use crate::page::PageSize;
 use crate::page::record_body::OrphanRoot;
-use crate::page::superblock::Placement;
+use crate::page::superblock::{Compression, Placement};
 use crate::pool::mini_transaction::kind;
 
 /// Returns where the log of the store at `path` is: beside its file, also if `path` is a symbolic
@@ -82,10 +82,10 @@ pub(crate) fn was_in_use(device: Arc<dyn Device>) -> bool {
 pub(crate) fn create(
     device: Arc<dyn Device>,
     log: Arc<dyn Device>,
-    (page_size, placement): (PageSize, Placement),
+    (page_size, placement, compression): (PageSize, Placement, Compression),
     options: &LogOptions,
 ) -> Result<(PageStore, OpenedLog), OpenLogError> {
-    let pages = PageStore::create_unmarked_on(device, page_size, placement)?;
+    let pages = PageStore::create_unmarked_on(device, page_size, placement, compression)?;
     let log = Log::create(log, pages.uuid(), pages.lsn_floor(), options)?;
     Ok((pages, OpenedLog::fresh(log)))
 }

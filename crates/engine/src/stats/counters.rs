@@ -117,6 +117,7 @@ macro_rules! for_each_statistic {
                 WritesInFlight writes_in_flight "page writes under way";
                 StorePages store_pages "pages of the store, free ones included";
                 FreePages free_pages "pages of the store that no structure owns";
+                StoredBytes stored_bytes "bytes that pages take in the file, compressed or not";
                 ActiveTransactions active_transactions "transactions that have written, not ended";
                 OpenSnapshots open_snapshots "snapshots that are open";
                 VersionBytes version_bytes "bytes of versions kept for snapshots, in memory";

@@ -8,8 +8,8 @@ use millpond::internals::btree::BulkOptions;
 use millpond::internals::heap::RecordId;
 use millpond::internals::io::{Device, MemoryDevice, PageStore, PowerSupply};
 use millpond::{
-    BackupError, Db, Error, Isolation, KeyRange, Options, Placement, RawHashIndex, RawHeap,
-    RawTree, Savepoint, Snapshot, Structure, Txn, TxnOptions,
+    BackupError, Compression, Db, Error, Isolation, KeyRange, Options, Placement, RawHashIndex,
+    RawHeap, RawTree, Savepoint, Snapshot, Structure, Txn, TxnOptions,
 };
 
 use crate::oracle::{State, Tree};
@@ -40,15 +40,27 @@ impl From<Durability> for millpond::Durability {
 pub fn options(start: &Start) -> Options {
     let gap = if start.is_quiet { 1 << 40 } else { start.gap_bytes };
     let options = Options::new().page_size(start.page_size).policy(start.policy);
-    options.lab(|lab| lab.background_merge = !start.is_quiet).log_gap(gap).lab(|lab| {
-        lab.tiny_pages = true;
-        lab.frames = Some(start.frames);
-        lab.batch = Some(2);
-        lab.background_writer = !start.is_quiet;
-        lab.log_segment = Some(start.segment_bytes);
-        lab.seed = start.seed;
-        lab.placement = placement(start);
-    })
+    options
+        .lab(|lab| lab.background_merge = !start.is_quiet)
+        .log_gap(gap)
+        .lab(|lab| {
+            lab.tiny_pages = true;
+            lab.frames = Some(start.frames);
+            lab.batch = Some(2);
+            lab.background_writer = !start.is_quiet;
+            lab.log_segment = Some(start.segment_bytes);
+            lab.seed = start.seed;
+            lab.placement = placement(start);
+        })
+        .compression(compression(start))
+}
+
+/// Of the stories out of place, half are of compressed pages.
+fn compression(start: &Start) -> Compression {
+    match start.seed / 4 % 2 {
+        0 => Compression::None,
+        _ => Compression::Lz4,
+    }
 }
 
 /// Of four stories, three are those of what users run.

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use millpond::Compression;
 use millpond_base::Seed;
 
 /// A phase. They run in the order of [`Phase::ALL`].
@@ -140,6 +141,8 @@ pub struct Plan {
     pub rounds: u32,
     /// Memory of the store in bytes; `None`: the engine's default.
     pub memory: Option<u64>,
+    /// How pages are compressed.
+    pub compression: Compression,
     /// Bytes of log that a recovery may have to read, about; `None`: the engine's default.
     pub log_gap: Option<u64>,
     /// Seed of the rows, and of those that are read.
@@ -162,6 +165,7 @@ impl Plan {
             threads: vec![1, 4, 8, 16, 32],
             rounds: 3,
             memory: None,
+            compression: Compression::None,
             log_gap: None,
             seed: Seed(1),
         }

@@ -48,6 +48,7 @@ impl<'p> Tested<'p> {
     pub(super) fn reopen(&mut self) -> Result<(), BenchError> {
         self.close()?;
         let mut options = Options::new();
+        options = options.compression(self.plan.compression);
         if let Some(bytes) = self.plan.memory {
             options = options.memory(bytes);
         }

@@ -36,6 +36,8 @@
 //! Reads never trust a page: whatever a slot states, it is read through a [`View`], which returns 0
 //! outside the page, and lengths are only used in copies that check them.
 
+use std::ops::Range;
+
 use crate::page::{PageType, View};
 
 pub(crate) const LEVEL: usize = 29;
@@ -232,8 +234,13 @@ impl<'a> Node<'a> {
 
     /// Bytes between slots and heap.
     pub(crate) fn gap(self) -> usize {
+        self.gap_range().len()
+    }
+
+    /// Where these are.
+    pub(crate) fn gap_range(self) -> Range<usize> {
         let end = self.slots() + self.count() * stride(self.leaf);
-        self.heap().min(self.view.len()).saturating_sub(end)
+        end..self.heap().min(self.view.len()).max(end)
     }
 
     /// Returns the free bytes, garbage included.

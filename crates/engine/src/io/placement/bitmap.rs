@@ -147,9 +147,14 @@ impl Bitmap {
 
     /// Takes the lowest free page, if it is below `bound`.
     pub(in crate::io) fn take_below(&mut self, bound: u64) -> Option<PageId> {
-        let page = self.lowest().filter(|page| *page < bound)?;
+        let page = self.lowest_below(bound)?;
         self.set_taken(page);
         Some(PageId(page))
+    }
+
+    /// The lowest free page, if it is below `bound`.
+    pub(in crate::io) fn lowest_below(&mut self, bound: u64) -> Option<u64> {
+        self.lowest().filter(|page| *page < bound)
     }
 
     /// Takes this page. Returns `false` if it is taken already, or there is no such page.

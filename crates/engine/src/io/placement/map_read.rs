@@ -12,9 +12,10 @@ use super::page_map::PageMap;
 use crate::io::buffer::AlignedBuffer;
 use crate::io::device::{Device, ReadRequest};
 use crate::io::error::DeviceError;
+use crate::page::packed::{units_of, unpack};
 use crate::page::page_map::{entries, node_id, nodes_by_level, per_node};
 use crate::page::superblock::Superblock;
-use crate::page::{MapEntry, PageHeader, PageSize, PageType};
+use crate::page::{MapEntry, PageHeader, PageSize, PageType, Spot};
 
 /// Nodes read together.
 const BATCH: usize = 64;
@@ -169,6 +170,34 @@ fn proof(level: usize, index: u64, entry: MapEntry, page: &[u8]) -> Result<(), M
     if entry.is_of(header.checksum) { Ok(()) } else { Err(MapDamage::Stale) }
 }
 
+/// What lies in a place: a page, or compressed ones.
+struct Finder {
+    size: PageSize,
+    ids: u64,
+    page: Vec<u8>,
+}
+
+impl Finder {
+    fn new(size: PageSize, ids: u64) -> Finder {
+        Finder { size, ids, page: vec![0; size.bytes()] }
+    }
+
+    /// Calls `found` with the header of each sound page in what was read at `place`, and its spot.
+    fn look(&mut self, place: u64, stored: &[u8], found: &mut dyn FnMut(PageHeader, Spot)) {
+        if is_page(stored, self.ids) {
+            found(PageHeader::read(stored), Spot::whole(place));
+            return;
+        }
+        for first in 0..self.size.units() {
+            let rest = stored.get(first as usize * self.size.unit()..).unwrap_or(&[]);
+            let Some(units) = units_of(self.size, rest) else { continue };
+            if unpack(rest, &mut self.page) && is_page(&self.page, self.ids) {
+                found(PageHeader::read(&self.page), Spot::part(place, first, units));
+            }
+        }
+    }
+}
+
 /// Whether `page` is one of a structure that was sealed as the page that its header names.
 fn is_page(page: &[u8], ids: u64) -> bool {
     let header = PageHeader::read(page);
@@ -202,16 +231,15 @@ pub(in crate::io) fn find_pages(device: &dyn Device, size: PageSize) -> PageMap 
     let places = device.length() / size.bytes_u64();
     let ids_max = places.saturating_mul(IDS_PER_PLACE);
     let mut newest: HashMap<PageId, (Lsn, MapEntry)> = HashMap::new();
-    scan(device, size, places, &mut |place, page| {
-        if !is_page(page, ids_max) {
-            return;
-        }
-        let header = PageHeader::read(page);
-        let found = (header.lsn, MapEntry::new(place, header.checksum));
-        let best = newest.entry(header.page).or_insert(found);
-        if best.0 <= found.0 {
-            *best = found;
-        }
+    let mut finder = Finder::new(size, ids_max);
+    scan(device, size, places, &mut |place, stored| {
+        finder.look(place, stored, &mut |header, spot| {
+            let found = (header.lsn, MapEntry::new(spot, header.checksum));
+            let best = newest.entry(header.page).or_insert(found);
+            if best.0 <= found.0 {
+                *best = found;
+            }
+        });
     });
     let ids = newest.keys().map(|page| page.0 + 1).max().unwrap_or(0);
     let mut map = PageMap::new(size, places, ids, true);
@@ -227,7 +255,24 @@ pub(in crate::io) fn page_size_by_pages(device: &dyn Device) -> Option<PageSize>
     PageSize::ALL.into_iter().chain([PageSize::TINY]).find(|size| {
         let places = device.length().min(LOOKED_AT) / size.bytes_u64();
         let mut is_found = false;
-        scan(device, *size, places, &mut |_, page| is_found |= is_page(page, u64::MAX >> 1));
+        let mut finder = Finder::new(*size, u64::MAX >> 1);
+        scan(device, *size, places, &mut |place, stored| {
+            finder.look(place, stored, &mut |_, _| is_found = true);
+        });
         is_found
     })
+}
+
+/// Whether page 1 is a sound page 1, as the first free map always is.
+pub(in crate::io) fn has_free_map(device: &dyn Device, size: PageSize) -> bool {
+    let mut page = AlignedBuffer::new(size.bytes());
+    device.read(size.bytes_u64(), &mut page).is_ok()
+        && PageHeader::is_sound(PageId(1), &page)
+        && PageHeader::read(&page).kind == PageType::FREE_MAP
+}
+
+/// The page size under which page 1 is the first free map.
+pub(in crate::io) fn page_size_by_free_map(device: &dyn Device) -> Option<PageSize> {
+    let mut sizes = PageSize::ALL.into_iter().chain([PageSize::TINY]);
+    sizes.find(|size| has_free_map(device, *size))
 }

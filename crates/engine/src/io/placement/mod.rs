@@ -3,3 +3,4 @@
 pub(super) mod bitmap;
 pub(super) mod map_read;
 pub(super) mod page_map;
+mod parts;

@@ -11,6 +11,8 @@
 //!    superseded by the map that has the new ones.
 //! 4. Some places are kept free for the next map (`reserve`): with none, nothing would ever be free
 //!    again.
+//! 5. A compressed page lies in some units of a place, beside others ([`Parts`]). A place is free
+//!    when none of its units is taken, and rules 1 to 3 are those of the units.
 //!
 //! A store without a log has no checkpoints, and is whole only when it was closed: its superseded
 //! places are free at once.
@@ -20,9 +22,10 @@ use std::ops::Range;
 use millpond_base::PageId;
 
 use super::bitmap::Bitmap;
+use super::parts::Parts;
 use crate::io::simulated::planted::planted;
 use crate::page::page_map::{nodes_by_level, per_node};
-use crate::page::{MapEntry, PageSize};
+use crate::page::{MapEntry, PageSize, Spot};
 
 /// A node of the map.
 #[derive(Clone, Copy, Debug)]
@@ -41,14 +44,18 @@ pub(in crate::io) struct PageMap {
     entries: Vec<MapEntry>,
     /// Pages that are somewhere.
     placed: u64,
+    /// Units that they take.
+    stored_units: u64,
     /// By level, the leaves first; as many as `nodes_by_level` says.
     nodes: Vec<Vec<Node>>,
     /// Which places are taken: by the superblock, pages, nodes, and what is superseded.
     places: Bitmap,
+    /// Those of them that are used in parts.
+    parts: Parts,
     /// Superseded, and no map was begun since.
-    superseded: Vec<u64>,
+    superseded: Vec<Spot>,
     /// Superseded by a durable map, and a backup may read them still.
-    held: Vec<u64>,
+    held: Vec<Spot>,
     /// Backups under way.
     backups: u32,
     /// Whether rule 2 holds.
@@ -56,6 +63,9 @@ pub(in crate::io) struct PageMap {
     /// A page found no place: only the next map makes room.
     is_starved: bool,
 }
+
+/// Part of the places of compressed pages that may be gaps when the file is packed.
+const GAPS: u64 = 16;
 
 /// The place of the superblock.
 const SUPERBLOCK: u64 = 0;
@@ -70,8 +80,10 @@ impl PageMap {
             page_size,
             entries: Vec::new(),
             placed: 0,
+            stored_units: 0,
             nodes: Vec::new(),
             places: free,
+            parts: Parts::new(page_size),
             superseded: Vec::new(),
             held: Vec::new(),
             backups: 0,
@@ -114,8 +126,8 @@ impl PageMap {
 
     /// Nodes that there are no more.
     fn give_up(&mut self, nodes: impl IntoIterator<Item = Node>) {
-        for place in nodes.into_iter().filter_map(|node| node.entry.place()) {
-            self.supersede(place);
+        for spot in nodes.into_iter().filter_map(|node| node.entry.spot()) {
+            self.supersede(spot);
         }
     }
 
@@ -139,22 +151,34 @@ impl PageMap {
         self.placed
     }
 
-    /// Places that become free with the next map, or when the last backup is over.
-    pub(in crate::io) fn superseded(&self) -> u64 {
-        (self.superseded.len() + self.held.len()) as u64
+    /// Bytes that pages take.
+    pub(in crate::io) fn stored_bytes(&self) -> u64 {
+        self.stored_units * self.page_size.unit() as u64
     }
 
-    /// Whether a page found no place since the last map was begun, or there are `most` places that
-    /// the next one would free.
-    pub(in crate::io) fn wants_map(&self, most: u64) -> bool {
+    /// Bytes that become free with the next map, or when the last backup is over.
+    pub(in crate::io) fn superseded_bytes(&self) -> u64 {
+        self.bytes_of(&self.superseded) + self.bytes_of(&self.held)
+    }
+
+    fn bytes_of(&self, spots: &[Spot]) -> u64 {
+        match self.parts.places() {
+            0 => spots.len() as u64 * self.page_size.bytes_u64(),
+            _ => spots.iter().map(|spot| spot.bytes(self.page_size) as u64).sum(),
+        }
+    }
+
+    /// Whether a page found no place since the last map was begun, or the next one would free more
+    /// than `most_bytes`.
+    pub(in crate::io) fn wants_map(&self, most_bytes: u64) -> bool {
         // If the next map would free nothing, it is of no use to a page either.
-        let waiting = self.superseded.len() as u64;
-        waiting > most || self.is_starved && waiting > 0
+        let waiting = self.bytes_of(&self.superseded);
+        waiting > most_bytes || self.is_starved && waiting > 0
     }
 
     /// Bytes of memory.
     pub(in crate::io) fn bytes(&self) -> u64 {
-        (8 * self.entries.capacity()) as u64
+        (8 * self.entries.capacity()) as u64 + self.parts.bytes()
     }
 
     /// Where `page` is.
@@ -183,28 +207,63 @@ impl PageMap {
         Some(taken)
     }
 
+    /// Takes room for pages that take these units each, `None` all of a place, and leaves `reserve`
+    /// places free: for all of them, or none. In the order of the pages, not of the file.
+    pub(in crate::io) fn take_spots(
+        &mut self,
+        lengths: &[Option<u64>],
+        reserve: u64,
+    ) -> Option<Vec<Spot>> {
+        let mut spots = Vec::with_capacity(lengths.len());
+        for units in lengths {
+            let Some(spot) = self.take_spot(*units, reserve, u64::MAX) else {
+                spots.into_iter().for_each(|spot| self.give_back(spot));
+                return None;
+            };
+            spots.push(spot);
+        }
+        Some(spots)
+    }
+
+    /// Takes room for a page below `bound`: these units, or `None`, all of a place.
+    pub(in crate::io) fn take_spot(
+        &mut self,
+        units: Option<u64>,
+        reserve: u64,
+        bound: u64,
+    ) -> Option<Spot> {
+        if let Some(spot) = units.and_then(|units| self.parts.take(units, bound)) {
+            return Some(spot);
+        }
+        let has_room = self.places.free_pages() > reserve;
+        let place = has_room.then(|| self.places.take_below(bound)).flatten()?.0;
+        Some(units.map_or(Spot::whole(place), |units| self.parts.begin(place, units)))
+    }
+
     /// A page found no place.
     pub(in crate::io) fn starve(&mut self) {
         self.is_starved = true;
     }
 
-    /// Takes the lowest free place, if it is below `bound`.
-    pub(in crate::io) fn take_below(&mut self, bound: u64) -> Option<u64> {
-        self.places.take_below(bound).map(|place| place.0)
-    }
-
-    /// Gives a place back that nothing refers to, and never did.
-    pub(in crate::io) fn give_back(&mut self, place: u64) {
+    /// Gives room back that nothing refers to, and never did.
+    pub(in crate::io) fn give_back(&mut self, spot: Spot) {
+        let place = spot.place();
+        if let Some((first, units)) = spot.units()
+            && !self.parts.give(place, first, units)
+            && !planted!(PlaceFreedWithPart)
+        {
+            return;
+        }
         let given = self.places.give(PageId(place));
         debug_assert_eq!(given, Ok(()), "place {place} was taken");
     }
 
-    /// What lies at `place` is of no use but to a recovery (rule 2).
-    pub(in crate::io) fn supersede(&mut self, place: u64) {
+    /// What lies at `spot` is of no use but to a recovery (rule 2).
+    pub(in crate::io) fn supersede(&mut self, spot: Spot) {
         if self.waits && !planted!(PlaceNotAwaited) {
-            self.superseded.push(place);
+            self.superseded.push(spot);
         } else {
-            self.give_back(place);
+            self.give_back(spot);
         }
     }
 
@@ -218,14 +277,16 @@ impl PageMap {
         if old == entry {
             return;
         }
+        let units = |of: MapEntry| of.spot().map_or(0, |spot| spot.length(self.page_size));
+        self.stored_units = self.stored_units + units(entry) - units(old);
         self.placed += u64::from(entry != MapEntry::NONE);
         self.placed -= u64::from(old != MapEntry::NONE);
         let leaf = page.0 / per_node(self.page_size);
         if let Some(node) = self.nodes.first_mut().and_then(|nodes| nodes.get_mut(leaf as usize)) {
             node.is_dirty = true;
         }
-        if let Some(place) = old.place() {
-            self.supersede(place);
+        if let Some(spot) = old.spot() {
+            self.supersede(spot);
         }
     }
 
@@ -281,33 +342,37 @@ impl PageMap {
         self.places.cut(least, unit, |_| false)
     }
 
-    /// Where the file would end if nothing free lay before its end.
+    /// Where the file would end if nothing free lay before its end; and where pages are compressed,
+    /// hardly anything, as not all of them fit beside each other.
     pub(in crate::io) fn packed_places(&self) -> u64 {
-        self.places.pages() - self.places.free_pages()
+        let taken = self.places.pages() - self.places.free_pages();
+        let in_parts = self.parts.taken_units().div_ceil(self.page_size.units());
+        let with_gaps = in_parts + in_parts / GAPS + 1;
+        taken - self.parts.places() + with_gaps.min(self.parts.places())
     }
 }
 
 /// What a map on storage is made of.
 impl PageMap {
     /// A map is begun: returns what it supersedes up to now.
-    pub(in crate::io) fn begin(&mut self) -> Vec<u64> {
+    pub(in crate::io) fn begin(&mut self) -> Vec<Spot> {
         self.is_starved = false;
         std::mem::take(&mut self.superseded)
     }
 
     /// The map was not made durable: what it would have superseded is not.
-    pub(in crate::io) fn abandon(&mut self, superseded: Vec<u64>) {
+    pub(in crate::io) fn abandon(&mut self, superseded: Vec<Spot>) {
         self.superseded.extend(superseded);
     }
 
     /// The map is durable: what it superseded is free.
-    pub(in crate::io) fn release(&mut self, superseded: Vec<u64>) {
+    pub(in crate::io) fn release(&mut self, superseded: Vec<Spot>) {
         if self.backups > 0 && !planted!(PlaceReusedDuringBackup) {
             self.held.extend(superseded);
             return;
         }
-        for place in superseded {
-            self.give_back(place);
+        for spot in superseded {
+            self.give_back(spot);
         }
     }
 
@@ -360,20 +425,20 @@ impl PageMap {
         }
     }
 
-    /// A node was written; returns its old place.
+    /// A node was written; returns where it was.
     pub(in crate::io) fn place_node(
         &mut self,
         level: usize,
         index: u64,
         entry: MapEntry,
-    ) -> Option<u64> {
+    ) -> Option<Spot> {
         let n = per_node(self.page_size);
         let node = self.nodes.get_mut(level)?.get_mut(index as usize)?;
         let old = std::mem::replace(&mut node.entry, entry);
         if old != entry {
             self.soil(level + 1, index / n);
         }
-        old.place()
+        old.spot()
     }
 
     /// Where a node is on storage.
@@ -401,10 +466,19 @@ impl PageMap {
         let Some(here) = self.entries.get_mut(page.0 as usize) else { return false };
         *here = entry;
         self.placed += 1;
+        self.stored_units += entry.spot().map_or(0, |spot| spot.length(self.page_size));
         self.claim(entry)
     }
 
     fn claim(&mut self, entry: MapEntry) -> bool {
-        entry.place().is_none_or(|place| self.places.take_this(place))
+        let Some(spot) = entry.spot() else { return true };
+        let place = spot.place();
+        match spot.units() {
+            None => self.places.take_this(place),
+            Some((first, units)) => {
+                let is_there = self.parts.has(place) || self.places.take_this(place);
+                is_there && self.parts.claim(place, first, units)
+            }
+        }
     }
 }

@@ -96,6 +96,8 @@ pub enum Bug {
     RedoBoundAfterMap,
     /// A place is written to that a backup is to read.
     PlaceReusedDuringBackup,
+    /// A place becomes free as soon as one of the pages in it does.
+    PlaceFreedWithPart,
     /// Redo applies records to a page that it has seen already.
     PageLsnNotCompared,
     /// A page that is not the version that the map means is accepted.
@@ -114,7 +116,7 @@ pub enum Bug {
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Bug; 47] = [
+    pub const ALL: [Bug; 48] = [
         Bug::CommitDoesNotWait,
         Bug::LogNotSynced,
         Bug::LogTailNotCleared,
@@ -155,6 +157,7 @@ impl Bug {
         Bug::MapNotSynced,
         Bug::RedoBoundAfterMap,
         Bug::PlaceReusedDuringBackup,
+        Bug::PlaceFreedWithPart,
         Bug::PageLsnNotCompared,
         Bug::StalePageAccepted,
         Bug::ReadsOutOfOrder,

@@ -332,6 +332,11 @@ impl<M: PoolStrategy> Pool<M> {
                 true
             });
         }
+        if self.compresses
+            && let Some(kind) = self.kinds.of(view)
+        {
+            kind.blank(bytes);
+        }
         Some(page)
     }
 

@@ -293,7 +293,7 @@ fn open_or_create(
     }
     let page_size = new_page_size(options)?;
     let log_options = log_options(options, page_size)?;
-    let placed = (page_size, options.lab.placement);
+    let placed = (page_size, options.lab.placement, options.compression);
     Ok(log_open::create(device, log(true)?, placed, &log_options)?)
 }
 

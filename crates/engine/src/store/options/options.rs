@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use crate::io::Submission;
 use crate::io::{FileDevice, FileOptions};
+use crate::page::superblock::Compression;
 use crate::recovery::Progress;
 use crate::store::options::choices::DirectIo;
 use crate::store::options::error::OptionsError;
@@ -36,6 +37,10 @@ pub struct Options {
     /// Bytes of a page, a power of two from 4096 to 65536; fixed when the store is created.
     /// Default: that of the store, 4096 for a new one.
     pub page_size: Option<u32>,
+    /// How pages are compressed in a store that is created with a log; another one keeps what it
+    /// has. A compressed store is smaller, and takes more CPU time for each page that is read or
+    /// written. Default: they are not.
+    pub compression: Compression,
     /// The replacement policy as `millpond policies` lists them, such as `watt(write_weight=2)`.
     /// Default: `watt`.
     pub policy: String,
@@ -73,6 +78,7 @@ impl Default for Options {
         Options {
             memory: None,
             page_size: None,
+            compression: Compression::None,
             policy: POLICY_DEFAULT.to_string(),
             own_policies: OwnPolicies::default(),
             read_only: false,
@@ -125,6 +131,13 @@ impl Options {
         /// assert!(Options::new().page_size(5000).check().is_err());
         /// ```
         page_size: u32 => Some(page_size);
+        /// Sets [`Options::compression`](#structfield.compression).
+        ///
+        /// ```
+        /// use millpond::{Compression, Options};
+        /// Options::new().compression(Compression::Lz4).check().unwrap();
+        /// ```
+        compression: Compression => compression;
         /// Sets [`Options::policy`](#structfield.policy).
         ///
         /// ```

@@ -66,7 +66,9 @@ impl<M: PoolStrategy> Census<M> {
     fn look_at_pages(&self, stats: &mut Stats) {
         stats.page_size = self.pages.page_size().bytes_u64();
         (stats.store_pages, stats.free_pages) = self.pages.page_counts();
+        stats.stored_bytes = self.pages.stored_bytes();
         let counts = self.pages.counts();
+        (stats.bytes_read, stats.bytes_written) = (counts.read_bytes, counts.write_bytes);
         stats.syncs = counts.syncs;
         stats.checksum_failures = counts.damaged_reads;
         stats.file_extensions = counts.growths;

@@ -1,0 +1,160 @@
+//! Compressed pages: what is written of a page where the store compresses.
+//!
+//! ```text
+//! offset size
+//!      0    8  checksum of the page's header
+//!      8    4  "LZ4p"
+//!     12    4  length n of what follows
+//!     16    n  an LZ4 block of all of the page behind its checksum
+//! 16 + n       zeros to the end of the last unit
+//! ```
+//! The checksum is that of the page as it is in memory. What is read is unpacked first and verified
+//! then, so whatever happened to the bytes is found out as it is for pages that are not compressed.
+//! A page that takes as many units as it has is written as it is.
+
+use lz4_flex::block::{
+    CompressTable, compress_into_with_table, decompress_into, get_maximum_output_size,
+};
+
+use super::header::PageHeader;
+use super::size::PageSize;
+
+const MAGIC: [u8; 4] = *b"LZ4p";
+/// Bytes before the block.
+const HEAD: usize = 16;
+/// Bytes of a page that are stored as they are.
+const CHECKSUM: usize = 8;
+
+/// Compresses pages of one size, one after the other.
+pub struct Packer {
+    size: PageSize,
+    table: CompressTable,
+    /// As long as a block can get.
+    block: Vec<u8>,
+}
+
+impl Packer {
+    /// Returns one for pages of `size`.
+    pub fn new(size: PageSize) -> Packer {
+        let block = vec![0; get_maximum_output_size(size.bytes())];
+        Packer { size, table: CompressTable::small(), block }
+    }
+
+    /// Compresses `page`, which is sealed, into `into`, which is as long. Returns how many units of
+    /// it are to be written; `None`: the page does not get shorter by a unit, and is written as it
+    /// is.
+    pub fn pack(&mut self, page: &[u8], into: &mut [u8]) -> Option<u64> {
+        let (unit, most) = (self.size.unit(), self.size.bytes() - self.size.unit());
+        let table = &mut self.table;
+        let length =
+            compress_into_with_table(page.get(CHECKSUM..)?, &mut self.block, table).ok()?;
+        let units = (HEAD + length).div_ceil(unit);
+        let (head, body) = into.get_mut(..units * unit)?.split_at_mut_checked(HEAD)?;
+        if units * unit > most {
+            return None;
+        }
+        head[..CHECKSUM].copy_from_slice(page.get(..CHECKSUM)?);
+        head[8..12].copy_from_slice(&MAGIC);
+        head[12..].copy_from_slice(&(length as u32).to_le_bytes());
+        let (block, rest) = body.split_at_mut_checked(length)?;
+        block.copy_from_slice(self.block.get(..length)?);
+        rest.fill(0);
+        Some(units as u64)
+    }
+}
+
+/// The units that are stored of what begins as a page does that was packed.
+pub fn units_of(size: PageSize, stored: &[u8]) -> Option<u64> {
+    let length = length_of(stored)?;
+    let units = (HEAD + length).div_ceil(size.unit()) as u64;
+    (units < size.units()).then_some(units)
+}
+
+/// The length of the block, if there is one.
+fn length_of(stored: &[u8]) -> Option<usize> {
+    let length = u32::from_le_bytes(*stored.get(12..HEAD)?.first_chunk()?) as usize;
+    let is_packed = stored.get(8..12)? == MAGIC;
+    (is_packed && HEAD + length <= stored.len()).then_some(length)
+}
+
+/// Unpacks `stored` into `page`. Returns `false` if it is no page that was packed; `page` is then
+/// one that is not sound.
+pub fn unpack(stored: &[u8], page: &mut [u8]) -> bool {
+    let is_whole = length_of(stored).is_some_and(|length| {
+        let Some((checksum, rest)) = page.split_at_mut_checked(CHECKSUM) else { return false };
+        checksum.copy_from_slice(&stored[..CHECKSUM]);
+        decompress_into(&stored[HEAD..HEAD + length], rest).is_ok_and(|length| length == rest.len())
+    });
+    if !is_whole {
+        page.fill(0);
+        // The one checksum that an empty page does not have.
+        let other = !PageHeader::checksum_of(PageHeader::read(page).page, page);
+        if let Some(checksum) = page.get_mut(..CHECKSUM) {
+            checksum.copy_from_slice(&other.to_le_bytes());
+        }
+    }
+    is_whole
+}
+
+#[cfg(test)]
+mod tests {
+    use millpond_base::{Lsn, PageId};
+
+    use super::super::header::PageType;
+    use super::*;
+
+    fn page(size: PageSize, noise: usize) -> Vec<u8> {
+        let mut page = vec![7; size.bytes()];
+        let mut random = fastrand::Rng::with_seed(noise as u64);
+        page[size.bytes() - noise..].fill_with(|| random.u8(..));
+        let (lsn, kind) = (Lsn(8), PageType::BTREE_LEAF);
+        PageHeader { checksum: 0, lsn, page: PageId(5), owner: 3, kind, level: 0 }.write(&mut page);
+        PageHeader::seal(PageId(5), &mut page);
+        page
+    }
+
+    #[test]
+    fn a_page_comes_back_as_it_was_packed_or_is_not_packed() {
+        for size in PageSize::ALL.into_iter().chain([PageSize::TINY]) {
+            let (mut into, mut back) = (vec![0xEE; size.bytes()], vec![0xEE; size.bytes()]);
+            let (mut last, mut packer) = (0, Packer::new(size));
+            for eighths in 0..=7 {
+                let page = page(size, eighths * (size.bytes() - 32) / 8);
+                match packer.pack(&page, &mut into) {
+                    Some(units) => {
+                        assert!(units >= last && units < size.units(), "{units} units");
+                        let length = units as usize * size.unit();
+                        assert!(unpack(&into[..length], &mut back));
+                        assert_eq!(page, back);
+                        // Nothing of another page is written behind it.
+                        assert!(!into[length - 8..length].contains(&0xEE));
+                        last = units;
+                    }
+                    None => assert!(eighths > 4, "{size:?}: {eighths} eighths of noise"),
+                }
+            }
+            assert!(last > 1, "{size:?}: {last}");
+        }
+    }
+
+    #[test]
+    fn no_damage_is_taken_for_a_page() {
+        let size = PageSize::KIB_4;
+        let page = page(size, 900);
+        let (mut into, mut back) = (vec![0; size.bytes()], vec![0; size.bytes()]);
+        let units = Packer::new(size).pack(&page, &mut into).unwrap();
+        let stored = &mut into[..units as usize * size.unit()];
+        let used = HEAD + u32::from_le_bytes(*stored[12..].first_chunk().unwrap()) as usize;
+        for bit in 0..8 * used {
+            stored[bit / 8] ^= 1 << (bit % 8);
+            unpack(stored, &mut back);
+            // Some bits make no difference to what comes out.
+            assert!(!PageHeader::is_sound(PageId(5), &back) || back == page, "bit {bit}");
+            stored[bit / 8] ^= 1 << (bit % 8);
+        }
+        for length in [0, 7, 15, 16, 17, used - 1] {
+            assert!(!unpack(&stored[..length], &mut back), "{length} bytes");
+            assert!(!PageHeader::is_sound(PageHeader::read(&back).page, &back));
+        }
+    }
+}
