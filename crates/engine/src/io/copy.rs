@@ -46,16 +46,18 @@ pub enum CopyError {
 /// A copy in progress.
 pub struct PageCopy<'s> {
     store: &'s PageStore,
-    /// One bit per place, as [`PageStore::restore_map`] takes them.
+    /// One bit per grain, as [`PageStore::restore_map`] takes them.
     taken: Vec<u64>,
-    /// Places that are copied.
-    pages: u64,
+    /// Places of a grain: nothing is stored across its end.
+    grain: u64,
+    /// Grains that are copied.
+    grains: u64,
     /// What is where, in the order of the file, as the durable map says; `None` where pages are
     /// written in place.
     contents: Option<Vec<(MapEntry, PageId)>>,
     /// Root of the durable map, and the page ids that it is of.
     map_root: (MapEntry, u64),
-    /// Pages copied.
+    /// Grains copied.
     done: u64,
     unsound: Vec<PageId>,
 }
@@ -66,7 +68,8 @@ impl PageStore {
     pub fn copy_pages(&self, taken: Vec<u64>, pages: u64) -> PageCopy<'_> {
         let pages = pages.min(self.pages());
         let (contents, map_root) = (None, (MapEntry::NONE, pages));
-        PageCopy { store: self, taken, pages, contents, map_root, done: 0, unsound: Vec::new() }
+        let (grain, grains, done, unsound) = (1, pages, 0, Vec::new());
+        PageCopy { store: self, taken, grain, grains, contents, map_root, done, unsound }
     }
 
     /// Root of the durable page map, and the page ids that it is of.
@@ -86,13 +89,16 @@ impl PageStore {
         let (root, ids) = map_root;
         let superblock = Superblock { map_root: root, pages: ids, ..*superblock };
         let map = read_map(&*self.device, &superblock, true).map_err(CopyError::Map)?;
-        let (taken, pages) = map.taken_places();
+        let (taken, grain) = map.used_grains();
+        let words = (0..).zip(&taken).filter(|(_, word)| **word != 0);
+        let ends = words.map(|(at, word)| at * 64 + 64 - u64::from(word.leading_zeros()));
+        let grains = ends.max().unwrap_or(0);
         let mut contents: Vec<(MapEntry, PageId)> = Vec::with_capacity(map.placed() as usize);
         let placed = map.placed_from(0, PageId(0), usize::MAX);
         contents.extend(placed.into_iter().map(|(page, entry)| (entry, page)));
         contents.sort_unstable_by_key(|(entry, _)| entry.place());
         let (contents, done, unsound) = (Some(contents), 0, Vec::new());
-        Ok(PageCopy { store: self, taken, pages, contents, map_root, done, unsound })
+        Ok(PageCopy { store: self, taken, grain, grains, contents, map_root, done, unsound })
     }
 
     /// Makes the store on `device`, which is closed, one of its own: it gets another id, and needs
@@ -114,12 +120,16 @@ impl PageStore {
 impl PageCopy<'_> {
     /// Bytes that are copied, and that there are.
     pub fn progress(&self) -> (u64, u64) {
-        let page_bytes = self.store.page_size().bytes_u64();
-        (self.done * page_bytes, self.pages * page_bytes)
+        let bytes = self.grain_bytes() as u64;
+        (self.done * bytes, self.grains * bytes)
+    }
+
+    fn grain_bytes(&self) -> usize {
+        self.grain as usize * self.store.page_size().bytes()
     }
 
     /// Appends the next pages to `target`, which was empty at first: not more than `buffer` holds,
-    /// and one at least. Returns whether there was anything left.
+    /// and one grain at least. Returns whether there was anything left.
     ///
     /// # Errors
     /// If the store cannot be read or `target` not be written. The copy is then of no use.
@@ -128,91 +138,111 @@ impl PageCopy<'_> {
         target: &dyn Device,
         buffer: &mut AlignedBuffer,
     ) -> Result<bool, CopyError> {
-        let page_bytes = self.store.page_size().bytes();
-        debug_assert!(self.done <= self.pages, "no more pages are copied than there are");
-        if self.done >= self.pages {
+        let grain_bytes = self.grain_bytes();
+        debug_assert!(self.done <= self.grains, "no more is copied than there is");
+        if self.done >= self.grains {
             return Ok(false);
         }
-        if buffer.len() < page_bytes {
-            *buffer = AlignedBuffer::new(page_bytes);
+        if buffer.len() < grain_bytes {
+            *buffer = AlignedBuffer::new(grain_bytes);
         }
-        let count = ((buffer.len() / page_bytes) as u64).min(self.pages - self.done);
-        let bytes = &mut buffer[..count as usize * page_bytes];
+        let count = ((buffer.len() / grain_bytes) as u64).min(self.grains - self.done);
+        let bytes = &mut buffer[..count as usize * grain_bytes];
         bytes.fill(0);
-        let mut page = self.done;
+        let mut grain = self.done;
         let end = self.done + count;
-        while page < end {
-            let first = page;
+        while grain < end {
+            let first = grain;
             let is_taken = self.is_taken(first);
-            while page < end && self.is_taken(page) == is_taken {
-                page += 1;
+            while grain < end && self.is_taken(grain) == is_taken {
+                grain += 1;
             }
             if is_taken {
-                let run = (first - self.done) as usize..(page - self.done) as usize;
-                self.read(first, &mut bytes[run.start * page_bytes..run.end * page_bytes])?;
+                let run = (first - self.done) as usize..(grain - self.done) as usize;
+                self.read(first, &mut bytes[run.start * grain_bytes..run.end * grain_bytes])?;
             }
+        }
+        if self.done == 0
+            && let Some(superblock) = bytes.get_mut(..self.store.page_size().bytes())
+        {
+            // It is no store before it is whole.
+            superblock.fill(0);
         }
         target.append(bytes).map_err(CopyError::Target)?;
         self.done = end;
         Ok(true)
     }
 
-    /// Whether the page is to be copied; the store's own pages are not.
-    fn is_taken(&self, page: u64) -> bool {
-        let word = self.taken.get((page / 64) as usize).copied().unwrap_or(0);
-        word & (1 << (page % 64)) != 0 && !self.store.is_reserved(PageId(page))
+    /// Whether the grain is to be copied; the store's own pages are not.
+    fn is_taken(&self, grain: u64) -> bool {
+        let word = self.taken.get((grain / 64) as usize).copied().unwrap_or(0);
+        let is_own = self.grain == 1 && self.store.is_reserved(PageId(grain));
+        word & (1 << (grain % 64)) != 0 && !is_own
     }
 
-    /// Which pages are not sound of what was read at `place`.
-    fn unsound(&self, place: u64, bytes: &[u8]) -> Vec<PageId> {
+    /// Which pages are not sound of what was read as `grain`.
+    fn unsound(&self, grain: u64, bytes: &[u8]) -> Vec<PageId> {
         let at = || (self.store.path().to_path_buf(), 0);
         let Some(contents) = &self.contents else {
-            let page = PageId(place);
+            let page = PageId(grain);
             return verify(page, bytes, at).err().map(|_| page).into_iter().collect();
         };
         // Nodes of the map were read just now.
-        let first = contents.partition_point(|(entry, _)| entry.place() < Some(place));
-        let here = contents.iter().skip(first).take_while(|(e, _)| e.place() == Some(place));
-        here.filter(|(entry, page)| !self.is_sound(*page, *entry, bytes)).map(|of| of.1).collect()
+        let (begin, end) = (grain * self.grain, (grain + 1) * self.grain);
+        let first = contents.partition_point(|(entry, _)| entry.place() < Some(begin));
+        let here = contents.iter().skip(first).take_while(|(e, _)| e.place() < Some(end));
+        let is_sound = |entry: MapEntry, page: PageId| {
+            entry.spot().is_some_and(|spot| self.is_sound(page, entry, spot, begin, bytes))
+        };
+        here.filter(|(entry, page)| !is_sound(*entry, *page)).map(|(_, page)| *page).collect()
     }
 
-    /// Whether what was read at a place holds the version of `page` that `entry` means.
-    fn is_sound(&self, page: PageId, entry: MapEntry, bytes: &[u8]) -> bool {
+    /// Whether `bytes`, which are those of the file from place `begin` on, hold at `spot` the
+    /// version of `page` that `entry` means.
+    fn is_sound(
+        &self,
+        page: PageId,
+        entry: MapEntry,
+        spot: Spot,
+        begin: u64,
+        bytes: &[u8],
+    ) -> bool {
         let size = self.store.page_size();
+        let offset = (spot.offset(size) - begin * size.bytes_u64()) as usize;
+        let Some(stored) = bytes.get(offset..offset + spot.bytes(size)) else { return false };
         let is_meant = |page_bytes: &[u8]| {
             entry.is_of(PageHeader::read(page_bytes).checksum)
                 && PageHeader::is_sound(page, page_bytes)
         };
-        match entry.spot().and_then(Spot::units) {
-            None => is_meant(bytes),
-            Some((first, units)) => {
-                let range = first as usize * size.unit()..(first + units) as usize * size.unit();
-                let mut unpacked = vec![0; size.bytes()];
-                bytes.get(range).is_some_and(|stored| unpack(stored, &mut unpacked))
-                    && is_meant(&unpacked)
-            }
+        if spot.units().is_none() {
+            return is_meant(stored);
         }
+        let mut unpacked = vec![0; size.bytes()];
+        unpack(stored, &mut unpacked) && is_meant(&unpacked)
     }
 
-    /// Reads places from `first` on into `bytes`.
+    /// Reads grains from `first` on into `bytes`.
     fn read(&mut self, first: u64, bytes: &mut [u8]) -> Result<(), CopyError> {
-        let page_bytes = self.store.page_size().bytes();
-        let read = |place: u64, bytes: &mut [u8]| {
-            self.store.device().read(place * page_bytes as u64, bytes)
+        let grain_bytes = self.grain_bytes();
+        let read = |grain: u64, bytes: &mut [u8]| {
+            let (device, offset) = (self.store.device(), grain * grain_bytes as u64);
+            // The last grain may go beyond the file's end.
+            let there = device.length().saturating_sub(offset).min(bytes.len() as u64);
+            device.read(offset, &mut bytes[..there as usize])
         };
-        debug_assert!(bytes.len().is_multiple_of(page_bytes), "whole pages are read");
+        debug_assert!(bytes.len().is_multiple_of(grain_bytes), "whole grains are read");
         let is_read = read(first, bytes).is_ok();
-        for (place, bytes) in (first..).zip(bytes.chunks_exact_mut(page_bytes)) {
-            if is_read && self.unsound(place, bytes).is_empty() {
+        for (grain, bytes) in (first..).zip(bytes.chunks_exact_mut(grain_bytes)) {
+            if is_read && self.unsound(grain, bytes).is_empty() {
                 continue;
             }
             // One bad page fails the whole request, so its neighbours are read apart; and what is
             // not sound may have been read during a write, or wrongly only this once.
-            read(place, bytes).map_err(|error| {
-                let page = PageId(place);
+            read(grain, bytes).map_err(|error| {
+                let page = PageId(grain);
                 CopyError::Source(ReadError::Device { page, error })
             })?;
-            self.unsound.extend(self.unsound(place, bytes));
+            self.unsound.extend(self.unsound(grain, bytes));
         }
         Ok(())
     }
@@ -229,7 +259,7 @@ impl PageCopy<'_> {
         position: Lsn,
         catalog_root: Option<PageId>,
     ) -> Result<Vec<PageId>, CopyError> {
-        debug_assert_eq!(self.done, self.pages, "the superblock is written behind all pages");
+        debug_assert_eq!(self.done, self.grains, "the superblock is written behind all pages");
         if let Some(superblock) = self.store.superblock().copied() {
             let ((map_root, pages), clean) = (self.map_root, false);
             let pid = std::process::id();
@@ -251,7 +281,7 @@ impl PageCopy<'_> {
 
 impl std::fmt::Debug for PageCopy<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("PageCopy").field("done", &self.done).field("pages", &self.pages).finish()
+        f.debug_struct("PageCopy").field("done", &self.done).field("grains", &self.grains).finish()
     }
 }
 

@@ -103,19 +103,19 @@ impl PageStore {
             return Ok(range.end);
         };
         let next = dirty.last().filter(|_| dirty.len() == BATCH).map_or(range.end, |last| last + 1);
-        let places = self.take_places(dirty.len(), 0)?;
+        let spots = self.take_spots(&vec![None; dirty.len()], 0)?;
         let mut batch = Vec::with_capacity(dirty.len());
         if let Some(mut map) = self.map() {
             let mut pages = buffer.chunks_mut(self.page_size.bytes());
-            for (index, place) in dirty.into_iter().zip(places) {
+            for (index, spot) in dirty.into_iter().zip(spots) {
                 let entries = map.clean(level, index);
                 if entries.iter().all(|entry| *entry == MapEntry::NONE) {
                     superseded.extend(map.place_node(level, index, MapEntry::NONE));
-                    map.give_back(Spot::whole(place));
+                    map.give_back(spot);
                     continue;
                 }
                 let Some(page) = pages.next() else { break };
-                let entry = write_node(level as u8, index, entries.into_iter(), place, page);
+                let entry = write_node(level as u8, index, entries.into_iter(), spot, page);
                 batch.push(Written { index, entry });
             }
         }
@@ -130,14 +130,14 @@ impl PageStore {
         buffer: &AlignedBuffer,
         superseded: &mut Vec<Spot>,
     ) -> Result<(), WriteError> {
-        let (size, bytes) = (self.page_size.bytes(), self.page_size.bytes_u64());
+        let size = self.page_size.bytes();
         let parts: Vec<[IoSlice<'_>; 1]> =
             buffer.chunks(size).take(batch.len()).map(|page| [IoSlice::new(page)]).collect();
         let mut requests: Vec<WriteRequest<'_, '_>> = batch
             .iter()
             .zip(&parts)
             .map(|(written, parts)| WriteRequest {
-                offset: written.entry.place().unwrap_or(0) * bytes,
+                offset: written.entry.spot().map_or(0, |spot| spot.offset(self.page_size)),
                 parts,
                 result: Ok(()),
             })
@@ -203,38 +203,23 @@ impl PageStore {
         self.map().map_or(0, |map| map.superseded_bytes())
     }
 
-    /// Takes `count` free places and leaves `reserve`, and makes the file longer if there are
-    /// fewer.
-    fn take_places(&self, count: usize, reserve: u64) -> Result<Vec<u64>, WriteError> {
-        self.take_with(count, reserve, |map| map.take(count, reserve))
-    }
-
-    /// Takes room for pages of these lengths ([`PageMap::take_spots`]), as
-    /// [`PageStore::take_places`].
+    /// Takes room for pages of these lengths ([`PageMap::take_spots`]) and leaves `reserve` places
+    /// free; makes the file longer if there are fewer.
     pub(super) fn take_spots(
         &self,
         lengths: &[Option<u64>],
         reserve: u64,
     ) -> Result<Vec<Spot>, WriteError> {
-        self.take_with(lengths.len(), reserve, |map| map.take_spots(lengths, reserve))
-    }
-
-    fn take_with<T>(
-        &self,
-        count: usize,
-        reserve: u64,
-        mut take: impl FnMut(&mut PageMap) -> Option<Vec<T>>,
-    ) -> Result<Vec<T>, WriteError> {
         loop {
-            let mut taken = |map: &mut PageMap| take(map).ok_or(map.places());
-            let Some(taken) = self.map().map(|mut map| taken(&mut map)) else {
+            let take = |map: &mut PageMap| map.take_spots(lengths, reserve).ok_or(map.places());
+            let Some(taken) = self.map().map(|mut map| take(&mut map)) else {
                 return Ok(Vec::new());
             };
             let places = match taken {
                 Ok(taken) => return Ok(taken),
                 Err(places) => places,
             };
-            if let Err(error) = self.grow_places(places, count as u64 + reserve) {
+            if let Err(error) = self.grow_places(places, lengths.len() as u64 + reserve) {
                 if let Some(mut map) = self.map() {
                     map.starve();
                 }

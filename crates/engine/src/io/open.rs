@@ -125,7 +125,8 @@ impl PageStore {
             }
             Placement::OutOfPlace => {
                 free.extend(pages, |page| page == PageId(0));
-                Some(PageMap::new(page_size, pages, pages, true))
+                let compresses = compression != Compression::None;
+                Some(PageMap::new((page_size, compresses), pages, pages, true))
             }
         };
         let superblock = Some(first_superblock(page_size, &free, (placement, compression)));

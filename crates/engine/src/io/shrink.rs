@@ -161,7 +161,7 @@ impl PageStore {
         }
         let stored = self.stored(reads.iter().map(|read| &*read.bytes));
         let bound = packing.bound;
-        let take = |units: &Option<u64>| self.map()?.take_spot(*units, 0, bound);
+        let take = |units: &Option<u64>| self.map()?.take_below(*units, bound);
         let spots: Vec<Spot> = stored.units.iter().map_while(take).collect();
         let is_full = spots.len() < reads.len();
         reads.truncate(spots.len());

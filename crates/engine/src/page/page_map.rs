@@ -4,8 +4,8 @@
 //! ```text
 //! an entry, 8 bytes
 //!   bits 0–31   place: it begins at place · page size; 0: the page was never written, or is free
-//!   bits 32–35  unit of the place where the page begins, if it is compressed (`page::packed`)
-//!   bits 36–39  units that it takes; 0: it is not compressed, and takes the whole place
+//!   bits 32–35  unit of the place where the page begins, 0 where pages are not compressed
+//!   bits 36–39  units that it takes (`page::packed`); 0: it is not compressed
 //!   bits 40–63  the low 24 bits of the checksum in the page's header
 //!
 //! a node, one page
@@ -38,54 +38,61 @@ const CHECK_SHIFT: u32 = COUNT_SHIFT + UNIT_BITS;
 const NODE: u64 = 1 << 63;
 const LEVEL_SHIFT: u32 = 56;
 
-/// Where a page lies: a place of the file, or some units of one. They are ordered as in the file,
-/// unless they overlap.
+/// Where a page lies in the file. Places are as long as a page, and what is compressed takes units
+/// of them, which may be those of two places.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Spot(u64);
 
 impl Spot {
-    /// All of a place.
-    pub fn whole(place: u64) -> Spot {
-        debug_assert!(place > 0 && place < MapEntry::PLACES, "{place} is a place of a page");
-        Spot(place & PLACE)
+    /// From unit `first` of `place` on: `units` units of a compressed page, or `None`, a page as it
+    /// is.
+    pub fn new(place: u64, first: u64, units: Option<u64>) -> Spot {
+        let count = units.unwrap_or(0);
+        debug_assert!(place < MapEntry::PLACES && first <= UNIT, "{place}, unit {first}");
+        debug_assert!(count <= UNIT && units != Some(0), "{units:?} units");
+        Spot(place & PLACE | (first & UNIT) << PLACE_BITS | (count & UNIT) << COUNT_SHIFT)
     }
 
-    /// `units` units of a place from unit `first` on.
-    pub fn part(place: u64, first: u64, units: u64) -> Spot {
-        debug_assert!((1..=UNIT).contains(&units) && first <= UNIT, "{first} + {units}");
-        Spot(Spot::whole(place).0 | (first & UNIT) << PLACE_BITS | (units & UNIT) << COUNT_SHIFT)
-    }
-
-    /// The place.
+    /// The place where it begins.
     #[inline]
     pub fn place(self) -> u64 {
         self.0 & PLACE
     }
 
-    /// The first unit and the number of units, if it is part of a place.
+    /// The unit of the place where it begins.
     #[inline]
-    pub fn units(self) -> Option<(u64, u64)> {
-        let (first, units) = (self.0 >> PLACE_BITS & UNIT, self.0 >> COUNT_SHIFT & UNIT);
-        (units > 0).then_some((first, units))
+    pub fn first(self) -> u64 {
+        self.0 >> PLACE_BITS & UNIT
+    }
+
+    /// How many units it takes, if it is of a compressed page.
+    #[inline]
+    pub fn units(self) -> Option<u64> {
+        Some(self.0 >> COUNT_SHIFT & UNIT).filter(|units| *units > 0)
+    }
+
+    /// Whether it is all of a place.
+    #[inline]
+    pub fn is_place(self) -> bool {
+        self.0 <= PLACE
     }
 
     /// Where it begins in a file of pages of `size`, in bytes.
     #[inline]
     pub fn offset(self, size: PageSize) -> u64 {
-        let begin = self.place() * size.bytes_u64();
-        begin + self.units().map_or(0, |(first, _)| first * size.unit() as u64)
+        self.place() * size.bytes_u64() + self.first() * size.unit() as u64
     }
 
     /// Its length, in bytes.
     #[inline]
     pub fn bytes(self, size: PageSize) -> usize {
-        self.units().map_or(size.bytes(), |(_, units)| units as usize * size.unit())
+        self.units().map_or(size.bytes(), |units| units as usize * size.unit())
     }
 
     /// Its length, in units.
     #[inline]
     pub fn length(self, size: PageSize) -> u64 {
-        self.units().map_or(size.units(), |(_, units)| units)
+        self.units().unwrap_or_else(|| size.units())
     }
 }
 
@@ -161,12 +168,12 @@ pub const fn is_node(page: PageId) -> bool {
     page.0 & NODE != 0
 }
 
-/// Fills `page` with a node and seals it. Returns its entry, if it is written to `place`.
+/// Fills `page` with a node and seals it. Returns its entry, if it is written to `spot`.
 pub fn write_node(
     level: u8,
     index: u64,
     entries: impl Iterator<Item = MapEntry>,
-    place: u64,
+    spot: Spot,
     page: &mut [u8],
 ) -> MapEntry {
     let id = node_id(level, index);
@@ -178,7 +185,7 @@ pub fn write_node(
         to.copy_from_slice(&entry.0.to_le_bytes());
     }
     PageHeader::seal(id, page);
-    MapEntry::new(Spot::whole(place), PageHeader::read(page).checksum)
+    MapEntry::new(spot, PageHeader::read(page).checksum)
 }
 
 /// Returns the entries of a node, whose soundness the caller has checked.
@@ -215,22 +222,22 @@ mod tests {
         let size = PageSize::KIB_16;
         assert_eq!((size.unit(), size.units()), (1024, 16));
         let most = MapEntry::PLACES - 1;
-        for (place, first, units) in [(1, 0, 15), (77, 12, 4), (most, 15, 1)] {
-            let spot = Spot::part(place, first, units);
-            assert_eq!((spot.place(), spot.units()), (place, Some((first, units))));
+        for (place, first, units) in [(1, 0, 15), (77, 12, 7), (most, 15, 1)] {
+            let spot = Spot::new(place, first, Some(units));
+            assert_eq!((spot.place(), spot.first(), spot.units()), (place, first, Some(units)));
             assert_eq!(spot.offset(size), place * 16384 + first * 1024);
             assert_eq!((spot.bytes(size) as u64, spot.length(size)), (units * 1024, units));
             let entry = MapEntry::new(spot, 0xABCD_EF01_2345_6789);
             assert_eq!((entry.spot(), entry.place()), (Some(spot), Some(place)));
             assert!(entry.is_of(0x0045_6789) && !entry.is_of(0x0045_6788));
-            assert_ne!(Spot::whole(place), spot);
+            assert!(!spot.is_place() && !Spot::new(place, 1, None).is_place());
         }
-        let whole = Spot::whole(9);
+        let whole = Spot::new(9, 0, None);
         assert_eq!(
             (whole.units(), whole.offset(size), whole.bytes(size)),
             (None, 9 << 14, 1 << 14)
         );
-        assert_eq!((whole.length(size), MapEntry::NONE.spot()), (16, None));
+        assert!(whole.is_place() && whole.length(size) == 16 && MapEntry::NONE.spot().is_none());
     }
 
     #[test]
@@ -238,15 +245,15 @@ mod tests {
         let size = PageSize::KIB_4;
         let mut page = vec![0xEE; size.bytes()];
         let written: Vec<_> =
-            (1..400).map(|i| MapEntry::new(Spot::whole(i * 77), i << 50 | i)).collect();
-        let entry = write_node(2, 7, written.iter().copied(), 99, &mut page);
+            (1..400).map(|i| MapEntry::new(Spot::new(i * 77, 0, None), i << 50 | i)).collect();
+        let entry = write_node(2, 7, written.iter().copied(), Spot::new(99, 0, None), &mut page);
         assert!(PageHeader::is_sound(node_id(2, 7), &page));
         let back: Vec<_> = entries(&page).collect();
         assert_eq!(back[..399], written);
         assert!(back[399..].iter().all(|entry| *entry == MapEntry::NONE));
         assert_eq!(entry.place(), Some(99));
         assert!(entry.is_of(PageHeader::read(&page).checksum));
-        write_node(2, 7, written[1..].iter().copied(), 99, &mut page);
+        write_node(2, 7, written[1..].iter().copied(), Spot::new(99, 0, None), &mut page);
         assert!(!entry.is_of(PageHeader::read(&page).checksum));
         assert_eq!(MapEntry::NONE.place(), None);
     }

@@ -308,7 +308,7 @@ mod tests {
             placement: Placement::OutOfPlace,
             compression: Compression::Lz4,
             lsn_floor: Lsn(1 << 41),
-            map_root: MapEntry::new(Spot::whole(8), 9),
+            map_root: MapEntry::new(Spot::new(8, 0, None), 9),
         }
     }
 

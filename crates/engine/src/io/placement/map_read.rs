@@ -9,12 +9,13 @@ use std::path::PathBuf;
 use millpond_base::{Lsn, PageId};
 
 use super::page_map::PageMap;
+use super::units::UnitMap;
 use crate::io::buffer::AlignedBuffer;
 use crate::io::device::{Device, ReadRequest};
 use crate::io::error::DeviceError;
 use crate::page::packed::{units_of, unpack};
 use crate::page::page_map::{entries, node_id, nodes_by_level, per_node};
-use crate::page::superblock::Superblock;
+use crate::page::superblock::{Compression, Superblock};
 use crate::page::{MapEntry, PageHeader, PageSize, PageType, Spot};
 
 /// Nodes read together.
@@ -94,11 +95,12 @@ pub(in crate::io) fn read_map(
     // More would be damage, and memory for it without bound.
     let ids = superblock.pages.min(places.saturating_mul(IDS_PER_PLACE));
     let fail = |level: usize, index: u64, entry: MapEntry, damage: MapDamage| {
-        let offset = entry.place().unwrap_or(0) * size.bytes_u64();
+        let offset = entry.spot().map_or(0, |spot| spot.offset(size));
         let (path, level) = (device.path().to_path_buf(), level as u8);
         Box::new(MapError { path, level, index, offset, damage })
     };
-    let mut map = PageMap::new(size, places, ids, waits);
+    let compresses = superblock.compression != Compression::None;
+    let mut map = PageMap::new((size, compresses), places, ids, waits);
     if superblock.map_root == MapEntry::NONE {
         return Ok(map);
     }
@@ -152,7 +154,7 @@ fn read_nodes(
         .iter()
         .zip(&mut parts)
         .map(|((_, entry), parts)| ReadRequest {
-            offset: entry.place().unwrap_or(0) * size.bytes_u64(),
+            offset: entry.spot().map_or(0, |spot| spot.offset(size)),
             parts,
             result: Ok(()),
         })
@@ -170,7 +172,7 @@ fn proof(level: usize, index: u64, entry: MapEntry, page: &[u8]) -> Result<(), M
     if entry.is_of(header.checksum) { Ok(()) } else { Err(MapDamage::Stale) }
 }
 
-/// What lies in a place: a page, or compressed ones.
+/// Looks for pages, compressed or not, in what was read.
 struct Finder {
     size: PageSize,
     ids: u64,
@@ -182,18 +184,27 @@ impl Finder {
         Finder { size, ids, page: vec![0; size.bytes()] }
     }
 
-    /// Calls `found` with the header of each sound page in what was read at `place`, and its spot.
-    fn look(&mut self, place: u64, stored: &[u8], found: &mut dyn FnMut(PageHeader, Spot)) {
-        if is_page(stored, self.ids) {
-            found(PageHeader::read(stored), Spot::whole(place));
-            return;
-        }
-        for first in 0..self.size.units() {
-            let rest = stored.get(first as usize * self.size.unit()..).unwrap_or(&[]);
-            let Some(units) = units_of(self.size, rest) else { continue };
-            if unpack(rest, &mut self.page) && is_page(&self.page, self.ids) {
-                found(PageHeader::read(&self.page), Spot::part(place, first, units));
-            }
+    /// Calls `found` with the header and the spot of each sound page in `bytes`, which are a file's
+    /// from `place` on.
+    fn look(&mut self, place: u64, bytes: &[u8], found: &mut dyn FnMut(PageHeader, Spot)) {
+        let mut unit = 0;
+        while let Some(rest) =
+            bytes.get(unit as usize * self.size.unit()..).filter(|r| !r.is_empty())
+        {
+            let (at, first) = (place + unit / self.size.units(), unit % self.size.units());
+            let page = rest.get(..self.size.bytes()).filter(|page| is_page(page, self.ids));
+            unit += if let Some(page) = page {
+                found(PageHeader::read(page), Spot::new(at, first, None));
+                self.size.units()
+            } else if let Some(units) = units_of(self.size, rest)
+                && unpack(rest, &mut self.page)
+                && is_page(&self.page, self.ids)
+            {
+                found(PageHeader::read(&self.page), Spot::new(at, first, Some(units)));
+                units
+            } else {
+                1
+            };
         }
     }
 }
@@ -208,20 +219,26 @@ fn is_page(page: &[u8], ids: u64) -> bool {
     !is_own && header.page.0 < ids && PageHeader::is_sound(header.page, page)
 }
 
-/// Calls `look` with each page of the file that can be read, and its place.
+/// Calls `look` with what can be read of the file, and the place where it begins: in pieces that no
+/// page crosses.
 fn scan(device: &dyn Device, size: PageSize, places: u64, look: &mut dyn FnMut(u64, &[u8])) {
-    let mut buffer = AlignedBuffer::new(SCAN_BYTES.max(size.bytes()));
-    let at_once = (buffer.len() / size.bytes()) as u64;
-    let mut first = 1;
+    let region = UnitMap::region(size);
+    let at_once = (SCAN_BYTES as u64 / size.bytes_u64()).max(region).next_multiple_of(region);
+    let mut buffer = AlignedBuffer::new(at_once as usize * size.bytes());
+    let mut first = 0;
     while first < places {
         let count = at_once.min(places - first);
         let bytes = &mut buffer[..count as usize * size.bytes()];
-        let is_read = device.read(first * size.bytes_u64(), bytes).is_ok();
-        for (place, page) in (first..).zip(bytes.chunks_exact_mut(size.bytes())) {
-            if is_read || device.read(place * size.bytes_u64(), page).is_ok() {
-                look(place, page);
+        if device.read(first * size.bytes_u64(), bytes).is_err() {
+            // What cannot be read is passed over.
+            for (place, page) in (first..).zip(bytes.chunks_exact_mut(size.bytes())) {
+                if device.read(place * size.bytes_u64(), page).is_err() {
+                    page.fill(0);
+                }
             }
         }
+        let pieces = bytes.chunks(region as usize * size.bytes());
+        (0..).zip(pieces).for_each(|(at, piece)| look(first + at * region, piece));
         first += count;
     }
 }
@@ -242,7 +259,9 @@ pub(in crate::io) fn find_pages(device: &dyn Device, size: PageSize) -> PageMap 
         });
     });
     let ids = newest.keys().map(|page| page.0 + 1).max().unwrap_or(0);
-    let mut map = PageMap::new(size, places, ids, true);
+    let compresses =
+        newest.values().any(|(_, entry)| entry.spot().is_some_and(|spot| !spot.is_place()));
+    let mut map = PageMap::new((size, compresses), places, ids, true);
     for (page, (_, entry)) in newest {
         map.load_page(page, entry);
     }

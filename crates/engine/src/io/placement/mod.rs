@@ -3,4 +3,5 @@
 pub(super) mod bitmap;
 pub(super) mod map_read;
 pub(super) mod page_map;
-mod parts;
+mod space;
+mod units;

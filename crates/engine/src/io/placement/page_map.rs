@@ -11,8 +11,7 @@
 //!    superseded by the map that has the new ones.
 //! 4. Some places are kept free for the next map (`reserve`): with none, nothing would ever be free
 //!    again.
-//! 5. A compressed page lies in some units of a place, beside others ([`Parts`]). A place is free
-//!    when none of its units is taken, and rules 1 to 3 are those of the units.
+//! 5. Compressed pages take units of places, and these rules are those of the units (`units`).
 //!
 //! A store without a log has no checkpoints, and is whole only when it was closed: its superseded
 //! places are free at once.
@@ -21,8 +20,7 @@ use std::ops::Range;
 
 use millpond_base::PageId;
 
-use super::bitmap::Bitmap;
-use super::parts::Parts;
+use super::space::Space;
 use crate::io::simulated::planted::planted;
 use crate::page::page_map::{nodes_by_level, per_node};
 use crate::page::{MapEntry, PageSize, Spot};
@@ -48,10 +46,8 @@ pub(in crate::io) struct PageMap {
     stored_units: u64,
     /// By level, the leaves first; as many as `nodes_by_level` says.
     nodes: Vec<Vec<Node>>,
-    /// Which places are taken: by the superblock, pages, nodes, and what is superseded.
-    places: Bitmap,
-    /// Those of them that are used in parts.
-    parts: Parts,
+    /// What is taken: by the superblock, pages, nodes, and what is superseded.
+    space: Space,
     /// Superseded, and no map was begun since.
     superseded: Vec<Spot>,
     /// Superseded by a durable map, and a backup may read them still.
@@ -64,26 +60,23 @@ pub(in crate::io) struct PageMap {
     is_starved: bool,
 }
 
-/// Part of the places of compressed pages that may be gaps when the file is packed.
-const GAPS: u64 = 16;
-
-/// The place of the superblock.
-const SUPERBLOCK: u64 = 0;
-
 impl PageMap {
     /// The map of a file of `places` places, all but the superblock's free, and of `ids` pages that
     /// are nowhere.
-    pub(in crate::io) fn new(page_size: PageSize, places: u64, ids: u64, waits: bool) -> PageMap {
-        let mut free = Bitmap::default();
-        free.extend(places, |place| place.0 == SUPERBLOCK);
+    pub(in crate::io) fn new(
+        (page_size, compresses): (PageSize, bool),
+        places: u64,
+        ids: u64,
+        waits: bool,
+    ) -> PageMap {
+        let space = Space::new(page_size, places, compresses);
         let mut map = PageMap {
             page_size,
             entries: Vec::new(),
             placed: 0,
             stored_units: 0,
             nodes: Vec::new(),
-            places: free,
-            parts: Parts::new(page_size),
+            space,
             superseded: Vec::new(),
             held: Vec::new(),
             backups: 0,
@@ -138,12 +131,12 @@ impl PageMap {
 
     /// Places that there are.
     pub(in crate::io) fn places(&self) -> u64 {
-        self.places.pages()
+        self.space.places()
     }
 
     /// Places that are free.
     pub(in crate::io) fn free_places(&self) -> u64 {
-        self.places.free_pages()
+        self.space.free_places()
     }
 
     /// Pages that are somewhere.
@@ -162,9 +155,9 @@ impl PageMap {
     }
 
     fn bytes_of(&self, spots: &[Spot]) -> u64 {
-        match self.parts.places() {
-            0 => spots.len() as u64 * self.page_size.bytes_u64(),
-            _ => spots.iter().map(|spot| spot.bytes(self.page_size) as u64).sum(),
+        match &self.space {
+            Space::Places(_) => spots.len() as u64 * self.page_size.bytes_u64(),
+            Space::Units(..) => spots.iter().map(|spot| spot.bytes(self.page_size) as u64).sum(),
         }
     }
 
@@ -178,7 +171,7 @@ impl PageMap {
 
     /// Bytes of memory.
     pub(in crate::io) fn bytes(&self) -> u64 {
-        (8 * self.entries.capacity()) as u64 + self.parts.bytes()
+        (8 * self.entries.capacity()) as u64 + self.space.bytes()
     }
 
     /// Where `page` is.
@@ -193,18 +186,7 @@ impl PageMap {
 
     /// The file has `places` places now.
     pub(in crate::io) fn extend_places(&mut self, places: u64) {
-        self.places.extend(places, |_| false);
-    }
-
-    /// Takes the `count` lowest free places, in ascending order, if `reserve` others remain.
-    pub(in crate::io) fn take(&mut self, count: usize, reserve: u64) -> Option<Vec<u64>> {
-        if self.places.free_pages() < count as u64 + reserve {
-            return None;
-        }
-        let taken: Vec<u64> =
-            std::iter::from_fn(|| self.places.take()).take(count).map(|place| place.0).collect();
-        debug_assert_eq!(taken.len(), count, "the count of free places is right");
-        Some(taken)
+        self.space.extend(places);
     }
 
     /// Takes room for pages that take these units each, `None` all of a place, and leaves `reserve`
@@ -216,7 +198,7 @@ impl PageMap {
     ) -> Option<Vec<Spot>> {
         let mut spots = Vec::with_capacity(lengths.len());
         for units in lengths {
-            let Some(spot) = self.take_spot(*units, reserve, u64::MAX) else {
+            let Some(spot) = self.space.take(*units, reserve, u64::MAX) else {
                 spots.into_iter().for_each(|spot| self.give_back(spot));
                 return None;
             };
@@ -226,18 +208,8 @@ impl PageMap {
     }
 
     /// Takes room for a page below `bound`: these units, or `None`, all of a place.
-    pub(in crate::io) fn take_spot(
-        &mut self,
-        units: Option<u64>,
-        reserve: u64,
-        bound: u64,
-    ) -> Option<Spot> {
-        if let Some(spot) = units.and_then(|units| self.parts.take(units, bound)) {
-            return Some(spot);
-        }
-        let has_room = self.places.free_pages() > reserve;
-        let place = has_room.then(|| self.places.take_below(bound)).flatten()?.0;
-        Some(units.map_or(Spot::whole(place), |units| self.parts.begin(place, units)))
+    pub(in crate::io) fn take_below(&mut self, units: Option<u64>, bound: u64) -> Option<Spot> {
+        self.space.take(units, 0, bound)
     }
 
     /// A page found no place.
@@ -247,15 +219,7 @@ impl PageMap {
 
     /// Gives room back that nothing refers to, and never did.
     pub(in crate::io) fn give_back(&mut self, spot: Spot) {
-        let place = spot.place();
-        if let Some((first, units)) = spot.units()
-            && !self.parts.give(place, first, units)
-            && !planted!(PlaceFreedWithPart)
-        {
-            return;
-        }
-        let given = self.places.give(PageId(place));
-        debug_assert_eq!(given, Ok(()), "place {place} was taken");
+        self.space.give(spot);
     }
 
     /// What lies at `spot` is of no use but to a recovery (rule 2).
@@ -318,15 +282,10 @@ impl PageMap {
         self.entries.iter().filter(is_far).count() as u64
     }
 
-    /// Which places are taken: one bit per place, as words; and how many places there are up to the
-    /// last of them.
-    pub(in crate::io) fn taken_places(&self) -> (Vec<u64>, u64) {
-        let words: Vec<u64> = self.places.words(0).collect();
-        let last = words.iter().rposition(|word| *word != 0);
-        let end = last.map_or(0, |at| {
-            at as u64 * 64 + 64 - u64::from(words.get(at).map_or(0, |word| word.leading_zeros()))
-        });
-        (words, end)
+    /// Which grains have something in them, one bit for each, as words; and how many places a grain
+    /// has. What is stored lies in one grain.
+    pub(in crate::io) fn used_grains(&self) -> (Vec<u64>, u64) {
+        self.space.used_grains()
     }
 
     /// Marks nodes in places from `bound` on, so that the next map has them elsewhere.
@@ -339,16 +298,13 @@ impl PageMap {
     /// Makes the file end behind the last place that is taken, and returns how many places it has
     /// then: a multiple of `unit`, and `least` or more.
     pub(in crate::io) fn cut_places(&mut self, least: u64, unit: u64) -> u64 {
-        self.places.cut(least, unit, |_| false)
+        self.space.cut(least, unit)
     }
 
     /// Where the file would end if nothing free lay before its end; and where pages are compressed,
     /// hardly anything, as not all of them fit beside each other.
     pub(in crate::io) fn packed_places(&self) -> u64 {
-        let taken = self.places.pages() - self.places.free_pages();
-        let in_parts = self.parts.taken_units().div_ceil(self.page_size.units());
-        let with_gaps = in_parts + in_parts / GAPS + 1;
-        taken - self.parts.places() + with_gaps.min(self.parts.places())
+        self.space.packed()
     }
 }
 
@@ -471,14 +427,6 @@ impl PageMap {
     }
 
     fn claim(&mut self, entry: MapEntry) -> bool {
-        let Some(spot) = entry.spot() else { return true };
-        let place = spot.place();
-        match spot.units() {
-            None => self.places.take_this(place),
-            Some((first, units)) => {
-                let is_there = self.parts.has(place) || self.places.take_this(place);
-                is_there && self.parts.claim(place, first, units)
-            }
-        }
+        entry.spot().is_none_or(|spot| self.space.claim(spot))
     }
 }

@@ -1,0 +1,140 @@
+//! Which room of the file is free: places of a page each, or where pages are compressed, units.
+
+use millpond_base::PageId;
+
+use super::bitmap::Bitmap;
+use super::units::UnitMap;
+use crate::io::simulated::planted::planted;
+use crate::page::{PageSize, Spot};
+
+/// Part of the room of compressed pages that may be gaps when the file is packed.
+const GAPS: u64 = 16;
+
+/// The place of the superblock.
+const SUPERBLOCK: u64 = 0;
+
+/// What is free.
+#[derive(Debug)]
+pub(in crate::io) enum Space {
+    /// Places.
+    Places(Bitmap),
+    /// Units.
+    Units(UnitMap, PageSize),
+}
+
+impl Space {
+    /// That of a file of `places` places, all but the superblock's free.
+    pub(in crate::io) fn new(size: PageSize, places: u64, compresses: bool) -> Space {
+        if compresses {
+            let mut units = UnitMap::new(size);
+            units.extend(places);
+            units.claim(Spot::new(SUPERBLOCK, 0, None));
+            return Space::Units(units, size);
+        }
+        let mut free = Bitmap::default();
+        free.extend(places, |place| place.0 == SUPERBLOCK);
+        Space::Places(free)
+    }
+
+    /// Places that there are.
+    pub(in crate::io) fn places(&self) -> u64 {
+        match self {
+            Space::Places(free) => free.pages(),
+            Space::Units(units, _) => units.places(),
+        }
+    }
+
+    /// Pages that find room whatever their length.
+    pub(in crate::io) fn free_places(&self) -> u64 {
+        match self {
+            Space::Places(free) => free.free_pages(),
+            Space::Units(units, _) => units.free_pages(),
+        }
+    }
+
+    /// Bytes of memory beside one bit for each place.
+    pub(in crate::io) fn bytes(&self) -> u64 {
+        match self {
+            Space::Places(_) => 0,
+            Space::Units(units, _) => units.bytes(),
+        }
+    }
+
+    /// The file has `places` places now.
+    pub(in crate::io) fn extend(&mut self, places: u64) {
+        match self {
+            Space::Places(free) => free.extend(places, |_| false),
+            Space::Units(units, _) => units.extend(places),
+        }
+    }
+
+    /// Takes room for a page: these units, or `None`, all of a place, before place `bound`; and
+    /// leaves `reserve` places free. The lowest that fits, or fits best.
+    pub(in crate::io) fn take(
+        &mut self,
+        units: Option<u64>,
+        reserve: u64,
+        bound: u64,
+    ) -> Option<Spot> {
+        match self {
+            Space::Places(free) => {
+                let has_room = free.free_pages() > reserve;
+                let place = has_room.then(|| free.take_below(bound)).flatten()?;
+                Some(Spot::new(place.0, 0, None))
+            }
+            Space::Units(map, _) => map.take(units, reserve, bound),
+        }
+    }
+
+    /// Gives room back.
+    pub(in crate::io) fn give(&mut self, spot: Spot) {
+        match self {
+            Space::Places(free) => {
+                let given = free.give(PageId(spot.place()));
+                debug_assert_eq!(given, Ok(()), "{spot:?} was taken");
+            }
+            Space::Units(map, _) => {
+                planted!(PlaceFreedWithPart, return map.give_place(spot.place()));
+                map.give(spot);
+            }
+        }
+    }
+
+    /// Takes this room. Returns `false` if some of it is taken, or not there.
+    pub(in crate::io) fn claim(&mut self, spot: Spot) -> bool {
+        match self {
+            Space::Places(free) => spot.is_place() && free.take_this(spot.place()),
+            Space::Units(map, _) => map.claim(spot),
+        }
+    }
+
+    /// Makes the file end behind what is taken last, and returns how many places it has then: a
+    /// multiple of `unit`, and `least` or more.
+    pub(in crate::io) fn cut(&mut self, least: u64, unit: u64) -> u64 {
+        match self {
+            Space::Places(free) => free.cut(least, unit, |_| false),
+            Space::Units(map, _) => map.cut(least, unit),
+        }
+    }
+
+    /// Where the file would end if nothing free lay before its end; and where pages are compressed,
+    /// hardly anything, as not all of them fit beside each other.
+    pub(in crate::io) fn packed(&self) -> u64 {
+        match self {
+            Space::Places(free) => free.pages() - free.free_pages(),
+            Space::Units(map, size) => {
+                let taken = map.taken_units().div_ceil(size.units());
+                (taken + taken / GAPS + 1).next_multiple_of(UnitMap::region(*size))
+            }
+        }
+    }
+
+    /// Which grains have something in them, one bit for each, as words; and how many places a grain
+    /// has. What is stored lies in one grain.
+    pub(in crate::io) fn used_grains(&self) -> (Vec<u64>, u64) {
+        match self {
+            Space::Places(free) => (free.words(0).collect(), 1),
+            Space::Units(map, size) => (map.used_regions(), UnitMap::region(*size)),
+        }
+    }
+}
