@@ -1,8 +1,8 @@
 //! Which parts of the file are free where pages are compressed: one bit per unit.
 //!
-//! A *region* is 64 units, a word of the map, and nothing crosses from one into another. Regions are
-//! sorted by their longest run of free units, up to a page. What is to be placed goes where it fits
-//! best, and of these to the front of the file.
+//! A *region* is 64 units, a word of the map, and nothing crosses from one into another. Regions
+//! are sorted by their longest run of free units, up to a page. What is to be placed goes where it
+//! fits best, and of these to the front of the file.
 
 use millpond_base::PageId;
 
@@ -271,6 +271,18 @@ mod tests {
         begin..begin + spot.units().unwrap_or(8) as usize
     }
 
+    fn is_as(map: &UnitMap, model: &[bool]) -> Result<(), TestCaseError> {
+        prop_assert_eq!(map.places() * 8, model.len() as u64);
+        let taken = model.iter().filter(|taken| **taken).count();
+        prop_assert_eq!(map.taken_units(), taken as u64);
+        let used = map.used_regions();
+        for (region, of) in model.chunks(64).enumerate() {
+            let is_used = used[region / 64] & 1 << (region % 64) != 0;
+            prop_assert_eq!(is_used, of.contains(&true), "region {}", region);
+        }
+        Ok(())
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(300))]
         #[test]
@@ -327,22 +339,16 @@ mod tests {
                         model.resize(map.places() as usize * 8, false);
                     }
                     Step::Cut(least, unit) => {
-                        let used = model.iter().rposition(|taken| *taken).map_or(0, |at| at / 8 + 1);
-                        let wanted = (used as u64).max(least).next_multiple_of(unit);
+                        let last = model.iter().rposition(|taken| *taken);
+                        let used = last.map_or(0, |at| at as u64 / 8 + 1);
+                        let wanted = used.max(least).next_multiple_of(unit);
                         let places = wanted.min(map.places());
                         prop_assert_eq!(map.cut(least, unit), places);
                         model.truncate(places as usize * 8);
                     }
                 }
-                prop_assert_eq!(map.places() * 8, model.len() as u64);
                 prop_assert_eq!(map.free_pages(), pages(&model));
-                let taken = model.iter().filter(|taken| **taken).count();
-                prop_assert_eq!(map.taken_units(), taken as u64);
-                let used = map.used_regions();
-                for (region, of) in model.chunks(64).enumerate() {
-                    let is_used = used[region / 64] & 1 << (region % 64) != 0;
-                    prop_assert_eq!(is_used, of.contains(&true), "region {}", region);
-                }
+                is_as(&map, &model)?;
             }
         }
     }
