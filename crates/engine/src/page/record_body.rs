@@ -17,6 +17,9 @@
 //!  9  undo next      LSN                 the record is a CLR: what is to be undone next
 //! 11  undo, shared   n, n bytes, at, m   the undo record is these bytes and m more: those from
 //!                                        `at` on of the physiological record before
+//! 12  rows           tree, change        the tree, by its owner id, has so many entries more; less
+//!                                        if it is odd: twice the number, less one
+//! 13  rows begin     tree                the tree is new, and has no entries
 //!
 //! pieces: (words to skip, words that follow, the words)…, ended by no words that follow
 //! ```
@@ -45,6 +48,8 @@ pub(super) const UNDO: u8 = 8;
 const UNDO_NEXT: u8 = 9;
 const ORPHANED: u8 = 10;
 pub(super) const UNDO_SHARED: u8 = 11;
+const ROWS: u8 = 12;
+const ROWS_BEGIN: u8 = 13;
 
 /// What an orphan root is the root of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -109,6 +114,18 @@ pub enum Section<'a> {
         head: &'a [u8],
         /// The others; most often there are none.
         tail: &'a [u8],
+    },
+    /// Entries were added to a tree, or removed. A transaction's record has none: its undo tells.
+    Rows {
+        /// The tree's owner id.
+        owner: u32,
+        /// How many more there are.
+        change: i64,
+    },
+    /// A tree was made.
+    RowsBegin {
+        /// Its owner id.
+        owner: u32,
     },
     /// The record is a CLR.
     UndoNext {
@@ -266,6 +283,20 @@ pub fn put_attached(out: &mut Vec<u8>, page: PageId) {
     put_tag(out, ATTACHED, page);
 }
 
+/// Appends that the tree `owner` has `change` entries more.
+pub fn put_rows(out: &mut Vec<u8>, owner: u32, change: i64) {
+    out.push(ROWS);
+    put_varint(out, u64::from(owner));
+    // Small numbers of either sign have small codes.
+    put_varint(out, (change << 1 ^ change >> 63) as u64);
+}
+
+/// Appends that the tree `owner` is new, and has no entries.
+pub fn put_rows_begin(out: &mut Vec<u8>, owner: u32) {
+    out.push(ROWS_BEGIN);
+    put_varint(out, u64::from(owner));
+}
+
 /// Appends what is to be undone next.
 pub fn put_undo_next(out: &mut Vec<u8>, lsn: Lsn) {
     out.push(UNDO_NEXT);
@@ -321,6 +352,12 @@ impl<'a> Sections<'a> {
             ORPHANED => Section::Orphaned { page, root: OrphanRoot::take(rest)? },
             ATTACHED => Section::Attached { page },
             UNDO_NEXT => Section::UndoNext { lsn: Lsn(number) },
+            ROWS => {
+                let code = take_varint(rest)?;
+                let change = (code >> 1) as i64 ^ -((code & 1) as i64);
+                Section::Rows { owner: u32::try_from(number).ok()?, change }
+            }
+            ROWS_BEGIN => Section::RowsBegin { owner: u32::try_from(number).ok()? },
             _ => return None,
         })
     }

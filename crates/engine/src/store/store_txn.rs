@@ -315,6 +315,16 @@ impl<M: PoolStrategy> StoreTxn<M> {
         self.noted(locked)
     }
 
+    /// As [`Transaction::count`].
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub(crate) fn len(&mut self, tree: &StoreTree<M>) -> Result<Option<u64>, Error> {
+        self.check(tree)?;
+        let counted = self.tx.count(tree.btree());
+        self.noted(counted)
+    }
+
     /// As [`Transaction::has_locked`].
     pub(crate) fn has_locked(
         &mut self,

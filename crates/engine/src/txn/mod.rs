@@ -11,6 +11,7 @@ mod log_room;
 mod manager;
 mod options;
 mod pop;
+mod row_changes;
 mod savepoint;
 mod scan;
 mod scratch;

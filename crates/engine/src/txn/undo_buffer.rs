@@ -15,9 +15,11 @@ use std::sync::Arc;
 use crate::btree::{Before, Detached};
 use crate::io::simulated::planted::unless_planted;
 use crate::pool::PoolError;
+use crate::pool::mini_transaction::RowCounts;
 use crate::txn::before_image::BeforeImage;
 use crate::txn::commit_stamp::CommitStamp;
 use crate::txn::error::TxnError;
+use crate::txn::row_changes::RowChanges;
 use crate::txn::structure::{Keyed, LargeValues, Structure};
 use crate::txn::trees::{StructureOf, Trees, TreesBy};
 use crate::txn::undo_list::{UndoList, UndoRoom};
@@ -32,6 +34,8 @@ const KNOWN_BYTES: usize = 64;
 #[derive(Default)]
 pub(super) struct UndoBuffer {
     pub(super) undo: UndoList,
+    /// How many entries more trees have by what is not undone.
+    pub(super) rows: RowChanges,
     /// Whether it removed records whose slots are kept until it is over.
     pub(super) has_removed: bool,
     /// The commit stamp of its versions.
@@ -219,6 +223,7 @@ impl UndoBuffer {
     /// Prepares it for the next transaction.
     pub(super) fn clear(&mut self) {
         self.undo.clear();
+        self.rows.clear();
         (self.stamp, self.snapshot_epoch) = (None, 0);
         (self.has_removed, self.is_over) = (false, false);
     }
@@ -310,7 +315,7 @@ impl UndoBuffer {
     /// now on see its changes, if they stay.
     pub(super) fn end<R>(
         &mut self,
-        versions: &VersionStore,
+        (versions, rows): (&VersionStore, &RowCounts),
         structure_of: &StructureOf<'_, '_>,
         end: impl FnOnce() -> R,
     ) -> R {
@@ -324,6 +329,7 @@ impl UndoBuffer {
         debug_assert!(!self.is_over, "a transaction ends once");
         let done = end();
         self.is_over = true;
+        rows.commit(self.rows.all());
         unless_planted!(StampAfterLocks, self.end_writer(versions));
         done
     }

@@ -62,6 +62,8 @@ pub enum Bug {
     MapNotReplayed,
     /// Recovery forgets the orphan roots.
     OrphansNotRestored,
+    /// Recovery takes how many entries trees have from the checkpoint.
+    RowsNotReplayed,
     /// Recovery undoes nothing.
     LosersNotUndone,
     /// A swip in a full image is logged as the pointer that it is.
@@ -114,7 +116,7 @@ pub enum Bug {
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Bug; 47] = [
+    pub const ALL: [Bug; 48] = [
         Bug::CommitDoesNotWait,
         Bug::LogNotSynced,
         Bug::LogTailNotCleared,
@@ -138,6 +140,7 @@ impl Bug {
         Bug::FreedBeforeRecord,
         Bug::MapNotReplayed,
         Bug::OrphansNotRestored,
+        Bug::RowsNotReplayed,
         Bug::LosersNotUndone,
         Bug::SwipLoggedAsPointer,
         Bug::StaleSwipNotLogged,
