@@ -17,8 +17,8 @@
 //!  9  undo next      LSN                 the record is a CLR: what is to be undone next
 //! 11  undo, shared   n, n bytes, at, m   the undo record is these bytes and m more: those from
 //!                                        `at` on of the physiological record before
-//! 12  rows           tree, change        the tree, by its owner id, has so many entries more; less
-//!                                        if it is odd: twice the number, less one
+//! 12  rows           tree, change        entries were added to the tree with this owner id, twice
+//!                                        their number; or removed, twice their number less one
 //! 13  rows begin     tree                the tree is new, and has no entries
 //!
 //! pieces: (words to skip, words that follow, the words)…, ended by no words that follow
@@ -29,7 +29,7 @@
 
 use millpond_base::{Lsn, PageId};
 
-use super::varint::{put_bytes, put_varint, take_bytes, take_varint};
+use super::varint::{put_bytes, put_varint, take_bytes, take_signed, take_varint};
 
 /// Bytes of a word.
 const WORD: usize = 8;
@@ -48,8 +48,8 @@ pub(super) const UNDO: u8 = 8;
 const UNDO_NEXT: u8 = 9;
 const ORPHANED: u8 = 10;
 pub(super) const UNDO_SHARED: u8 = 11;
-const ROWS: u8 = 12;
-const ROWS_BEGIN: u8 = 13;
+pub(super) const ROWS: u8 = 12;
+pub(super) const ROWS_BEGIN: u8 = 13;
 
 /// What an orphan root is the root of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -119,13 +119,8 @@ pub enum Section<'a> {
     Rows {
         /// The tree's owner id.
         owner: u32,
-        /// How many more there are.
-        change: i64,
-    },
-    /// A tree was made.
-    RowsBegin {
-        /// Its owner id.
-        owner: u32,
+        /// How many more there are; `None`: the tree is new, and has none.
+        change: Option<i64>,
     },
     /// The record is a CLR.
     UndoNext {
@@ -283,20 +278,6 @@ pub fn put_attached(out: &mut Vec<u8>, page: PageId) {
     put_tag(out, ATTACHED, page);
 }
 
-/// Appends that the tree `owner` has `change` entries more.
-pub fn put_rows(out: &mut Vec<u8>, owner: u32, change: i64) {
-    out.push(ROWS);
-    put_varint(out, u64::from(owner));
-    // Small numbers of either sign have small codes.
-    put_varint(out, (change << 1 ^ change >> 63) as u64);
-}
-
-/// Appends that the tree `owner` is new, and has no entries.
-pub fn put_rows_begin(out: &mut Vec<u8>, owner: u32) {
-    out.push(ROWS_BEGIN);
-    put_varint(out, u64::from(owner));
-}
-
 /// Appends what is to be undone next.
 pub fn put_undo_next(out: &mut Vec<u8>, lsn: Lsn) {
     out.push(UNDO_NEXT);
@@ -338,7 +319,7 @@ impl<'a> Sections<'a> {
             let tail = self.last.get(at..at.checked_add(length)?)?;
             return Some(Section::Undo { head, tail });
         }
-        let number = take_varint(rest)?;
+        let (number, owner) = (take_varint(rest)?, |number| u32::try_from(number).ok());
         let page = PageId(number);
         Some(match tag {
             IMAGE => Section::Image { page, pieces: take_pieces(rest)? },
@@ -352,12 +333,8 @@ impl<'a> Sections<'a> {
             ORPHANED => Section::Orphaned { page, root: OrphanRoot::take(rest)? },
             ATTACHED => Section::Attached { page },
             UNDO_NEXT => Section::UndoNext { lsn: Lsn(number) },
-            ROWS => {
-                let code = take_varint(rest)?;
-                let change = (code >> 1) as i64 ^ -((code & 1) as i64);
-                Section::Rows { owner: u32::try_from(number).ok()?, change }
-            }
-            ROWS_BEGIN => Section::RowsBegin { owner: u32::try_from(number).ok()? },
+            ROWS => Section::Rows { owner: owner(number)?, change: Some(take_signed(rest)?) },
+            ROWS_BEGIN => Section::Rows { owner: owner(number)?, change: None },
             _ => return None,
         })
     }

@@ -419,8 +419,8 @@ impl<'p, P: Pages> MiniTransaction<'p, P> {
         }
     }
 
-    /// The tree `owner` has `change` entries more, on behalf of `actor`; once, with the page latched
-    /// that was changed.
+    /// The tree `owner` has `change` entries more, on behalf of `actor`; once, with the page
+    /// latched that was changed.
     #[inline]
     pub fn rows_changed(&self, owner: u32, change: i64, actor: Actor) {
         if self.is_logged() {

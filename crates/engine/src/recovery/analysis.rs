@@ -218,14 +218,15 @@ impl Pass {
     }
 
     /// What it means to the number of entries of a tree, if that is known. What a transaction
-    /// changed shows in its undo, which is also that of hash indexes and heaps: nobody counts those.
+    /// changed shows in its undo; nobody counts the entries of other structures, which have such
+    /// undos, too.
     fn rows(&mut self, kind: u8, section: &Section<'_>) {
         let (owner, change) = match *section {
-            Section::RowsBegin { owner } => {
+            Section::Rows { owner, change: None } => {
                 self.rows.insert(owner, 0);
                 return;
             }
-            Section::Rows { owner, change } => (owner, change),
+            Section::Rows { owner, change: Some(change) } => (owner, change),
             Section::Undo { head, tail } if kind == kind::UPDATE => {
                 let Some(changed) = Undo::rows_of(head, tail) else { return };
                 changed

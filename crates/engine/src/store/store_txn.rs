@@ -134,7 +134,7 @@ impl<M: PoolStrategy> StoreTxn<M> {
         self.tx.leave_thread();
     }
 
-    fn check(&self, tree: &StoreTree<M>) -> Result<(), Error> {
+    pub(in crate::store) fn check(&self, tree: &StoreTree<M>) -> Result<(), Error> {
         self.store.may_write()?;
         if Arc::ptr_eq(tree.store(), &self.store) {
             return Ok(());
@@ -313,16 +313,6 @@ impl<M: PoolStrategy> StoreTxn<M> {
         self.check(tree)?;
         let locked = self.tx.lock_range(tree.btree(), lower, upper);
         self.noted(locked)
-    }
-
-    /// As [`Transaction::count`].
-    ///
-    /// # Errors
-    /// [`Error`].
-    pub(crate) fn len(&mut self, tree: &StoreTree<M>) -> Result<Option<u64>, Error> {
-        self.check(tree)?;
-        let counted = self.tx.count(tree.btree());
-        self.noted(counted)
     }
 
     /// As [`Transaction::has_locked`].

@@ -11,7 +11,6 @@ mod log_room;
 mod manager;
 mod options;
 mod pop;
-mod row_changes;
 mod savepoint;
 mod scan;
 mod scratch;

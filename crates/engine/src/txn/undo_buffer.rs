@@ -19,7 +19,6 @@ use crate::pool::mini_transaction::RowCounts;
 use crate::txn::before_image::BeforeImage;
 use crate::txn::commit_stamp::CommitStamp;
 use crate::txn::error::TxnError;
-use crate::txn::row_changes::RowChanges;
 use crate::txn::structure::{Keyed, LargeValues, Structure};
 use crate::txn::trees::{StructureOf, Trees, TreesBy};
 use crate::txn::undo_list::{UndoList, UndoRoom};
@@ -29,6 +28,39 @@ use crate::txn::versions::VersionStore;
 const AT_ONCE: usize = 1 << 20;
 /// Bytes that each key takes besides.
 const KNOWN_BYTES: usize = 64;
+
+/// How many entries a transaction added to each tree, less those that it removed, by the owner ids
+/// of the trees; there are few.
+#[derive(Default)]
+pub(super) struct RowChanges(Vec<(u32, i64)>);
+
+impl RowChanges {
+    /// The tree `owner` has `rows` entries more.
+    #[inline]
+    pub(super) fn count(&mut self, owner: u32, rows: i8) {
+        if rows != 0 {
+            self.add(owner, rows.into());
+        }
+    }
+
+    fn add(&mut self, owner: u32, rows: i64) {
+        // The last one first: sequences of writes go to one tree.
+        match self.0.iter_mut().rfind(|(tree, _)| *tree == owner) {
+            Some((_, sum)) => *sum += rows,
+            None => self.0.push((owner, rows)),
+        }
+    }
+
+    /// All of them.
+    pub(super) fn all(&self) -> &[(u32, i64)] {
+        &self.0
+    }
+
+    /// Forgets all.
+    pub(super) fn clear(&mut self) {
+        self.0.clear();
+    }
+}
 
 /// The undo buffer of one transaction.
 #[derive(Default)]

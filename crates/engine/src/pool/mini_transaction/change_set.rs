@@ -10,6 +10,7 @@ use crate::io::simulated::planted::planted;
 use crate::log::Record;
 use crate::page::record_body;
 use crate::page::record_body::OrphanRoot;
+use crate::page::record_rows;
 use crate::page::record_undo;
 use crate::pool::frame::FrameHeader;
 use crate::pool::mini_transaction::kind;
@@ -317,11 +318,11 @@ impl ChangeSet {
             return;
         }
         match rows {
-            Some(RowEvent::Begun(owner)) => record_body::put_rows_begin(body, *owner),
+            Some(RowEvent::Begun(owner)) => record_rows::put_rows_begin(body, *owner),
             // A transaction's undo tells, too.
             Some(RowEvent::Changed(..)) if matches!(actor, Actor::Transaction { .. }) => {}
             Some(RowEvent::Changed(owner, change)) => {
-                record_body::put_rows(body, *owner, *change);
+                record_rows::put_rows(body, *owner, *change);
             }
             None => {}
         }

@@ -1,8 +1,8 @@
 //! How many entries each tree has, counted as they come and go.
 //!
-//! Every mini-transaction that adds entries to a tree, or removes some, says so
-//! ([`MiniTransaction::rows_changed`](crate::pool::MiniTransaction::rows_changed)), and the number
-//! is added here: by its record, if there is a log. So all that a recovery needs is the counts as
+//! Every mini-transaction that adds entries to a tree, or removes some, states their number
+//! ([`MiniTransaction::rows_changed`](crate::pool::MiniTransaction::rows_changed)), and that is
+//! added here: with its record, if there is a log. So all that a recovery needs is the counts as
 //! of one place of the log, which checkpoints have, and the records behind it. Moving entries
 //! between pages changes no count.
 //!
@@ -307,9 +307,10 @@ mod tests {
         counts.begin(1);
         std::thread::scope(|scope| {
             let (there, taken) = std::sync::mpsc::sync_channel(4);
-            scope.spawn(move || taken.iter().for_each(|()| counts_of(&counts).add(1, -1, false)));
+            let counts = &counts;
+            scope.spawn(move || taken.iter().for_each(|()| counts.add(1, -1, false)));
             for _ in 0..TURNS {
-                counts_of(&counts).add(1, 1, false);
+                counts.add(1, 1, false);
                 there.send(()).unwrap();
                 // Whatever was taken had been added before.
                 assert!(counts.at_rest(|| ()).1[0].1 <= 6);
@@ -319,9 +320,5 @@ mod tests {
             drop(there);
         });
         assert_eq!(of(&counts, 1), Some((0, 0)));
-    }
-
-    fn counts_of(counts: &RowCounts) -> &RowCounts {
-        counts
     }
 }
