@@ -194,7 +194,9 @@ impl<M: PoolStrategy> Checkpointer<M> {
             })
         };
         let (mut checkpoint, rows) = redo_log.rows().at_rest(at_tail);
-        checkpoint.rows = rows;
+        planted!(RowsCountedLate, dawdle);
+        checkpoint.rows =
+            if planted!(RowsCountedLate) { redo_log.rows().at_rest(|| ()).1 } else { rows };
         let active = self.txns.active().last_records();
         let had_records = active.into_iter().filter(|(_, last)| *last != Lsn(0));
         let had_records = had_records.filter(|_| !planted!(ActiveNotRecorded));

@@ -64,6 +64,8 @@ pub enum Bug {
     OrphansNotRestored,
     /// Recovery takes how many entries trees have from the checkpoint.
     RowsNotReplayed,
+    /// A checkpoint counts entries later than at its place in the log.
+    RowsCountedLate,
     /// Recovery undoes nothing.
     LosersNotUndone,
     /// A swip in a full image is logged as the pointer that it is.
@@ -116,7 +118,7 @@ pub enum Bug {
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Bug; 48] = [
+    pub const ALL: [Bug; 49] = [
         Bug::CommitDoesNotWait,
         Bug::LogNotSynced,
         Bug::LogTailNotCleared,
@@ -141,6 +143,7 @@ impl Bug {
         Bug::MapNotReplayed,
         Bug::OrphansNotRestored,
         Bug::RowsNotReplayed,
+        Bug::RowsCountedLate,
         Bug::LosersNotUndone,
         Bug::SwipLoggedAsPointer,
         Bug::StaleSwipNotLogged,
