@@ -29,6 +29,6 @@ pub use change_log::{ChangeLog, NoLog};
 pub use change_set::{Actor, ChangeSet};
 pub use page_space::PageSpace;
 pub use redo_log::RedoLog;
-pub use row_counts::{RowCount, RowCounts};
+pub use row_counts::{HeldSlot, RowCount, RowCounts};
 
 pub(in crate::pool) use change_set::{PageCopies, PendingChanges};

@@ -50,7 +50,7 @@ type Slot = HashMap<u32, Changed>;
 struct AlignedSlot(Mutex<Slot>);
 
 /// A slot that is held: see rule 2.
-pub(super) struct HeldSlot<'c>(MutexGuard<'c, Slot>);
+pub struct HeldSlot<'c>(MutexGuard<'c, Slot>);
 
 /// How many entries a tree has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -98,7 +98,7 @@ fn sum(held: &Held<'_>, owner: u32) -> Changed {
 
 impl HeldSlot<'_> {
     /// Adds `rows` entries to the tree `owner`, on behalf of a transaction if they `may_go` again.
-    pub(super) fn add(&mut self, owner: u32, rows: i64, may_go: bool) {
+    pub fn add(&mut self, owner: u32, rows: i64, may_go: bool) {
         let changed = self.0.entry(owner).or_default();
         changed.rows += rows;
         changed.changes += 1;
@@ -111,7 +111,7 @@ impl HeldSlot<'_> {
 impl RowCounts {
     /// Holds the calling thread's slot.
     #[inline]
-    pub(super) fn hold(&self) -> HeldSlot<'_> {
+    pub fn hold(&self) -> HeldSlot<'_> {
         let at = thread_slot() % SLOTS;
         let slot = locked(&self.slots[at].0);
         let bit = 1 << at;
@@ -145,7 +145,7 @@ impl RowCounts {
     }
 
     /// The tree `owner` was made, and is empty.
-    pub(in crate::pool) fn begin(&self, owner: u32) {
+    pub fn begin(&self, owner: u32) {
         locked(&self.known).insert(owner, 0);
     }
 
@@ -184,7 +184,7 @@ impl RowCounts {
     }
 
     /// What a transaction added to the tree `owner`, or removed, has committed.
-    pub(crate) fn commit(&self, changed: &[(u32, i64)]) {
+    pub fn commit(&self, changed: &[(u32, i64)]) {
         if changed.iter().all(|(_, rows)| *rows == 0) {
             return;
         }
@@ -222,7 +222,7 @@ impl RowCounts {
     }
 
     /// Calls `look` while no count changes; returns its result, and the counts that are known.
-    pub(crate) fn at_rest<R>(&self, look: impl FnOnce() -> R) -> (R, Vec<(u32, u64)>) {
+    pub fn at_rest<R>(&self, look: impl FnOnce() -> R) -> (R, Vec<(u32, u64)>) {
         let held = self.hold_all();
         let looked = look();
         let known = locked(&self.known);
