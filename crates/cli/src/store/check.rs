@@ -54,7 +54,8 @@ pub(crate) fn look(
         bar.show("checking", Some(share), at.done, "pages");
         !interrupt::asked()
     };
-    let options = CheckOptions { problems_max, page_size, progress: Some(&mut progress) };
+    let mut options = CheckOptions { problems_max, page_size, ..CheckOptions::default() };
+    options.progress = Some(&mut progress);
     let report = check(file, CATALOG, options);
     bar.finish();
     report.map_err(|error| match error {

@@ -60,6 +60,10 @@ fn describe(body: &[u8]) -> String {
             format!("undo of {} bytes", head.len() + tail.len())
         }
         Ok(Section::UndoNext { lsn }) => format!("undo next {}", lsn.0),
+        Ok(Section::Rows { owner, change: Some(change) }) => {
+            format!("{change:+} entries in tree {owner}")
+        }
+        Ok(Section::Rows { owner, change: None }) => format!("tree {owner} made"),
         Err(error) => error.to_string(),
     });
     words.collect::<Vec<_>>().join(", ")

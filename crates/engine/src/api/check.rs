@@ -13,6 +13,7 @@ use std::ops::ControlFlow;
 use millpond_base::PageId;
 
 use crate::api::db::Db;
+use crate::pool::mini_transaction::RowCount;
 use crate::store::entry::Structure;
 use crate::store::error::Error;
 
@@ -233,19 +234,31 @@ impl Db {
                 || (progress.pages.is_multiple_of(WATCH_PAGES) && watch(*progress).is_break());
             !is_over
         };
-        let mut report = tree.handle().look_at_rest(|tree| tree.check_lean(&mut next));
-        if !matches!(&report, Ok(report) if report.violations.is_empty()) {
-            let (owner, transactions) =
-                (tree.handle().btree().owner(), tree.handle().store().transactions());
-            let walk = || tree.handle().look_at_rest(|tree| tree.check_lean(&mut next));
-            report = transactions.while_unchanged(owner, walk);
+        let (owner, transactions) =
+            (tree.handle().btree().owner(), tree.handle().store().transactions());
+        let rows = transactions.rows();
+        let mut walk = || -> Result<Found, Error> {
+            let counted = rows.of(owner);
+            let report = tree.handle().look_at_rest(|tree| tree.check_lean(&mut next))?;
+            let faults = report.violations.into_iter();
+            let mut faults: Vec<_> =
+                faults.map(|(page, wrong)| (page, wrong.to_string())).collect();
+            let (found, is_same) = (report.entries, |state| rows.state(owner) == state);
+            if let Some((RowCount { all, .. }, state)) = counted
+                && all != found
+                && is_same(state)
+            {
+                let root = tree.handle().btree().root();
+                faults.push((root, format!("{all} entries are counted, and the tree has {found}")));
+            }
+            Ok((found, faults))
+        };
+        let mut found = walk();
+        if !matches!(&found, Ok((_, faults)) if faults.is_empty()) {
+            found = transactions.while_unchanged(owner, walk);
         }
-        let report = report?;
-        if is_over {
-            return Ok(None);
-        }
-        let faults = report.violations.into_iter().map(|(page, fault)| (page, fault.to_string()));
-        Ok(Some((report.entries, faults.collect())))
+        let found = found?;
+        Ok((!is_over).then_some(found))
     }
 
     fn check_hash_index(&self, name: &str) -> Result<Found, Error> {

@@ -24,9 +24,12 @@ use crate::btree::node::edit::{Edit, put_swip};
 use crate::btree::node::layout::{INNER_SLOT, LEAF_SLOT, LEVEL, REFERENCE_ROOM, SLOTS_HINTED};
 use crate::page::PageType;
 use crate::pool::{
-    ANCHOR_SWIP, Anchor, Jump, MiniTransaction, NewPage, Pages, PoolError, Read, Swip, Try, Write,
+    ANCHOR_SWIP, Actor, Anchor, Jump, MiniTransaction, NewPage, Pages, PoolError, Read, Swip, Try,
+    Write,
 };
 
+/// The owner of the catalog's own pages, whose entries nobody counts.
+const CATALOG: u32 = 0;
 /// Most bytes of a value.
 pub(crate) const VALUE_MAX: u64 = 1 << 30;
 
@@ -66,6 +69,8 @@ pub struct BTree<P: Pages> {
     pub(crate) owner: u32,
     pub(crate) limits: Limits,
     pub(crate) tally: Tally,
+    /// Whether its entries are counted.
+    is_counted: bool,
     root: AtomicU64,
     /// The key at which the next [`BTree::compact`] starts.
     compact_from: Mutex<Vec<u8>>,
@@ -84,6 +89,9 @@ impl<P: Pages> BTree<P> {
         pages.run(|mtr| {
             let mut page = Read::root(mtr, anchor, Mark::WRITE)?.upgrade()?;
             Edit::leaf(page.page_mut()).init(&[], None);
+            if owner != CATALOG {
+                mtr.rows_begin(owner);
+            }
             Ok(())
         })?;
         Ok(BTree::with(pages, owner, anchor, root))
@@ -102,7 +110,8 @@ impl<P: Pages> BTree<P> {
         let limits = Limits::of(pages.page_size());
         let (tally, height) = (Tally::default(), AtomicU8::new(0));
         let (compact_from, root) = (Mutex::new(Vec::new()), AtomicU64::new(root.0));
-        BTree { pages, anchor, owner, limits, tally, root, compact_from, height }
+        let is_counted = owner != CATALOG;
+        BTree { pages, anchor, owner, limits, tally, is_counted, root, compact_from, height }
     }
 
     /// Returns the page of the root.
@@ -169,7 +178,9 @@ impl<P: Pages> BTree<P> {
     ///
     /// # Errors
     /// The memory behind the tree failed.
-    pub fn destroy(self) -> Result<(), PoolError> {
+    pub fn destroy(mut self) -> Result<(), PoolError> {
+        // A tree that cannot be freed may outlive the name of its id, which another one gets.
+        self.is_counted = false;
         self.clear()?;
         self.pages.run(|mtr| {
             let mut anchor = Read::anchor(mtr, self.anchor)?.upgrade()?;
@@ -204,6 +215,14 @@ impl<P: Pages> BTree<P> {
     pub(crate) fn see_height(&self, level: u8) {
         if self.height_hint() != level {
             self.height.store(level, Ordering::Relaxed);
+        }
+    }
+
+    /// Counts entries that were added, or removed, on behalf of `actor`; with their leaf latched.
+    #[inline(always)]
+    pub(crate) fn rows_changed(&self, mtr: &MiniTransaction<'_, P>, change: i64, actor: Actor) {
+        if self.is_counted && change != 0 {
+            mtr.rows_changed(self.owner, change, actor);
         }
     }
 

@@ -241,8 +241,12 @@ impl<P: Pages> HashIndex<P> {
             let attempt =
                 self.pages.run_logged(|mtr| self.attempt(mtr, &mut pending, old.as_deref_mut()));
             let (step, at) = attempt?;
-            let outcome =
-                |Done { existed, applied }| WriteOutcome { existed, applied, at, gone: None };
+            let outcome = |Done { existed, applied }| WriteOutcome {
+                existed,
+                applied,
+                at,
+                ..WriteOutcome::default()
+            };
             match step {
                 Step::Done(done) => return Ok(outcome(done)),
                 Step::Thin(done) => {
@@ -378,7 +382,7 @@ impl<P: Pages> HashIndex<P> {
         before: Before<'_>,
     ) {
         let request = &mut *pending.request;
-        let undo = Undo { owner: self.owner, key: request.key, before };
+        let undo = Undo { owner: self.owner, key: request.key, before, removes: false };
         planted!(HashUndoNotLogged, return remember_only(request, &undo));
         request.context.log_undo(mtr, &undo);
     }

@@ -74,7 +74,7 @@ impl<P: Pages> Heap<P> {
                 for left in left.into_iter().flatten() {
                     done_anyway(request.context.actor, self.record_room(left))?;
                 }
-                Ok(WriteOutcome { existed, applied, at, gone: None })
+                Ok(WriteOutcome { existed, applied, at, ..WriteOutcome::default() })
             }
             Step::Move => Ok(self.write_moving(id, request)?),
         }
@@ -209,7 +209,7 @@ impl<P: Pages> Heap<P> {
         request: &mut WriteRequest<'_>,
         before: Before<'_>,
     ) {
-        let undo = Undo { owner: self.owner, key: request.key, before };
+        let undo = Undo { owner: self.owner, key: request.key, before, removes: false };
         request.context.log_undo(mtr, &undo);
     }
 
@@ -235,7 +235,8 @@ impl<P: Pages> Heap<P> {
                 if let Forwarded::Again(old) = forwarded {
                     done_anyway(actor, self.drop_guest(id, old))?;
                 }
-                Ok(WriteOutcome { existed: true, applied: true, at, gone: None })
+                let (existed, applied) = (true, true);
+                Ok(WriteOutcome { existed, applied, at, ..WriteOutcome::default() })
             }
             Err(error) => {
                 // The first error is returned; no reader sees a guest without a forward.

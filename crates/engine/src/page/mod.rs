@@ -11,6 +11,7 @@ pub mod packed;
 pub mod page_map;
 mod racy;
 pub mod record_body;
+pub mod record_rows;
 pub mod record_undo;
 pub mod size;
 pub mod superblock;

@@ -17,6 +17,9 @@
 //!  9  undo next      LSN                 the record is a CLR: what is to be undone next
 //! 11  undo, shared   n, n bytes, at, m   the undo record is these bytes and m more: those from
 //!                                        `at` on of the physiological record before
+//! 12  rows           tree, change        entries were added to the tree with this owner id, twice
+//!                                        their number; or removed, twice their number less one
+//! 13  rows begin     tree                the tree is new, and has no entries
 //!
 //! pieces: (words to skip, words that follow, the words)…, ended by no words that follow
 //! ```
@@ -26,7 +29,7 @@
 
 use millpond_base::{Lsn, PageId};
 
-use super::varint::{put_bytes, put_varint, take_bytes, take_varint};
+use super::varint::{put_bytes, put_varint, take_bytes, take_signed, take_varint};
 
 /// Bytes of a word.
 const WORD: usize = 8;
@@ -45,6 +48,8 @@ pub(super) const UNDO: u8 = 8;
 const UNDO_NEXT: u8 = 9;
 const ORPHANED: u8 = 10;
 pub(super) const UNDO_SHARED: u8 = 11;
+pub(super) const ROWS: u8 = 12;
+pub(super) const ROWS_BEGIN: u8 = 13;
 
 /// What an orphan root is the root of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -109,6 +114,13 @@ pub enum Section<'a> {
         head: &'a [u8],
         /// The others; most often there are none.
         tail: &'a [u8],
+    },
+    /// Entries were added to a tree, or removed. A transaction's record has none: its undo tells.
+    Rows {
+        /// The tree's owner id.
+        owner: u32,
+        /// How many more there are; `None`: the tree is new, and has none.
+        change: Option<i64>,
     },
     /// The record is a CLR.
     UndoNext {
@@ -307,7 +319,7 @@ impl<'a> Sections<'a> {
             let tail = self.last.get(at..at.checked_add(length)?)?;
             return Some(Section::Undo { head, tail });
         }
-        let number = take_varint(rest)?;
+        let (number, owner) = (take_varint(rest)?, |number| u32::try_from(number).ok());
         let page = PageId(number);
         Some(match tag {
             IMAGE => Section::Image { page, pieces: take_pieces(rest)? },
@@ -321,6 +333,8 @@ impl<'a> Sections<'a> {
             ORPHANED => Section::Orphaned { page, root: OrphanRoot::take(rest)? },
             ATTACHED => Section::Attached { page },
             UNDO_NEXT => Section::UndoNext { lsn: Lsn(number) },
+            ROWS => Section::Rows { owner: owner(number)?, change: Some(take_signed(rest)?) },
+            ROWS_BEGIN => Section::Rows { owner: owner(number)?, change: None },
             _ => return None,
         })
     }

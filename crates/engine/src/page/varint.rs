@@ -36,3 +36,14 @@ pub fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     put_varint(out, bytes.len() as u64);
     out.extend_from_slice(bytes);
 }
+
+/// Appends a number of either sign: one that is close to 0 is short.
+pub(super) fn put_signed(out: &mut Vec<u8>, value: i64) {
+    put_varint(out, (value << 1 ^ value >> 63) as u64);
+}
+
+/// Takes what [`put_signed`] appended off the front of `bytes`.
+pub(super) fn take_signed(bytes: &mut &[u8]) -> Option<i64> {
+    let code = take_varint(bytes)?;
+    Some((code >> 1) as i64 ^ -((code & 1) as i64))
+}

@@ -198,6 +198,18 @@ pub trait Pages: Send + Sync + Sized + 'static {
         }
     }
 
+    /// Counts the entries that a mini-transaction whose changes are not logged added to the tree
+    /// `owner`, or removed; on behalf of a transaction if they `may_go` again. Memory that counts
+    /// nothing does nothing.
+    #[inline(always)]
+    fn count_rows(&self, owner: u32, change: i64, may_go: bool) {
+        let _ = (owner, change, may_go);
+    }
+    /// The tree `owner` was made, and is empty; not logged.
+    fn begin_rows(&self, owner: u32) {
+        let _ = owner;
+    }
+
     /// Returns an anchor for the swip of the root `root`.
     ///
     /// # Errors
@@ -404,6 +416,26 @@ impl<'p, P: Pages> MiniTransaction<'p, P> {
     pub fn orphaned(&self, page: PageId, root: OrphanRoot) {
         if self.is_logged() {
             self.pending.with(|changes| changes.orphaned(page, root));
+        }
+    }
+
+    /// The tree `owner` has `change` entries more, on behalf of `actor`; once, with the page
+    /// latched that was changed.
+    #[inline]
+    pub fn rows_changed(&self, owner: u32, change: i64, actor: Actor) {
+        if self.is_logged() {
+            self.pending.with(|changes| changes.rows_changed(owner, change));
+        } else {
+            self.pages.count_rows(owner, change, actor != Actor::Itself);
+        }
+    }
+
+    /// The tree `owner` is new, and has no entries.
+    pub fn rows_begin(&self, owner: u32) {
+        if self.is_logged() {
+            self.pending.with(|changes| changes.rows_begin(owner));
+        } else {
+            self.pages.begin_rows(owner);
         }
     }
 

@@ -38,6 +38,19 @@ impl<M: PoolStrategy> Pages for Pool<M> {
         self.page_size
     }
 
+    #[inline]
+    fn count_rows(&self, owner: u32, change: i64, may_go: bool) {
+        if !M::TREES_ONLY {
+            self.redo.rows().add(owner, change, may_go);
+        }
+    }
+
+    fn begin_rows(&self, owner: u32) {
+        if !M::TREES_ONLY {
+            self.redo.rows().begin(owner);
+        }
+    }
+
     #[inline(always)]
     fn local(&self) -> usize {
         thread_slot()

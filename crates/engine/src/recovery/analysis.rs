@@ -10,6 +10,7 @@ use super::error::RecoveryError;
 use super::index::PageIndex;
 use super::progress::Phase;
 use super::progress::Progress;
+use crate::btree::Undo;
 use crate::io::simulated::planted::planted;
 use crate::log::{Header, Log};
 use crate::page::record_body::{Section, sections};
@@ -43,6 +44,8 @@ pub struct Analysis {
     pub space: PageSpace,
     /// The pages that redo rebuilds.
     pub index: PageIndex,
+    /// How many entries trees have, by their owner ids, before losers are undone.
+    pub rows: Vec<(u32, u64)>,
     /// No transaction has this id, or a higher one, yet.
     pub next_tx: u64,
     /// Pages that the store had, at least.
@@ -69,6 +72,8 @@ struct Pass {
     standings: BTreeMap<u64, Standing>,
     space: PageSpace,
     index: PageIndex,
+    /// How many entries trees have: the sum may be negative in between, where undo goes ahead.
+    rows: BTreeMap<u32, i64>,
     /// Whether storage has what a page was before its first record.
     is_stored: bool,
     tx_max: u64,
@@ -93,6 +98,7 @@ impl Analysis {
             standings: checkpoint.active.iter().map(|a| (a.tx, standing(a.last))).collect(),
             space: PageSpace::new(checkpoint.taken.clone(), orphans),
             index: PageIndex::default(),
+            rows: checkpoint.rows.iter().map(|&(owner, rows)| (owner, rows as i64)).collect(),
             is_stored: placement == Placement::OutOfPlace,
             tx_max: 0,
         };
@@ -119,6 +125,7 @@ impl Analysis {
             losers: losers(log, pass.standings)?,
             space: pass.space,
             index: pass.index,
+            rows: counts(pass.rows),
             next_tx: checkpoint.next_tx.max(pass.tx_max.saturating_add(1)),
             pages,
             start,
@@ -183,6 +190,9 @@ impl Pass {
             if is_behind && !planted!(MapNotReplayed) {
                 self.space(&section);
             }
+            if is_behind && !planted!(RowsNotReplayed) {
+                self.rows(header.kind, &section);
+            }
             if let Section::UndoNext { lsn } = section {
                 undo = lsn;
             }
@@ -207,6 +217,27 @@ impl Pass {
         }
     }
 
+    /// What it means to the number of entries of a tree, if that is known. What a transaction
+    /// changed shows in its undo; nobody counts the entries of other structures, which have such
+    /// undos, too.
+    fn rows(&mut self, kind: u8, section: &Section<'_>) {
+        let (owner, change) = match *section {
+            Section::Rows { owner, change: None } => {
+                self.rows.insert(owner, 0);
+                return;
+            }
+            Section::Rows { owner, change: Some(change) } => (owner, change),
+            Section::Undo { head, tail } if kind == kind::UPDATE => {
+                let Some(changed) = Undo::rows_of(head, tail) else { return };
+                changed
+            }
+            _ => return,
+        };
+        if let Some(rows) = self.rows.get_mut(&owner) {
+            *rows = rows.saturating_add(change);
+        }
+    }
+
     /// What it means to the map and to roots.
     fn space(&mut self, section: &Section<'_>) {
         match *section {
@@ -217,6 +248,12 @@ impl Pass {
             _ => {}
         }
     }
+}
+
+/// The counts that can be right.
+fn counts(rows: BTreeMap<u32, i64>) -> Vec<(u32, u64)> {
+    let rows = rows.into_iter();
+    rows.filter_map(|(owner, rows)| Some((owner, u64::try_from(rows).ok()?))).collect()
 }
 
 /// Returns the transactions without an end. The last record of one that logged nothing since the

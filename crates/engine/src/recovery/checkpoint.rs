@@ -2,13 +2,15 @@
 //!
 //! ```text
 //! the encoding             varints, seven bits to the byte, the low ones first
-//!   version                1
+//!   version                3
 //!   redo, begin            LSNs
 //!   next transaction id
 //!   length of the store    pages
 //!   catalog's root         0: none, otherwise 1 and the page
 //!   transactions           their number, and of each its id and the start of its last record
 //!   orphan roots           their number, and of each the page and a byte, its kind
+//!   entries of trees       the number of trees, and of each its owner id and how many it has,
+//!                          what is not committed included
 //!   allocation map         its number of words, then groups up to that number:
 //!                            words with all bits set, words with none, words that follow,
 //!                            these words, 8 bytes each
@@ -28,7 +30,7 @@ use crate::page::varint::{put_varint, take_varint};
 use crate::pool::mini_transaction::kind;
 
 /// The version of the encoding.
-const VERSION: u64 = 2;
+const VERSION: u64 = 3;
 
 /// Bytes of a record's body at most.
 const BODY_BYTES_MAX: usize = 60 << 10;
@@ -62,6 +64,9 @@ pub struct Checkpoint {
     pub orphans: Vec<(PageId, OrphanRoot)>,
     /// The active transactions.
     pub active: Vec<Active>,
+    /// How many entries trees have, by their owner ids, as of `begin`; of those that are not here
+    /// nobody knows.
+    pub rows: Vec<(u32, u64)>,
     /// Root of the catalog, if there is one.
     pub catalog_root: Option<PageId>,
 }
@@ -138,6 +143,11 @@ impl Checkpoint {
             put_varint(&mut out, page.0);
             root.put(&mut out);
         }
+        put_varint(&mut out, self.rows.len() as u64);
+        for &(owner, rows) in &self.rows {
+            put_varint(&mut out, u64::from(owner));
+            put_varint(&mut out, rows);
+        }
         put_map(&mut out, &self.taken);
         let sum = xxh3_64(&out);
         out.extend_from_slice(&sum.to_le_bytes());
@@ -177,6 +187,11 @@ impl Checkpoint {
         for _ in 0..take_varint(rest).ok_or(CUT)? {
             let page = PageId(take_varint(rest).ok_or(CUT)?);
             checkpoint.orphans.push((page, OrphanRoot::take(rest).ok_or(CUT)?));
+        }
+        for _ in 0..take_varint(rest).ok_or(CUT)? {
+            let (owner, rows) = (take_varint(rest).ok_or(CUT)?, take_varint(rest).ok_or(CUT)?);
+            let owner = u32::try_from(owner).map_err(|_| "it counts what is no tree")?;
+            checkpoint.rows.push((owner, rows));
         }
         checkpoint.taken = take_map(rest).ok_or("its allocation map is no map")?;
         if rest.is_empty() { Ok(checkpoint) } else { Err("it is too long") }
@@ -254,6 +269,7 @@ mod tests {
                 .map(|i| (PageId(i << 40), OrphanRoot { kind: i as u8, stamp: random.u64(..) }))
                 .collect(),
             active: (0..random.u64(0..9)).map(|tx| Active { tx, last: Lsn(tx * 77) }).collect(),
+            rows: (0..random.u32(0..7)).map(|n| (n << 20, random.u64(..))).collect(),
             catalog_root: random.bool().then_some(PageId(random.u64(..))),
         }
     }

@@ -179,13 +179,20 @@ impl<M: PoolStrategy> Checkpointer<M> {
             unless_planted!(DataNotSynced, self.sync_data()?);
         }
         let redo = if planted!(RedoBoundAfterSync) { self.pool.redo_bound() } else { redo };
-        let mut checkpoint = self.pool.redo_log().space_at_tail(|begin, space| Checkpoint {
-            redo: redo.min(begin),
-            begin,
-            taken: space.taken().to_vec(),
-            orphans: space.orphans().iter().map(|(page, root)| (*page, *root)).collect(),
-            ..Checkpoint::default()
-        });
+        let redo_log = self.pool.redo_log();
+        let at_tail = || {
+            redo_log.space_at_tail(|begin, space| Checkpoint {
+                redo: redo.min(begin),
+                begin,
+                taken: space.taken().to_vec(),
+                orphans: space.orphans().iter().map(|(page, root)| (*page, *root)).collect(),
+                ..Checkpoint::default()
+            })
+        };
+        let (mut checkpoint, rows) = redo_log.rows().at_rest(at_tail);
+        planted!(RowsCountedLate, dawdle);
+        checkpoint.rows =
+            if planted!(RowsCountedLate) { redo_log.rows().at_rest(|| ()).1 } else { rows };
         let active = self.txns.active().last_records();
         let had_records = active.into_iter().filter(|(_, last)| *last != Lsn(0));
         let had_records = had_records.filter(|_| !planted!(ActiveNotRecorded));
@@ -212,7 +219,8 @@ impl<M: PoolStrategy> Checkpointer<M> {
         self.log.forget_before(kept.min(pinned));
         *last = checkpoint.redo;
         // Checkpoints are in the log, too: they must not take more than they give back.
-        let bytes = 8 * checkpoint.taken.len() as u64 + 256 * checkpoint.active.len() as u64;
+        let listed = checkpoint.active.len() + checkpoint.rows.len();
+        let bytes = 8 * checkpoint.taken.len() as u64 + 256 * listed as u64;
         self.txns.room().begins_at(checkpoint.redo, self.gap_bytes.max(LEAST_GAP + 8 * bytes));
         Ok(Taken { checkpoint, at, kept, map_root: self.pages.map_root() })
     }

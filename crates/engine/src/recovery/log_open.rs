@@ -37,6 +37,8 @@ pub(crate) struct OpenedLog {
     /// Roots that nothing refers to.
     pub(crate) orphans: Vec<(PageId, OrphanRoot)>,
     pub(crate) next_tx: u64,
+    /// How many entries trees have, by their owner ids, before losers are undone.
+    pub(crate) rows: Vec<(u32, u64)>,
     /// What was done, if the store was not closed.
     pub(crate) recovery: Option<Recovery>,
 }
@@ -51,7 +53,8 @@ pub(crate) struct Unopened {
 impl OpenedLog {
     fn fresh(log: Log) -> OpenedLog {
         let (losers, orphans) = (Vec::new(), Vec::new());
-        OpenedLog { log: Arc::new(log), losers, orphans, next_tx: 1, recovery: None }
+        let (log, rows) = (Arc::new(log), Vec::new());
+        OpenedLog { log, losers, orphans, next_tx: 1, rows, recovery: None }
     }
 }
 
@@ -142,8 +145,8 @@ fn open_closed(
     };
     match open_log(old.clone(), pages, &settings.log) {
         Ok((log, _)) => {
-            let Checkpoint { next_tx, orphans, .. } = Checkpoint::read(&log, position)?;
-            Ok(OpenedLog { orphans, next_tx, ..OpenedLog::fresh(log) })
+            let Checkpoint { next_tx, orphans, rows, .. } = Checkpoint::read(&log, position)?;
+            Ok(OpenedLog { orphans, next_tx, rows, ..OpenedLog::fresh(log) })
         }
         Err(error) => {
             let salvaged = log_salvage::closed(error, pages, old, settings.salvage)?;
@@ -197,7 +200,7 @@ fn recover(
     debug_assert_eq!(analysis.end, tail.end, "analysis reads the log to the end that was found");
     let orphans = analysis.space.orphans().iter().map(|(page, root)| (*page, *root));
     let orphans = orphans.filter(|_| !planted!(OrphansNotRestored)).collect();
-    let next_tx = analysis.next_tx;
+    let (next_tx, rows) = (analysis.next_tx, analysis.rows);
     let recovery = Recovery {
         records: analysis.records,
         log_bytes: analysis.bytes,
@@ -209,7 +212,7 @@ fn recover(
     };
     let losers = analysis.losers.into_iter().filter(|_| !planted!(LosersNotUndone));
     let (log, losers, recovery) = (Arc::new(log), losers.collect(), Some(recovery));
-    Ok(OpenedLog { log, losers, orphans, next_tx, recovery })
+    Ok(OpenedLog { log, losers, orphans, next_tx, rows, recovery })
 }
 
 /// Opens the log's file beside the store at `path`; creates one if it is to be `empty`.

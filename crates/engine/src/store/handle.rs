@@ -162,6 +162,26 @@ impl<M: PoolStrategy> StoreTree<M> {
         self.store.transactions().alone_in(owner, || Ok(false), each, work)
     }
 
+    /// How many entries are committed; `None` if that is not known and somebody writes: a walk over
+    /// the tree tells, and is not needed again if nobody writes meanwhile.
+    pub(crate) fn len(&self) -> Result<Option<u64>, Error> {
+        if M::TREES_ONLY {
+            return self.look(BTree::count).map(Some);
+        }
+        self.store.may_read()?;
+        let (owner, rows) = (self.btree().owner(), self.store.transactions().rows());
+        if let Some((count, _)) = rows.of(owner) {
+            let has_locks = self.store.transactions().locks().is_some();
+            return Ok(Some(if has_locks { count.committed } else { count.all }));
+        }
+        let state = rows.state(owner);
+        let counted = self.count_quietly(BTree::count)?;
+        if let Some(counted) = counted {
+            rows.learn(owner, counted, state);
+        }
+        Ok(counted)
+    }
+
     /// Fills the tree, which must be empty, while nobody else writes to it.
     pub(crate) fn fill<R, E: Into<Error>>(
         &self,

@@ -1,4 +1,4 @@
-//! The calls of a transaction on hash indexes and heaps.
+//! The calls of a transaction on hash indexes and heaps, and what it asks of a tree as a whole.
 
 use crate::btree::{WriteCondition, WriteOutcome};
 use crate::heap::RecordId;
@@ -6,11 +6,21 @@ use crate::page::Batch;
 use crate::pool::PoolStrategy;
 use crate::store::counted::{GET, PUT, write_of};
 use crate::store::error::Error;
+use crate::store::handle::StoreTree;
 use crate::store::member::Member;
 use crate::store::store_txn::StoreTxn;
 
 #[cfg_attr(test, allow(dead_code, reason = "used by what unit tests are built without"))]
 impl<M: PoolStrategy> StoreTxn<M> {
+    /// How many entries a tree has; `None` if nobody knows without a walk.
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub(crate) fn len(&mut self, tree: &StoreTree<M>) -> Result<Option<u64>, Error> {
+        self.check(tree)?;
+        self.call(None, |tx| tx.count(tree.btree()))
+    }
+
     fn check_member(&self, member: &dyn Member) -> Result<(), Error> {
         self.may_write()?;
         if member.store_address() == self.store_address() {

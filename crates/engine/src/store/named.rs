@@ -1,6 +1,6 @@
 //! The names of a store: its catalog, and the structures that are open.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, PoisonError};
 use std::time::SystemTime;
 
@@ -52,6 +52,17 @@ impl<M: PoolStrategy> Named<M> {
         let opened = Opened::open(pool, &name, &entry)?;
         self.open.insert(name, opened.clone());
         Ok(Some(opened))
+    }
+
+    /// Keeps the counts of entries of trees that there are, once all is undone and freed.
+    pub(in crate::store) fn keep_counts(&self, pool: &Arc<Pool<M>>) -> Result<(), Error> {
+        let all = self.catalog.as_ref().map_or(Ok(Vec::new()), Catalog::list)?;
+        let trees = all.iter().filter(|(_, entry)| entry.structure == Structure::Tree);
+        let trees: HashSet<u32> = trees.map(|(_, entry)| entry.owner).collect();
+        let rows = pool.redo_log().rows();
+        rows.retain(|owner| trees.contains(&owner));
+        rows.settle();
+        Ok(())
     }
 
     /// What has that name, if anything has.

@@ -134,7 +134,7 @@ impl<M: PoolStrategy> StoreTxn<M> {
         self.tx.leave_thread();
     }
 
-    fn check(&self, tree: &StoreTree<M>) -> Result<(), Error> {
+    pub(in crate::store) fn check(&self, tree: &StoreTree<M>) -> Result<(), Error> {
         self.store.may_write()?;
         if Arc::ptr_eq(tree.store(), &self.store) {
             return Ok(());

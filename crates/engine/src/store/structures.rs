@@ -283,6 +283,7 @@ impl<M: PoolStrategy> Store<M> {
         let (splits, merges) = opened.tally();
         named.gone = (named.gone.0 + splits, named.gone.1 + merges);
         opened.destroy()?;
+        self.pool.redo_log().rows().forget(owner);
         Ok(true)
     }
 

@@ -201,6 +201,7 @@ impl TransactionManager {
         let release = Release(&mut owner);
         lock_tree(locks, release.0, tree, LockMode::X)?;
         let _modification = self.mark_bulk_modified(tree, is_empty()?, each)?;
+        let _whole = self.rows().begin_whole(tree);
         work()
     }
 

@@ -10,6 +10,7 @@ use crate::io::SpillFile;
 use crate::io::simulated::planted::planted;
 use crate::lock::LockManager;
 use crate::log::{Log, LogError};
+use crate::pool::mini_transaction::RowCounts;
 use crate::stats::thread_slot::{SLOTS, thread_slot};
 use crate::txn::active::ActiveTable;
 use crate::txn::active_writers::ActiveWriters;
@@ -37,6 +38,8 @@ pub struct TransactionManager {
     pub(super) versions: VersionStore,
     /// Writing calls outside transactions.
     pub(super) calls: ActiveWriters,
+    /// How many entries trees have.
+    rows: Arc<RowCounts>,
 }
 
 /// The manager, as the threads of one slot share it: they alone write this count of references.
@@ -93,7 +96,19 @@ impl TransactionManager {
             undo_room,
             versions,
             calls,
+            rows: Arc::default(),
         }
+    }
+
+    /// The same manager, whose transactions commit what they changed of these counts.
+    #[must_use]
+    pub fn counting(self, rows: Arc<RowCounts>) -> TransactionManager {
+        TransactionManager { rows, ..self }
+    }
+
+    /// How many entries trees have.
+    pub(crate) fn rows(&self) -> &Arc<RowCounts> {
+        &self.rows
     }
 
     /// The log, if there is one.

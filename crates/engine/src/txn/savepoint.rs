@@ -86,6 +86,7 @@ impl Transaction {
             // A change that could not be undone stays in the list, and is tried again.
             let applied = applied?;
             buffer.undo.pop();
+            buffer.rows.count(structure.owner(), applied.rows);
             add_record(&mut self.last, applied.at);
             if let Some(gone) = applied.gone {
                 free(structure, gone);

@@ -15,6 +15,9 @@ use crate::txn::manager::TransactionManager;
 use crate::txn::trees::Trees;
 use crate::txn::versions::{Before, Reader, Visible, Window};
 
+/// Keys that were changed are counted this many at a time.
+const CHANGED: usize = 1024;
+
 /// A consistent view of what was committed when it was begun. It takes no locks; versions of what
 /// others change meanwhile are kept for it (`versions/version_store.rs`).
 pub struct Snapshot {
@@ -60,6 +63,41 @@ impl Snapshot {
             return Ok(value.map(|value| f(&value)));
         }
         Ok(found.map(&scratch, f))
+    }
+
+    /// How many entries a tree had; `None` if that takes a walk over all its keys.
+    ///
+    /// What the tree has now is corrected by what was changed since: as long as nobody adds or
+    /// removes an entry meanwhile, each key that has a version is looked up in the pages.
+    ///
+    /// # Errors
+    /// As [`Snapshot::get`].
+    pub fn count<P: Pages>(&self, tree: &BTree<P>) -> Result<Option<u64>, TxnError> {
+        let (owner, rows) = (tree.owner(), self.manager.rows());
+        // The count first, the versions afterwards, as with pages.
+        let Some((now, state)) = rows.of(owner) else { return Ok(None) };
+        let (mut count, mut changed) = (now.all as i64, Window::default());
+        let mut from: Bound<Vec<u8>> = Bound::Unbounded;
+        loop {
+            changed.clear();
+            let bounds = (from.as_ref().map(Vec::as_slice), Bound::Unbounded);
+            let (more, is_visible) = self.window(owner, bounds, (true, CHANGED), &mut changed)?;
+            if !is_visible {
+                return Ok(None);
+            }
+            for (key, (before, _)) in &changed {
+                count += i64::from(before.is_some()) - i64::from(tree.contains(key)?);
+            }
+            match changed.pop() {
+                Some((last, _)) if more => from = Bound::Excluded(last.to_vec()),
+                Some(_) => break,
+                None if more => return Ok(None),
+                // Nothing was changed before the count was taken.
+                None if from == Bound::Unbounded => return Ok(Some(now.all)),
+                None => break,
+            }
+        }
+        Ok(u64::try_from(count).ok().filter(|_| rows.state(owner) == state))
     }
 
     /// Whether `key` was changed since the snapshot began, or may have been.

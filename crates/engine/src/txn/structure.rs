@@ -189,7 +189,7 @@ impl dyn Structure + '_ {
                 }
             })?;
         let existed = updated != crate::btree::Updated::Absent;
-        Ok(WriteOutcome { existed, applied: fits, at, gone: None })
+        Ok(WriteOutcome { existed, applied: fits, at, ..WriteOutcome::default() })
     }
 }
 

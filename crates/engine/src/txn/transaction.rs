@@ -226,17 +226,18 @@ impl Transaction {
             Some(large) => tree.put_large(request, large),
         };
         match written {
-            Ok(WriteOutcome { existed, applied, at, gone }) => {
+            Ok(WriteOutcome { existed, applied, rows, at, gone }) => {
                 step.end(at);
                 undo.record(start, self.last);
                 if let Some(gone) = gone {
                     undo.record_detached(undo_room, tree.owner_id(), gone);
                 }
+                buffer.rows.count(tree.owner_id(), rows);
                 add_record(&mut self.last, at);
                 if tree.keeps_removed() && applied && value.is_none() {
                     buffer.has_removed = true;
                 }
-                Ok(WriteOutcome { existed, applied, at, gone: None })
+                Ok(WriteOutcome { existed, applied, rows, at, gone: None })
             }
             Err(error) => Err(failed(error)),
         }
@@ -398,7 +399,7 @@ impl Transaction {
                 (appended.map(|appended| appended.end), Lsn(0))
             })
         };
-        active.undo().end(manager.versions(), structure_of, end)
+        active.undo().end((manager.versions(), manager.rows()), structure_of, end)
     }
 
     /// Frees the large values that were replaced, and the places of records that were removed; call

@@ -15,6 +15,7 @@ use std::sync::Arc;
 use crate::btree::{Before, Detached};
 use crate::io::simulated::planted::unless_planted;
 use crate::pool::PoolError;
+use crate::pool::mini_transaction::RowCounts;
 use crate::txn::before_image::BeforeImage;
 use crate::txn::commit_stamp::CommitStamp;
 use crate::txn::error::TxnError;
@@ -28,10 +29,45 @@ const AT_ONCE: usize = 1 << 20;
 /// Bytes that each key takes besides.
 const KNOWN_BYTES: usize = 64;
 
+/// How many entries a transaction added to each tree, less those that it removed, by the owner ids
+/// of the trees; there are few.
+#[derive(Default)]
+pub(super) struct RowChanges(Vec<(u32, i64)>);
+
+impl RowChanges {
+    /// The tree `owner` has `rows` entries more.
+    #[inline]
+    pub(super) fn count(&mut self, owner: u32, rows: i8) {
+        if rows != 0 {
+            self.add(owner, rows.into());
+        }
+    }
+
+    fn add(&mut self, owner: u32, rows: i64) {
+        // The last one first: sequences of writes go to one tree.
+        match self.0.iter_mut().rfind(|(tree, _)| *tree == owner) {
+            Some((_, sum)) => *sum += rows,
+            None => self.0.push((owner, rows)),
+        }
+    }
+
+    /// All of them.
+    pub(super) fn all(&self) -> &[(u32, i64)] {
+        &self.0
+    }
+
+    /// Forgets all.
+    pub(super) fn clear(&mut self) {
+        self.0.clear();
+    }
+}
+
 /// The undo buffer of one transaction.
 #[derive(Default)]
 pub(super) struct UndoBuffer {
     pub(super) undo: UndoList,
+    /// How many entries more trees have by what is not undone.
+    pub(super) rows: RowChanges,
     /// Whether it removed records whose slots are kept until it is over.
     pub(super) has_removed: bool,
     /// The commit stamp of its versions.
@@ -219,6 +255,7 @@ impl UndoBuffer {
     /// Prepares it for the next transaction.
     pub(super) fn clear(&mut self) {
         self.undo.clear();
+        self.rows.clear();
         (self.stamp, self.snapshot_epoch) = (None, 0);
         (self.has_removed, self.is_over) = (false, false);
     }
@@ -310,7 +347,7 @@ impl UndoBuffer {
     /// now on see its changes, if they stay.
     pub(super) fn end<R>(
         &mut self,
-        versions: &VersionStore,
+        (versions, rows): (&VersionStore, &RowCounts),
         structure_of: &StructureOf<'_, '_>,
         end: impl FnOnce() -> R,
     ) -> R {
@@ -324,6 +361,7 @@ impl UndoBuffer {
         debug_assert!(!self.is_over, "a transaction ends once");
         let done = end();
         self.is_over = true;
+        rows.commit(self.rows.all());
         unless_planted!(StampAfterLocks, self.end_writer(versions));
         done
     }

@@ -402,7 +402,7 @@ mod tests {
 
     fn put(list: &mut UndoList, at: u64, before: Before<'_>) {
         let start = list.end();
-        Undo { owner: at as u32, key: &at.to_be_bytes(), before }.put(list.room());
+        Undo { owner: at as u32, key: &at.to_be_bytes(), before, removes: false }.put(list.room());
         list.record(start, Lsn(at));
     }
 

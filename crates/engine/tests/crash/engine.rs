@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use millpond::internals::admin::check::{CATALOG, CheckOptions, check_store};
+use millpond::internals::admin::check::{CATALOG, CheckOptions, check_store, rows_in_log};
 use millpond::internals::btree::BulkOptions;
 use millpond::internals::heap::RecordId;
 use millpond::internals::io::{Device, MemoryDevice, PageStore, PowerSupply};
@@ -88,7 +88,8 @@ impl Subject for Engine {
 
     fn check(&self, devices: &Devices) -> Answer<()> {
         let store = PageStore::salvage_on(devices.data.clone(), None).map_err(Failure::new)?;
-        let mut options = CheckOptions::default();
+        let rows = rows_in_log(&store, devices.log.clone());
+        let mut options = CheckOptions { rows, ..CheckOptions::default() };
         let report = check_store(&store, CATALOG, &mut options).map_err(Failure::new)?;
         if report.is_sound() && report.counts.lost == 0 {
             return Ok(());
@@ -133,7 +134,8 @@ fn id_of(key: &[u8]) -> RecordId {
 }
 
 /// All that is in a store.
-fn contents(db: &Db) -> Result<State, Error> {
+/// What is there, when nobody writes.
+fn contents(db: &Db) -> Answer<State> {
     let mut state = State::new();
     for (name, _) in db.trees()? {
         let mut entries = Tree::new();
@@ -148,9 +150,16 @@ fn contents(db: &Db) -> Result<State, Error> {
                 entries.insert(id.0.to_be_bytes().to_vec(), Arc::from(value));
             }
         } else {
-            for entry in db.open_tree(&name)?.iter() {
+            let tree = db.open_tree(&name)?;
+            for entry in tree.iter() {
                 let (key, value) = entry?;
                 entries.insert(key, Arc::from(value));
+            }
+            let counted = tree.len()?;
+            if counted != entries.len() as u64 {
+                let there = entries.len();
+                let what = format!("{counted} entries are counted in {name}, not {there}");
+                return Err(Failure::new(what));
             }
         }
         state.insert(name, entries);
@@ -271,14 +280,15 @@ impl Store for EngineStore {
         let failed = |what: &str, error: Error| Failure::new(format!("{what} a backup: {error}"));
         let copy = Db::open_on_devices(data.clone(), log.clone(), options(&start));
         let copy = copy.map_err(|error| failed("opening", error))?;
-        let found = contents(&copy).map_err(|error| failed("reading", error))?;
+        let found = contents(&copy)
+            .map_err(|failure| Failure::new(format!("reading: {}", failure.text)))?;
         copy.close().map_err(|error| failed("closing", error))?;
         Engine.check(&Devices { data, log })?;
         Ok(found)
     }
 
     fn contents(&self) -> Answer<State> {
-        Ok(contents(&self.db)?)
+        contents(&self.db)
     }
 
     fn close(self: Box<Self>) -> Answer<()> {
@@ -333,6 +343,11 @@ impl View for EngineView<'_> {
             return Ok(entries);
         }
         let tree = self.store.tree(tree)?;
+        let (counted, all) = (self.snapshot.raw_tree(&tree).len()?, &b""[..]..);
+        let there = self.snapshot.raw_tree(&tree).count(all)?;
+        if counted != there {
+            return Err(Failure::new(format!("a snapshot counts {counted} entries, not {there}")));
+        }
         let range = self.snapshot.range(&tree, lower..upper)?;
         let entries: Result<Entries, Error> =
             if back { range.rev().collect() } else { range.collect() };

@@ -8,6 +8,7 @@ mod file_sizes;
 mod in_place;
 #[cfg(feature = "lab")]
 mod lab_store;
+mod len;
 mod life;
 mod many;
 mod memory;

@@ -213,7 +213,6 @@ fn read_in_all_ways(tree: &dyn TestTree, rows: &Rows, page: u64) {
             assert_names(&error, page);
         }
     }
-    assert_names(&tree.len().unwrap_err(), page);
     assert_names(&tree.stats().unwrap_err(), page);
     assert_names(&tree.check().unwrap_err(), page);
     for end in [tree.first(), tree.last()] {

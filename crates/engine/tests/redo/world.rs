@@ -375,6 +375,7 @@ impl World {
             pages: self.store.pages(),
             taken,
             orphans: orphans.into_iter().collect(),
+            rows: Vec::new(),
             active,
             catalog_root: Some(PageId(2)),
         };

@@ -10,6 +10,7 @@ mod forest;
 mod lock;
 mod log;
 mod pool;
+mod rows;
 mod schedules;
 #[allow(dead_code, reason = "the pool's own tests use the rest")]
 #[path = "../pool/storage.rs"]

@@ -122,6 +122,14 @@ pub enum Fault {
     /// The superblock names no catalog, so that nothing can be reached.
     #[error("the superblock names no catalog of trees")]
     NoCatalog,
+    /// The log counts other entries of a tree than there are.
+    #[error("{counted} entries are counted in the log, and the tree has {found}")]
+    Rows {
+        /// What the log says.
+        counted: u64,
+        /// What there is.
+        found: u64,
+    },
     /// An entry of the catalog is none.
     #[error("entry {entry} of the catalog's page is no structure: {why}")]
     Catalog {

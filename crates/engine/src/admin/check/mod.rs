@@ -3,6 +3,7 @@
 mod fault;
 mod reader;
 mod report;
+mod rows;
 mod run;
 mod structure;
 mod sweep;
@@ -11,6 +12,7 @@ mod walk;
 pub use crate::store::entry::Structure;
 pub use fault::Fault;
 pub use report::{PageCounts, Problem, Report, StructureReport};
+pub use rows::{Rows, rows_in_log};
 pub use run::{CheckError, CheckOptions, Progress, check, check_store};
 pub(crate) use structure::owns;
 pub use structure::{CATALOG, Decode, Named, Roots};

@@ -10,6 +10,7 @@ use millpond_base::PageId;
 
 use crate::admin::check::fault::Fault;
 use crate::admin::check::report::{PageCounts, Report};
+use crate::admin::check::rows::{Rows, compare, rows_beside};
 use crate::admin::check::structure::{Named, Roots};
 use crate::admin::check::sweep::Sweep;
 use crate::admin::check::walk::Walk;
@@ -31,6 +32,9 @@ pub struct Progress {
 pub struct CheckOptions<'a> {
     /// Problems that are kept; further ones are counted.
     pub problems_max: usize,
+    /// How many entries trees have, as the log of a store that was closed says; those of other
+    /// trees are not compared. [`check`] looks into the log beside the store.
+    pub rows: Rows,
     /// The page size, where neither superblock nor free map tell it.
     pub page_size: Option<PageSize>,
     /// Receives the progress of the check from time to time; returning `false` stops the check.
@@ -39,7 +43,7 @@ pub struct CheckOptions<'a> {
 
 impl Default for CheckOptions<'_> {
     fn default() -> Self {
-        CheckOptions { problems_max: 1000, page_size: None, progress: None }
+        CheckOptions { problems_max: 1000, rows: Rows::new(), page_size: None, progress: None }
     }
 }
 
@@ -75,6 +79,9 @@ pub fn check(
 ) -> Result<Report, CheckError> {
     let file = FileOptions { read_only: true, ..FileOptions::default() };
     let store = PageStore::open_for_salvage(path, options.page_size, &file)?;
+    if options.rows.is_empty() {
+        options.rows = rows_beside(&store, path);
+    }
     check_store(&store, catalog, &mut options)
 }
 
@@ -109,6 +116,7 @@ pub fn check_store(
     while walk.step() {
         options.tell(walk.reached_count, pages)?;
     }
+    compare(&mut walk, &options.rows);
     // Without a superblock the maps may be those of an open store.
     let mut sweep = Sweep::new(&mut walk, closed.is_some(), no_catalog);
     while sweep.step() {

@@ -148,9 +148,8 @@ impl<'t> Place<'t> {
 
     #[track_caller]
     pub(crate) fn count_range(self, range: &KeyRange) -> Result<u64, Error> {
-        if let Place::Tree(tree) = self
-            && *range == KeyRange::ALL
-            && let Some(count) = tree.count_quietly(|tree| tree.count())?
+        if *range == KeyRange::ALL
+            && let Some(count) = self.count_all()?
         {
             return Ok(count);
         }
@@ -162,6 +161,15 @@ impl<'t> Place<'t> {
             count += 1;
         }
         Ok(count)
+    }
+
+    /// How many entries there are, without a look at them if that can be.
+    fn count_all(self) -> Result<Option<u64>, Error> {
+        match self {
+            Place::Tree(tree) => tree.len(),
+            Place::Txn(cell, tree) => cell.len(tree),
+            Place::Snapshot(view, tree) => view.len(tree),
+        }
     }
 
     pub(crate) fn stream(self, key: &[u8]) -> Result<Option<RawReader<'t>>, Error> {

@@ -99,6 +99,13 @@ impl SnapshotView {
         RawRange::new(tree, entries, range)
     }
 
+    /// How many entries there were; `None` if that takes a walk over all keys.
+    pub(crate) fn len(&self, tree: &DbTree) -> Result<Option<u64>, Error> {
+        self.check(tree)?;
+        tree.store().may_read()?;
+        Ok(self.inner.count(tree.btree())?)
+    }
+
     fn is_changed(&self, tree: &DbTree, key: &[u8]) -> Result<bool, Error> {
         Ok(self.inner.is_changed(tree.btree(), key)?)
     }

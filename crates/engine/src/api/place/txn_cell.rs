@@ -162,6 +162,11 @@ impl TxnCell {
         self.call(|txn| txn.has_locked(tree, bounds(range)))
     }
 
+    /// As [`DbTxn::len`].
+    pub(crate) fn len(&self, tree: &DbTree) -> Result<Option<u64>, Error> {
+        self.call(|txn| txn.len(tree))
+    }
+
     /// As [`Transaction::write`](crate::txn::Transaction::write).
     pub(crate) fn write(
         &self,

@@ -275,10 +275,12 @@ macro_rules! typed_reads {
             self.raw.count(range.to_key_range())
         }
 
-        /// Counts the entries: a walk over all leaves, and over all keys inside transactions and
-        /// snapshots, and where others write meanwhile. [`RawTree::len_estimate`] is cheap.
+        /// Returns the number of entries: the store counts them as they come and go. In a
+        /// transaction the whole tree is locked as by a range; in a snapshot the keys are looked up
+        /// that were changed since.
         ///
-        /// [`RawTree::len_estimate`]: crate::RawTree::len_estimate
+        /// It takes a walk over all keys in a snapshot of a tree to which others write meanwhile,
+        /// and once, for a tree to which something was written while the store had no log.
         ///
         /// ```
         /// # use millpond::{Db, Error, Options};

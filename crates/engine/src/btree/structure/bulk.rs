@@ -14,7 +14,7 @@ use crate::btree::node::split::separator;
 use crate::btree::structure::relink::{copy_body, link};
 use crate::btree::tree::BTree;
 use crate::page::{PageBuffer, View};
-use crate::pool::{MiniTransaction, Pages, PoolError, Try};
+use crate::pool::{Actor, MiniTransaction, Pages, PoolError, Try, Write};
 
 /// How to load.
 ///
@@ -248,13 +248,13 @@ impl<P: Pages> BTree<P> {
                 self.grow(mtr, root)?;
                 return Ok(Step::ParentFull(0));
             }
-            return Ok(fill_leaf(root.page_mut(), draft));
+            return Ok(self.fill(mtr, &mut root, draft));
         };
         drop(node);
         let mut parent = sound(parent.upgrade()?, 1)?;
         let mut last = self.child_held(&parent, index, 0, depth)?;
         if !more {
-            return Ok(fill_leaf(last.page_mut(), draft));
+            return Ok(self.fill(mtr, &mut last, draft));
         }
         let above = Node::inner(parent.view());
         let bytes = INNER_SLOT + rest_of(fence.len().saturating_sub(above.prefix_len()));
@@ -262,7 +262,7 @@ impl<P: Pages> BTree<P> {
             return Ok(Step::ParentFull(bytes));
         }
         let mut next = self.new_page(mtr, 0)?;
-        if let Step::Disturbed = fill_leaf(last.page_mut(), draft) {
+        if let Step::Disturbed = self.fill(mtr, &mut last, draft) {
             next.free();
             return Ok(Step::Disturbed);
         }
@@ -270,6 +270,21 @@ impl<P: Pages> BTree<P> {
         link(&mut parent, index, fence, &last, &next);
         mtr.adopt(next.swip(), &parent);
         Ok(Step::Done)
+    }
+
+    /// Copies the draft to a leaf, as [`fill_leaf`] does, and counts its entries.
+    fn fill(
+        &self,
+        mtr: &MiniTransaction<'_, P>,
+        leaf: &mut Write<'_, P>,
+        draft: &PageBuffer,
+    ) -> Step {
+        let step = fill_leaf(leaf.page_mut(), draft);
+        if let Step::Done = step {
+            let rows = Node::leaf(draft.view()).count() as i64;
+            self.rows_changed(mtr, rows, Actor::Itself);
+        }
+        step
     }
 }
 

@@ -13,7 +13,7 @@ use crate::btree::node::edit::Edit;
 use crate::btree::node::layout::Node;
 use crate::btree::tree::BTree;
 use crate::page::PAGE_HEADER;
-use crate::pool::{MiniTransaction, Pages, PoolError, Try, Write};
+use crate::pool::{Actor, MiniTransaction, Pages, PoolError, Try, Write};
 
 /// Leaves freed in one attempt.
 const BATCH: usize = 16;
@@ -91,23 +91,34 @@ impl<P: Pages> BTree<P> {
         let Place { parent, index, node, depth } = place;
         let Some(parent) = parent else {
             let mut root = sound(node.upgrade()?, 0)?;
-            return Ok(clear_leaf(&mut root, start, end));
+            return Ok(self.clear_some(mtr, &mut root, start, end));
         };
         drop(node);
         let mut parent = sound(parent.upgrade()?, 1)?;
         let mut first = self.child_held(&parent, index, 0, depth)?;
         if !lies_within(&first, start, end) || Node::leaf(first.view()).overflows() > 0 {
-            return Ok(clear_leaf(&mut first, start, end));
+            return Ok(self.clear_some(mtr, &mut first, start, end));
         }
-        self.free_run(&mut parent, index, depth, first, end)
+        self.free_run(mtr, (&mut parent, index, depth), first, end)
+    }
+
+    fn clear_some(
+        &self,
+        mtr: &MiniTransaction<'_, P>,
+        leaf: &mut Write<'_, P>,
+        start: Bound<&[u8]>,
+        end: Bound<&[u8]>,
+    ) -> Step {
+        let step = clear_leaf(leaf, start, end);
+        self.rows_changed(mtr, -(step.removed as i64), Actor::Itself);
+        step
     }
 
     /// Frees the leaves after `first`, which is within the range, as far as they are, too.
     fn free_run(
         &self,
-        parent: &mut Write<'_, P>,
-        index: usize,
-        depth: u8,
+        mtr: &MiniTransaction<'_, P>,
+        (parent, index, depth): (&mut Write<'_, P>, usize, u8),
         mut first: Write<'_, P>,
         end: Bound<&[u8]>,
     ) -> Try<Step> {
@@ -133,6 +144,7 @@ impl<P: Pages> BTree<P> {
         debug_assert!(run.len() <= BATCH, "a batch of children is removed at once");
         debug_assert_eq!(node.overflows(), 0, "values in overflow pages were removed before");
         Edit::leaf(first.page_mut()).init(&lower, upper.as_deref());
+        self.rows_changed(mtr, -(removed as i64), Actor::Itself);
         let freed = run.len();
         if freed > 0 {
             let swip = first.swip();

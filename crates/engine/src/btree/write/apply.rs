@@ -50,10 +50,10 @@ impl<P: Pages> BTree<P> {
         let mut pending = Pending::new(request);
         match self.apply_pending(&mut pending, old) {
             Ok(()) => {
-                let Pending { existed, applied, at, detached, .. } = pending;
+                let Pending { existed, applied, rows, at, detached, .. } = pending;
                 match detached {
-                    None => Ok(WriteOutcome { existed, applied, at, gone: None }),
-                    gone => Ok(WriteOutcome { existed, applied, at, gone }),
+                    None => Ok(WriteOutcome { existed, applied, rows, at, gone: None }),
+                    gone => Ok(WriteOutcome { existed, applied, rows, at, gone }),
                 }
             }
             Err(error) => Err(error),
@@ -218,6 +218,8 @@ impl<P: Pages> BTree<P> {
         }
         edit.count_insert(i);
         self.log_undo(mtr, pending.request, Before::Absent);
+        pending.rows = 1;
+        self.rows_changed(mtr, 1, pending.request.context.actor);
         attach(mtr, attaching, &leaf);
         pending.request.context.wrote(self.owner, &leaf, i);
         Ok(pending.applied(false))
@@ -296,7 +298,8 @@ impl<P: Pages> BTree<P> {
         before: Before<'_>,
     ) {
         let context = &mut request.context;
-        context.log_undo(mtr, &Undo { owner: self.owner, key: request.key, before });
+        let removes = request.value.is_removal();
+        context.log_undo(mtr, &Undo { owner: self.owner, key: request.key, before, removes });
         match context.root {
             RootFate::None => {}
             RootFate::Attached(page) => mtr.attached(page),
@@ -389,6 +392,10 @@ impl<P: Pages> BTree<P> {
             set_word(trash.page_mut(), ANCHOR_STAMP, reference.stamp);
             mtr.adopt(reference.swip, &trash);
             pending.gone = large;
+        }
+        if value.is_removal() {
+            pending.rows = -1;
+            self.rows_changed(mtr, -1, pending.request.context.actor);
         }
         pending.request.context.wrote(self.owner, &leaf, i);
         let node = Node::leaf(leaf.view());

@@ -18,6 +18,8 @@ pub(super) struct Pending<'r, 'a> {
     pub(super) gone: Option<LargeValue>,
     pub(super) existed: bool,
     pub(super) applied: bool,
+    /// What becomes [`WriteOutcome::rows`].
+    pub(super) rows: i8,
     /// The leaf may be merged with a neighbour.
     pub(super) thin: bool,
     /// Where the record of the write begins.
@@ -58,6 +60,7 @@ impl<'r, 'a> Pending<'r, 'a> {
             gone: None,
             existed: false,
             applied: false,
+            rows: 0,
             thin: false,
             at: Lsn(0),
             detached: None,

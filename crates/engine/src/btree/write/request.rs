@@ -171,6 +171,8 @@ pub struct WriteOutcome {
     pub existed: bool,
     /// Whether the write was applied.
     pub applied: bool,
+    /// How many entries a tree has more: 1, 0 or −1. Other structures do not count.
+    pub rows: i8,
     /// Where its record begins in the log; 0 if there is none.
     pub at: Lsn,
     /// The value in overflow pages that the entry had, if the write was applied.

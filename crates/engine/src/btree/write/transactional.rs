@@ -115,7 +115,7 @@ impl<P: Pages> BTree<P> {
             })?;
         debug_assert!(!fits || updated == Updated::Done);
         let existed = updated != Updated::Absent;
-        Ok(WriteOutcome { existed, applied: fits, at, gone: None })
+        Ok(WriteOutcome { existed, applied: fits, at, ..WriteOutcome::default() })
     }
 
     /// Opens an orphan that the log names.

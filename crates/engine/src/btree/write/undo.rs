@@ -7,6 +7,9 @@
 //!  3  large before      key, page of the root, length, stamp
 //!  4  part before       key, offset, bytes: a part of an inline value
 //! ```
+//! 8 is added where the entry was removed, and not replaced: so an undo record tells how many
+//! entries more, or fewer, the tree has.
+//!
 //! Undo is logical: the key's entry may be in another leaf when it is applied. The transaction's
 //! lock on the key guarantees that no other thread changed the entry meanwhile.
 
@@ -17,6 +20,7 @@ const ABSENT: u8 = 1;
 const INLINE: u8 = 2;
 const LARGE: u8 = 3;
 const PART: u8 = 4;
+const REMOVES: u8 = 8;
 
 /// The before-image of an entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -45,18 +49,21 @@ pub struct Undo<'a> {
     pub key: &'a [u8],
     /// The before-image of its entry.
     pub before: Before<'a>,
+    /// Whether the write removes an entry of a tree.
+    pub removes: bool,
 }
 
 impl<'a> Undo<'a> {
     /// Appends it to `out`.
     pub fn put(&self, out: &mut Vec<u8>) {
         put_varint(out, u64::from(self.owner));
-        out.push(match self.before {
+        let op = match self.before {
             Before::Absent => ABSENT,
             Before::Value(_) => INLINE,
             Before::Large(_) => LARGE,
             Before::Part { .. } => PART,
-        });
+        };
+        out.push(op | if self.removes { REMOVES } else { 0 });
         put_bytes(out, self.key);
         match self.before {
             Before::Absent => {}
@@ -76,7 +83,8 @@ impl<'a> Undo<'a> {
         let (&op, behind) = rest.split_first()?;
         *rest = behind;
         let key = take_bytes(rest)?;
-        let before = match op {
+        let removes = op & REMOVES != 0;
+        let before = match op & !REMOVES {
             ABSENT => Before::Absent,
             INLINE => Before::Value(take_bytes(rest)?),
             LARGE => Before::Large(LargeValue::take(rest)?),
@@ -86,7 +94,26 @@ impl<'a> Undo<'a> {
             }
             _ => return None,
         };
-        Some(Undo { owner, key, before })
+        Some(Undo { owner, key, before, removes })
+    }
+
+    /// How many entries more a tree has by a change whose undo record consists of these two parts,
+    /// and its owner id; `None` if it is malformed. For other structures the number means nothing.
+    pub(crate) fn rows_of(head: &[u8], tail: &[u8]) -> Option<(u32, i64)> {
+        // What stands before the key.
+        const FRONT: usize = 6;
+        let mut front = [0; FRONT];
+        for (place, byte) in front.iter_mut().zip(head.iter().chain(tail)) {
+            *place = *byte;
+        }
+        let rest = &mut &front[..];
+        let owner = u32::try_from(take_varint(rest)?).ok()?;
+        let rows = match *rest.first()? {
+            ABSENT => 1,
+            op if op & REMOVES != 0 => -1,
+            _ => 0,
+        };
+        Some((owner, rows))
     }
 }
 
@@ -104,10 +131,20 @@ mod tests {
             Before::Large(large),
             Before::Part { offset: 200, bytes: b"xyz" },
         ] {
-            let undo = Undo { owner: 700, key: b"key", before };
+            let removes = matches!(before, Before::Value(_) | Before::Large(_));
+            let undo = Undo { owner: 700, key: b"key", before, removes };
             let mut bytes = Vec::new();
             undo.put(&mut bytes);
             assert_eq!(Undo::read(&bytes), Some(undo));
+            let rows = match before {
+                Before::Absent => 1,
+                Before::Part { .. } => 0,
+                _ => -1,
+            };
+            for at in 0..=bytes.len() {
+                let (head, tail) = bytes.split_at(at);
+                assert_eq!(Undo::rows_of(head, tail), Some((700, rows)));
+            }
             for cut in 0..bytes.len() {
                 assert_eq!(Undo::read(&bytes[..cut]), None, "{cut}");
             }

@@ -62,6 +62,10 @@ pub enum Bug {
     MapNotReplayed,
     /// Recovery forgets the orphan roots.
     OrphansNotRestored,
+    /// Recovery takes how many entries trees have from the checkpoint.
+    RowsNotReplayed,
+    /// A checkpoint counts entries later than at its place in the log.
+    RowsCountedLate,
     /// Recovery undoes nothing.
     LosersNotUndone,
     /// A swip in a full image is logged as the pointer that it is.
@@ -116,7 +120,7 @@ pub enum Bug {
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Bug; 48] = [
+    pub const ALL: [Bug; 50] = [
         Bug::CommitDoesNotWait,
         Bug::LogNotSynced,
         Bug::LogTailNotCleared,
@@ -140,6 +144,8 @@ impl Bug {
         Bug::FreedBeforeRecord,
         Bug::MapNotReplayed,
         Bug::OrphansNotRestored,
+        Bug::RowsNotReplayed,
+        Bug::RowsCountedLate,
         Bug::LosersNotUndone,
         Bug::SwipLoggedAsPointer,
         Bug::StaleSwipNotLogged,

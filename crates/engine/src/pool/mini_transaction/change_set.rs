@@ -10,10 +10,12 @@ use crate::io::simulated::planted::planted;
 use crate::log::Record;
 use crate::page::record_body;
 use crate::page::record_body::OrphanRoot;
+use crate::page::record_rows;
 use crate::page::record_undo;
 use crate::pool::frame::FrameHeader;
 use crate::pool::mini_transaction::kind;
 use crate::pool::mini_transaction::page_space::PageSpace;
+use crate::pool::mini_transaction::row_counts::{HeldSlot, RowCounts};
 
 /// The transaction context of a mini-transaction: for what it changes pages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -104,6 +106,15 @@ impl ChangedPage {
     }
 }
 
+/// What becomes of the number of entries of a tree, by its owner id.
+#[derive(Clone, Copy)]
+enum RowEvent {
+    /// It is a new one, without any.
+    Begun(u32),
+    /// This many were added or, if it is negative, removed.
+    Changed(u32, i64),
+}
+
 enum OrphanEvent {
     Orphaned(PageId, OrphanRoot),
     Attached(PageId),
@@ -129,6 +140,7 @@ pub struct ChangeSet {
     /// Each page once, in the order of their first changes.
     pages: Vec<ChangedPage>,
     events: Vec<OrphanEvent>,
+    rows: Option<RowEvent>,
     actor: Actor,
     /// How what it did is undone; empty where the actor is `Itself`.
     undo: Vec<u8>,
@@ -273,6 +285,17 @@ impl ChangeSet {
         self.events.push(OrphanEvent::Attached(page));
     }
 
+    /// The tree `owner` is new, and empty.
+    pub(in crate::pool) fn rows_begin(&mut self, owner: u32) {
+        self.rows = Some(RowEvent::Begun(owner));
+    }
+
+    /// The tree `owner` has `rows` entries more; once.
+    pub(in crate::pool) fn rows_changed(&mut self, owner: u32, rows: i64) {
+        debug_assert!(self.rows.is_none(), "a mini-transaction changes one tree's entries");
+        self.rows = Some(RowEvent::Changed(owner, rows));
+    }
+
     /// Returns the changed pages that are held still.
     pub(in crate::pool) fn pages(&self) -> impl Iterator<Item = &ChangedPage> {
         self.pages.iter()
@@ -280,7 +303,7 @@ impl ChangeSet {
 
     /// Composes the body of the record.
     pub(in crate::pool) fn compose(&mut self, copies: &impl PageCopies) {
-        let ChangeSet { pages, events, actor, undo, arena, body, scratch } = self;
+        let ChangeSet { pages, events, rows, actor, undo, arena, body, scratch } = self;
         body.clear();
         for changed in pages.iter() {
             changed.compose(copies, arena, scratch, body);
@@ -293,6 +316,15 @@ impl ChangeSet {
         }
         if body.is_empty() {
             return;
+        }
+        match rows {
+            Some(RowEvent::Begun(owner)) => record_rows::put_rows_begin(body, *owner),
+            // A transaction's undo tells, too.
+            Some(RowEvent::Changed(..)) if matches!(actor, Actor::Transaction { .. }) => {}
+            Some(RowEvent::Changed(owner, change)) => {
+                record_rows::put_rows(body, *owner, *change);
+            }
+            None => {}
         }
         match actor {
             Actor::Itself => {}
@@ -327,6 +359,22 @@ impl ChangeSet {
         !self.events.is_empty() || self.pages.iter().any(|c| c.is_new || c.is_freed())
     }
 
+    /// Returns whether the record changes how many entries a tree has.
+    pub(super) fn has_row_events(&self) -> bool {
+        self.rows.is_some()
+    }
+
+    /// Changes that number, in the slot that is held.
+    pub(super) fn count_rows(&self, counts: &RowCounts, slot: &mut HeldSlot<'_>) {
+        match self.rows {
+            Some(RowEvent::Begun(owner)) => counts.begin(owner),
+            Some(RowEvent::Changed(owner, rows)) => {
+                slot.add(owner, rows, self.actor != Actor::Itself);
+            }
+            None => {}
+        }
+    }
+
     /// Changes the page space as the record says.
     pub(super) fn apply_to(&self, space: &mut PageSpace) {
         for changed in &self.pages {
@@ -355,6 +403,7 @@ impl ChangeSet {
         const KEPT: usize = 1 << 20;
         self.pages.clear();
         self.events.clear();
+        self.rows = None;
         self.actor = Actor::Itself;
         for bytes in [&mut self.undo, &mut self.arena, &mut self.body, &mut self.scratch] {
             bytes.clear();

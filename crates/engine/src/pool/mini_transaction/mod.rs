@@ -14,6 +14,8 @@
 //! 5. No pointer reaches the log: swips are logged in their evicted form.
 //! 6. What allocates or frees pages is logged under the mutex of [`PageSpace`], so that a
 //!    checkpoint finds both as they were at one place of the log.
+//! 7. What adds entries to a tree, or removes some, is logged under a mutex of [`RowCounts`], to
+//!    the same end.
 //!
 //! A mini-transaction itself, and where its guards come from, is in `pool/pages.rs`.
 mod change_log;
@@ -21,10 +23,12 @@ mod change_set;
 pub mod kind;
 mod page_space;
 mod redo_log;
+mod row_counts;
 
 pub use change_log::{ChangeLog, NoLog};
 pub use change_set::{Actor, ChangeSet};
 pub use page_space::PageSpace;
 pub use redo_log::RedoLog;
+pub use row_counts::{HeldSlot, RowCount, RowCounts};
 
 pub(in crate::pool) use change_set::{PageCopies, PendingChanges};

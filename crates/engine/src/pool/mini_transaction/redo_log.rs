@@ -5,9 +5,10 @@ use std::sync::Arc;
 use millpond_base::Lsn;
 use millpond_base::sync::Mutex;
 
-use crate::log::{Appended, Log};
+use crate::log::{Appended, Log, Record};
 use crate::pool::mini_transaction::change_set::ChangeSet;
 use crate::pool::mini_transaction::page_space::PageSpace;
+use crate::pool::mini_transaction::row_counts::RowCounts;
 use crate::pool::sync::locked::locked;
 
 /// The log of a pool, if it has one, and what is known of page ids at its end.
@@ -18,12 +19,14 @@ pub struct RedoLog {
     /// Changed while the record that changes it is appended, under this mutex (rule 6): so it is as
     /// of the end of the log.
     space: Mutex<PageSpace>,
+    /// How many entries trees have, as of the end of the log or, without one, now.
+    rows: Arc<RowCounts>,
 }
 
 impl RedoLog {
     /// Logs to `log`.
     pub(in crate::pool) fn to(log: Arc<Log>) -> RedoLog {
-        RedoLog { log: Some(log), space: Mutex::default() }
+        RedoLog { log: Some(log), ..RedoLog::default() }
     }
 
     /// Returns the log, if changes are logged.
@@ -36,6 +39,12 @@ impl RedoLog {
     #[inline]
     pub(in crate::pool) fn tail(&self) -> Lsn {
         self.log().map_or(Lsn(0), Log::tail)
+    }
+
+    /// Returns how many entries trees have.
+    #[inline]
+    pub(crate) fn rows(&self) -> &Arc<RowCounts> {
+        &self.rows
     }
 
     /// Calls `look` with the page space as of the end of the log, and that end.
@@ -54,12 +63,22 @@ impl RedoLog {
         let parts = [changes.body()];
         let record = changes.record(&parts)?;
         let log = self.log()?;
+        let mut slot = changes.has_row_events().then(|| self.rows.hold());
+        let appended = self.append_spaced(log, &record, changes);
+        if let Some(slot) = &mut slot {
+            changes.count_rows(&self.rows, slot);
+        }
+        Some(appended)
+    }
+
+    #[inline]
+    fn append_spaced(&self, log: &Log, record: &Record<'_>, changes: &ChangeSet) -> Appended {
         if !changes.has_space_events() {
-            return Some(log.append(&record));
+            return log.append(record);
         }
         let mut space = locked(&self.space);
-        let appended = log.append(&record);
+        let appended = log.append(record);
         changes.apply_to(&mut space);
-        Some(appended)
+        appended
     }
 }

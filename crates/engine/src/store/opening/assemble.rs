@@ -59,6 +59,7 @@ impl<M: PoolStrategy> Store<M> {
             pool = pool.logged(logged.log.clone());
             let orphans = logged.orphans.iter().copied().collect();
             pool.redo_log().set_space(PageSpace::new(pages.taken_words(), orphans));
+            pool.redo_log().rows().set(logged.rows.iter().copied());
         }
         let pool = Arc::new(pool);
         let workers = Workers::start(pool.clone())?;
@@ -71,6 +72,7 @@ impl<M: PoolStrategy> Store<M> {
         let next_tx = logged.as_ref().map_or(1, |logged| logged.next_tx);
         let has_locks = options.lab.locks && !options.read_only && !M::TREES_ONLY;
         let txns = transaction_manager(&plan.budget, log, has_locks, next_tx, spill);
+        let txns = Arc::new(txns.counting(pool.redo_log().rows().clone()));
         for room in rooms(&pool, &txns) {
             room.latencies.report_from(options.slow_after);
         }
@@ -128,6 +130,7 @@ impl<M: PoolStrategy> Store<M> {
         options: &Options,
     ) -> Result<Arc<Checkpointer<M>>, Error> {
         Self::finish_recovery(pool, pages, logged, named, options)?;
+        named.keep_counts(pool)?;
         if logged.recovery.is_none()
             && let (Some(root), None) = (catalog_root, pages.catalog_root())
         {
@@ -190,7 +193,7 @@ fn transaction_manager(
     has_locks: bool,
     next: u64,
     spill: Option<Arc<SpillFile>>,
-) -> Arc<TransactionManager> {
+) -> TransactionManager {
     let options = LockOptions::default().memory_bytes(budget.lock_bytes as usize);
     let locks = has_locks.then(|| Arc::new(LockManager::new(options)));
     let both = budget.version_bytes as usize;
@@ -198,5 +201,5 @@ fn transaction_manager(
     // Without a file it is in memory or nowhere, as the store's pages are.
     let undo_bytes = if spill.is_some() { both / 4 } else { budget.total() as usize };
     let versions = (both - both / 4, undo_bytes, spill);
-    Arc::new(TransactionManager::new(log, locks, next, GROUP_DELAY, versions))
+    TransactionManager::new(log, locks, next, GROUP_DELAY, versions)
 }

@@ -53,6 +53,18 @@ impl Transaction {
         Ok(scanned?)
     }
 
+    /// How many entries a tree has, all of which are locked; `None` if nobody knows without a walk.
+    ///
+    /// # Errors
+    /// [`TxnError`].
+    pub fn count<P: Pages>(&mut self, tree: &BTree<P>) -> Result<Option<u64>, TxnError> {
+        self.lock_range(tree, Bound::Unbounded, Bound::Unbounded)?;
+        // What is not committed is the transaction's own.
+        let counted = self.manager.rows().of(tree.owner()).map(|(count, _)| count.all);
+        self.end_statement();
+        Ok(counted)
+    }
+
     /// Locks all keys between the bounds in S, also those that are absent.
     ///
     /// # Errors
