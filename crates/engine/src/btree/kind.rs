@@ -1,5 +1,7 @@
 //! The kinds of the tree's page types, through which the pool finds swips and verifies loads.
 
+use std::ops::Range;
+
 use crate::btree::node::edit::reference_at;
 use crate::btree::node::layout::{INNER_SLOT, KIND, LAST_CHILD, LEVEL, Node, Value};
 use crate::btree::value::layout::{BODY, STAMP, data_max, fan_out, held_in_root, level_for, used};
@@ -93,20 +95,9 @@ fn scan(kind: &dyn Kind, page: View<'_>, word: u64) -> Option<usize> {
     found
 }
 
-/// Zeros the gap between slots and heap of a copy of a node.
-fn blank_gap(page: &mut [u8], is_leaf: bool) {
-    let gap = {
-        let view = View::of(page);
-        if is_leaf { Node::leaf(view) } else { Node::inner(view) }.gap_range()
-    };
-    if let Some(gap) = page.get_mut(gap) {
-        gap.fill(0);
-    }
-}
-
 impl Kind for InnerKind {
-    fn blank(&self, page: &mut [u8]) {
-        blank_gap(page, false);
+    fn gap(&self, page: View<'_>) -> Range<usize> {
+        Node::inner(page).gap_range()
     }
 
     fn swips(&self, page: View<'_>, visit: &mut dyn FnMut(usize) -> bool) {
@@ -152,8 +143,8 @@ impl Kind for InnerKind {
 }
 
 impl Kind for LeafKind {
-    fn blank(&self, page: &mut [u8]) {
-        blank_gap(page, true);
+    fn gap(&self, page: View<'_>) -> Range<usize> {
+        Node::leaf(page).gap_range()
     }
 
     fn swips(&self, page: View<'_>, visit: &mut dyn FnMut(usize) -> bool) {

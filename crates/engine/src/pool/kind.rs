@@ -4,6 +4,7 @@
 //! holds swips; page types without one have no children. That is all a structure has to provide,
 //! and it may be in any crate.
 
+use std::ops::Range;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, Ordering};
 
@@ -35,9 +36,16 @@ pub trait Kind: Send + Sync {
         found
     }
 
-    /// Zeros what is of no use in a copy of a page, so that it is compressed better. The page means
-    /// the same as before.
-    fn blank(&self, _page: &mut [u8]) {}
+    /// Returns what the page leaves free: it is zeroed in what is written, where pages are
+    /// compressed.
+    ///
+    /// The log knows nothing of that. So redo finds other bytes there than the page in memory had:
+    /// physiological redo must not depend on them, and where a difference is logged, it has all of
+    /// what is no longer free. All other bytes are the same after redo, also those that mean
+    /// nothing.
+    fn gap(&self, _page: View<'_>) -> Range<usize> {
+        0..0
+    }
 
     /// Checks that `child`, which was just read from storage, fits `page`, whose swip at `at`
     /// refers to it: it is of that type and level, of the same structure, for those keys. Called

@@ -132,6 +132,23 @@ impl<M: PoolStrategy> PageCopies for Pool<M> {
         });
     }
 
+    fn leave_out_gaps(&self, before: &mut [u8], after: &mut [u8]) {
+        if !self.compresses || planted!(GapCountsAsUnchanged) {
+            return;
+        }
+        let gap = |page: &[u8]| {
+            let view = View::of(page);
+            self.kinds.of(view).map_or(0..0, |kind| kind.gap(view))
+        };
+        let (was, is) = (gap(before), gap(after));
+        if let (Some(before), Some(after)) = (before.get_mut(was.clone()), after.get(was)) {
+            before.iter_mut().zip(after).for_each(|(before, after)| *before = !after);
+        }
+        if let (Some(before), Some(after)) = (before.get(is.clone()), after.get_mut(is)) {
+            after.copy_from_slice(before);
+        }
+    }
+
     fn count_image(&self, bytes: u64) {
         self.counters().add(Counter::LogImages, 1);
         self.counters().add(Counter::LogImageBytes, bytes);

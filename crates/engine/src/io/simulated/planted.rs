@@ -102,6 +102,8 @@ pub enum Bug {
     PlaceReusedDuringBackup,
     /// A place becomes free as soon as one of the pages in it does.
     PlaceFreedWithPart,
+    /// A difference that is logged leaves out what has the same bytes as the gap had in memory.
+    GapCountsAsUnchanged,
     /// Redo applies records to a page that it has seen already.
     PageLsnNotCompared,
     /// A page that is not the version that the map means is accepted.
@@ -120,7 +122,7 @@ pub enum Bug {
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Bug; 50] = [
+    pub const ALL: [Bug; 51] = [
         Bug::CommitDoesNotWait,
         Bug::LogNotSynced,
         Bug::LogTailNotCleared,
@@ -164,6 +166,7 @@ impl Bug {
         Bug::RedoBoundAfterMap,
         Bug::PlaceReusedDuringBackup,
         Bug::PlaceFreedWithPart,
+        Bug::GapCountsAsUnchanged,
         Bug::PageLsnNotCompared,
         Bug::StalePageAccepted,
         Bug::ReadsOutOfOrder,

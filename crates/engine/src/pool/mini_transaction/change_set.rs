@@ -130,6 +130,11 @@ pub(in crate::pool) trait PageCopies {
     /// were in `before`, an earlier copy of the page.
     fn after(&self, frame: NonNull<FrameHeader>, before: &[u8], copy: &mut Vec<u8>);
 
+    /// Two copies of a page differ in all of what the first one leaves free and the second one does
+    /// not, and nowhere in what the second one leaves free, if pages are written without that
+    /// ([`Kind::gap`](crate::pool::Kind::gap)).
+    fn leave_out_gaps(&self, before: &mut [u8], after: &mut [u8]);
+
     /// Counts an image of `bytes` bytes in the log.
     fn count_image(&self, bytes: u64);
 }
@@ -426,7 +431,7 @@ impl ChangedPage {
     fn compose(
         &self,
         copies: &impl PageCopies,
-        arena: &[u8],
+        arena: &mut [u8],
         scratch: &mut Vec<u8>,
         body: &mut Vec<u8>,
     ) {
@@ -447,10 +452,11 @@ impl ChangedPage {
                     let record = arena.get(record.clone()).unwrap_or(&[]);
                     record_body::put_physiological(body, self.page, record);
                 }
-                if let Some(before) = before.as_ref().and_then(|r| arena.get(r.clone())) {
+                if let Some(before) = before.as_ref().and_then(|r| arena.get_mut(r.clone())) {
                     scratch.clear();
                     copies.after(self.frame, before, scratch);
                     debug_assert_eq!(scratch.len(), before.len(), "both are copies of the page");
+                    copies.leave_out_gaps(before, scratch);
                     record_body::put_difference(body, self.page, before, scratch);
                 }
             }

@@ -333,9 +333,9 @@ impl<M: PoolStrategy> Pool<M> {
             });
         }
         if self.compresses
-            && let Some(kind) = self.kinds.of(view)
+            && let Some(gap) = self.kinds.of(view).and_then(|kind| bytes.get_mut(kind.gap(view)))
         {
-            kind.blank(bytes);
+            gap.fill(0);
         }
         Some(page)
     }
