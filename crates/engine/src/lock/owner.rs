@@ -132,7 +132,7 @@ impl LockOwner {
     /// [`LockError`]; what was held before is still held.
     pub fn lock_key(&mut self, tree: u32, key: &[u8], mode: LockMode) -> Result<(), LockError> {
         let (mode, name) = (mode.of_key(), Name::of(tree, key));
-        self.manager.table.expect(name);
+        self.manager.table.fetch(name);
         let at = self.tree_at(tree);
         if self.holds_key(at, key, mode) {
             return Ok(());

@@ -117,7 +117,7 @@ impl Table {
     /// The lock is about to be asked for: its part, which another processor may have had last, or
     /// nobody for a while, is on its way until then.
     #[inline]
-    pub fn expect(&self, name: Name) {
+    pub fn fetch(&self, name: Name) {
         prefetch(&self.shards, name.shard(self.shards.len()));
     }
 

@@ -319,8 +319,9 @@ impl FrameHeader {
         }
     }
 
-    /// The page is about to change, and the change will be logged from `tail` on, which is asked for
-    /// only if the page was clean: all threads write there. Call it under the exclusive latch. Returns whether the page was clean, so that all of it has to be logged.
+    /// The page is about to change, and the change will be logged from `tail` on, which is called
+    /// only if the page is clean: all threads write the end of the log. Call it under the exclusive
+    /// latch. Returns whether the page was clean, so that all of it has to be logged.
     ///
     /// A page that is being written counts as not clean: what the log has to hold for it begins
     /// where it did, until that write is known to be complete. The end of the write takes no latch,
