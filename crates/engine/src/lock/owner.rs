@@ -1,6 +1,5 @@
 //! A transaction's locks.
 
-use std::ops::Bound;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,14 +9,13 @@ use super::error::LockError;
 use super::graph::Place;
 use super::hold::KeyHold;
 use super::hold::TreeHold;
+use super::manager::LockManager;
 use super::manager::Waits;
-use super::manager::{LockManager, TREE_ENDS};
 use super::mode::LockMode;
 use super::name::Name;
 use super::own::Claim;
 use super::own::own_transactions;
 use super::own::this_thread;
-use super::range::Range;
 use super::tree::Asking;
 use super::tree::Want;
 use super::waiter::Waiter;
@@ -133,7 +131,8 @@ impl LockOwner {
     /// # Errors
     /// [`LockError`]; what was held before is still held.
     pub fn lock_key(&mut self, tree: u32, key: &[u8], mode: LockMode) -> Result<(), LockError> {
-        let mode = mode.of_key();
+        let (mode, name) = (mode.of_key(), Name::of(tree, key));
+        self.manager.table.fetch(name);
         let at = self.tree_at(tree);
         if self.holds_key(at, key, mode) {
             return Ok(());
@@ -144,12 +143,13 @@ impl LockOwner {
             return Ok(());
         }
         match mode {
-            LockMode::X => self.lock_to_write(at, tree, key)?,
+            LockMode::X => self.lock_to_write(at, name, key)?,
             _ => {
-                self.lock_name(at, Name::of(tree, key), LockMode::S, false)?;
+                self.lock_name(at, name, LockMode::S, false)?;
             }
         }
-        if self.trees[at].keys >= self.trees[at].escalate_at {
+        let hold = &self.trees[at];
+        if hold.keys >= hold.escalate_at {
             self.escalate(at);
         }
         Ok(())
@@ -179,11 +179,7 @@ impl LockOwner {
             return Ok(false);
         }
         if answer == Answer::New {
-            self.keys.push(KeyHold { name, tree: at as u32 });
-            let hold = &mut self.trees[at];
-            hold.keys += 1;
-            hold.bytes += KEY_BYTES;
-            self.used += KEY_BYTES;
+            self.record(at, name);
         }
         let hold = &self.trees[at];
         let mut writes = hold.writes.lock();
@@ -230,6 +226,7 @@ impl LockOwner {
     }
 
     /// Whether a lock on more than the key allows it already.
+    #[inline]
     fn holds_key(&self, at: usize, key: &[u8], mode: LockMode) -> bool {
         let hold = &self.trees[at];
         hold.covers(mode) || mode == LockMode::S && hold.ranges.iter().any(|range| range.has(key))
@@ -247,13 +244,18 @@ impl LockOwner {
         self.trees.len() - 1
     }
 
-    /// Announces `IS` or `IX` at a tree.
-    fn lock_intention(&mut self, at: usize, mode: LockMode) -> Result<(), LockError> {
-        let hold = &mut self.trees[at];
-        if hold.intention.is_some_and(|held| held.covers(mode)) {
+    /// Announces `IS` or `IX` at a tree, once.
+    #[inline]
+    pub(super) fn lock_intention(&mut self, at: usize, mode: LockMode) -> Result<(), LockError> {
+        if self.trees[at].intention.is_some_and(|held| held.covers(mode)) {
             return Ok(());
         }
-        let spare = hold.spare.take();
+        self.announce(at, mode)
+    }
+
+    #[inline(never)]
+    fn announce(&mut self, at: usize, mode: LockMode) -> Result<(), LockError> {
+        let spare = self.trees[at].spare.take();
         if !self.trees[at].tree.try_intend(&self.asking(at), mode, spare) {
             self.lock_in_tree(at, Want::Intention(mode), &mut None)?;
         }
@@ -267,7 +269,7 @@ impl LockOwner {
     }
 
     /// Acquires `want`, and waits for it if need be.
-    fn lock_in_tree(
+    pub(super) fn lock_in_tree(
         &self,
         at: usize,
         want: Want,
@@ -295,6 +297,7 @@ impl LockOwner {
 
     /// Locks a name, and records it if it is new. `is_next`: the owner's turn to write has come,
     /// and its request is still in the tree's queue, so that no other owner overtakes it.
+    #[inline]
     fn lock_name(
         &mut self,
         at: usize,
@@ -302,38 +305,62 @@ impl LockOwner {
         mode: LockMode,
         is_next: bool,
     ) -> Result<Answer, LockError> {
+        let hold = &self.trees[at];
         debug_assert!(
-            self.trees[at].intention.is_some_and(|held| held.covers(mode.intention())),
+            hold.intention.is_some_and(|held| held.covers(mode.intention())),
             "a tree is locked with an intention before its keys"
         );
-        let (id, write) = (self.id, self.trees[at].written);
         let table = &self.manager.table;
-        let mut answer = table.lock(name, id, mode, write, &self.waiter);
-        if answer == Answer::Queued {
-            if is_next {
-                // No owner is to wait for a turn that does not come.
-                self.trees[at].tree.leave_queue(id);
+        match table.lock(name, self.id, mode, hold.written, &self.waiter) {
+            Answer::New => {
+                self.record(at, name);
+                Ok(Answer::New)
             }
-            self.wait(self.trees[at].tree.id, Place::Key(name), || {
-                answer = table.lock(name, id, mode, write, &self.waiter);
-                answer != Answer::Queued
-            })?;
+            Answer::Queued => self.await_name(at, name, mode, is_next),
+            held => Ok(held),
         }
+    }
+
+    /// Counts a key that is locked now.
+    #[inline]
+    fn record(&mut self, at: usize, name: Name) {
+        self.keys.push(KeyHold { name, tree: at as u32 });
+        let hold = &mut self.trees[at];
+        hold.keys += 1;
+        hold.bytes += KEY_BYTES;
+        self.used += KEY_BYTES;
+    }
+
+    /// Waits for a name whose request is in the queue.
+    #[cold]
+    fn await_name(
+        &mut self,
+        at: usize,
+        name: Name,
+        mode: LockMode,
+        is_next: bool,
+    ) -> Result<Answer, LockError> {
+        let (id, hold) = (self.id, &self.trees[at]);
+        if is_next {
+            // No owner is to wait for a turn that does not come.
+            hold.tree.leave_queue(id);
+        }
+        let (table, write, mut answer) = (&self.manager.table, hold.written, Answer::Queued);
+        self.wait(hold.tree.id, Place::Key(name), || {
+            answer = table.lock(name, id, mode, write, &self.waiter);
+            answer != Answer::Queued
+        })?;
         if answer == Answer::New {
-            self.keys.push(KeyHold { name, tree: at as u32 });
-            let hold = &mut self.trees[at];
-            hold.keys += 1;
-            hold.bytes += KEY_BYTES;
-            self.used += KEY_BYTES;
+            self.record(at, name);
         }
         Ok(answer)
     }
 
     /// `X` on a key: the name first, then the owners of ranges with the key in it (rule 5).
-    fn lock_to_write(&mut self, at: usize, tree: u32, key: &[u8]) -> Result<(), LockError> {
+    #[inline]
+    fn lock_to_write(&mut self, at: usize, name: Name, key: &[u8]) -> Result<(), LockError> {
         self.begin_writing();
         debug_assert!(self.is_writing, "an owner counts as a writer before it locks in X");
-        let name = Name::of(tree, key);
         let mut ticket = None;
         loop {
             let answer = self.lock_name(at, name, LockMode::X, ticket.is_some())?;
@@ -399,89 +426,12 @@ impl LockOwner {
     }
 
     /// Counts the owner as a writer (rule 8).
-    fn begin_writing(&mut self) {
+    #[inline]
+    pub(super) fn begin_writing(&mut self) {
         if !self.is_writing {
             self.is_writing = true;
             self.manager.begin_writing();
         }
-    }
-
-    /// Locks the first or the last end of `tree` against other owners that lock it: those that pop
-    /// entries there take turns. It protects no key.
-    ///
-    /// # Errors
-    /// [`LockError`]; what was held before is still held.
-    pub fn lock_end(&mut self, tree: u32, first: bool) -> Result<(), LockError> {
-        self.lock_key(tree | TREE_ENDS, &[u8::from(first)], LockMode::X)
-    }
-
-    /// Locks all of `tree`, or, in `IS` and `IX`, announces that keys will be locked.
-    ///
-    /// # Errors
-    /// [`LockError`]; what was held before is still held.
-    pub fn lock_tree(&mut self, tree: u32, mode: LockMode) -> Result<(), LockError> {
-        let at = self.tree_at(tree);
-        let whole = match mode {
-            LockMode::IS | LockMode::IX => None,
-            LockMode::S | LockMode::SIX => Some(LockMode::S),
-            LockMode::X => Some(LockMode::X),
-        };
-        let intention = matches!(mode, LockMode::IS | LockMode::IX | LockMode::SIX);
-        if intention && !self.trees[at].covers(mode) {
-            self.lock_intention(
-                at,
-                if mode == LockMode::IS { LockMode::IS } else { LockMode::IX },
-            )?;
-        }
-        if let Some(whole) = whole
-            && !self.trees[at].covers(whole)
-        {
-            if whole == LockMode::X {
-                self.begin_writing();
-            }
-            self.lock_in_tree(at, Want::Whole(whole), &mut None)?;
-            self.trees[at].whole = Some(whole);
-        }
-        Ok(())
-    }
-
-    /// Locks every key between the bounds in `S`, whether it is there or not: once it returns,
-    /// nobody else has locked one of them in `X`, and nobody will. Ranges that touch each other
-    /// become one.
-    ///
-    /// # Errors
-    /// [`LockError`]; what was held before is still held.
-    pub fn lock_range(
-        &mut self,
-        tree: u32,
-        lower: Bound<&[u8]>,
-        upper: Bound<&[u8]>,
-    ) -> Result<(), LockError> {
-        if (lower, upper) == (Bound::Unbounded, Bound::Unbounded) {
-            return self.lock_tree(tree, LockMode::S);
-        }
-        let range = Range::new(lower, upper);
-        let at = self.tree_at(tree);
-        let holds = |hold: &TreeHold| {
-            hold.covers(LockMode::S) || hold.ranges.iter().any(|held| held.has_all(&range))
-        };
-        if range.is_empty() || holds(&self.trees[at]) {
-            return Ok(());
-        }
-        self.lock_intention(at, LockMode::IS)?;
-        let bytes = 2 * range.bytes();
-        if self.make_room(at, bytes)? && holds(&self.trees[at]) {
-            return Ok(());
-        }
-        debug_assert!(self.trees[at].intention.is_some(), "an intention comes before ranges");
-        self.lock_in_tree(at, Want::Range(range.clone()), &mut None)?;
-        let hold = &mut self.trees[at];
-        if !hold.ranges.iter_mut().any(|held| held.extend(&range)) {
-            hold.ranges.push(range);
-            hold.range_bytes += bytes;
-            self.used += bytes;
-        }
-        Ok(())
     }
 }
 

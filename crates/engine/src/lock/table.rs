@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use hashbrown::HashTable;
+use millpond_policies::parts::prefetch;
 
 use super::entry::Answer;
 use super::entry::Entry;
@@ -111,6 +112,13 @@ impl Table {
     fn shard(&self, name: Name) -> Guard<'_, Locks> {
         let shard = &self.shards[name.shard(self.shards.len())];
         shard.0.lock()
+    }
+
+    /// The lock is about to be asked for: its part, which another processor may have had last, or
+    /// nobody for a while, is on its way until then.
+    #[inline]
+    pub fn fetch(&self, name: Name) {
+        prefetch(&self.shards, name.shard(self.shards.len()));
     }
 
     /// Grants the lock, or puts the request into its queue. `write`: which of its owner's writes

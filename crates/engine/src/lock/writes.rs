@@ -33,8 +33,10 @@ impl Writes {
         self.bytes.clear();
         self.ends.clear();
         // What one large transaction needed is not kept for all the small ones that follow.
-        self.bytes.shrink_to(1 << 16);
-        self.ends.shrink_to(1 << 12);
+        if self.ends.capacity() > 1 << 12 || self.bytes.capacity() > 1 << 16 {
+            self.bytes.shrink_to(1 << 16);
+            self.ends.shrink_to(1 << 12);
+        }
     }
 
     /// Whether one of the first `count` keys is in `range`.

@@ -141,6 +141,7 @@ pub struct BadBody {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Pieces<'a>(&'a [u8]);
 
+#[inline]
 fn put_tag(out: &mut Vec<u8>, tag: u8, page: PageId) {
     out.push(tag);
     put_varint(out, page.0);
@@ -237,6 +238,7 @@ impl Writer<'_, '_> {
 }
 
 /// Appends a structure's physiological redo record of `page`.
+#[inline]
 pub fn put_physiological(out: &mut Vec<u8>, page: PageId, bytes: &[u8]) {
     put_tag(out, PHYSIOLOGICAL, page);
     put_bytes(out, bytes);

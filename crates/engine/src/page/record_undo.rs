@@ -8,6 +8,7 @@ const SHARED_LEAST: usize = 6;
 
 /// Appends the undo record of the change; `last` is the physiological record that was appended
 /// last, if there is one. An insert's undo needs the key, which its redo has: it is logged once.
+#[inline]
 pub fn put_undo(out: &mut Vec<u8>, undo: &[u8], last: Option<&[u8]>) {
     let Some((head, at)) = last.and_then(|last| shared_end(undo, last)) else {
         out.push(UNDO);
@@ -21,11 +22,21 @@ pub fn put_undo(out: &mut Vec<u8>, undo: &[u8], last: Option<&[u8]>) {
 
 /// Where the part of `undo` begins that is at its end and also near the beginning of `redo`, and
 /// where in `redo`. What stands before a key in both is a few numbers.
+#[inline]
 fn shared_end(undo: &[u8], redo: &[u8]) -> Option<(usize, usize)> {
+    const BEFORE_LEAST: usize = 2;
     const BEFORE_MOST: usize = 6;
-    for head in 2..BEFORE_MOST.min(undo.len().saturating_sub(SHARED_LEAST)) {
+    if redo.len() + BEFORE_MOST <= undo.len() + BEFORE_LEAST {
+        // Too short, as that of an update mostly is.
+        return None;
+    }
+    for head in BEFORE_LEAST..BEFORE_MOST.min(undo.len().saturating_sub(SHARED_LEAST)) {
         let end = undo.get(head..)?;
-        let at = (2..BEFORE_MOST).find(|at| redo.get(*at..).is_some_and(|r| r.starts_with(end)));
+        let word = end.first_chunk::<4>()?;
+        let at = (BEFORE_LEAST..BEFORE_MOST).find(|at| {
+            let redo = redo.get(*at..).unwrap_or(&[]);
+            redo.first_chunk() == Some(word) && redo.starts_with(end)
+        });
         if let Some(at) = at {
             return Some((head, at));
         }

@@ -319,8 +319,9 @@ impl FrameHeader {
         }
     }
 
-    /// The page is about to change, and the change will be logged from `tail` on. Call it under the
-    /// exclusive latch. Returns whether the page was clean, so that all of it has to be logged.
+    /// The page is about to change, and the change will be logged from `tail` on, which is called
+    /// only if the page is clean: all threads write the end of the log. Call it under the exclusive
+    /// latch. Returns whether the page was clean, so that all of it has to be logged.
     ///
     /// A page that is being written counts as not clean: what the log has to hold for it begins
     /// where it did, until that write is known to be complete. The end of the write takes no latch,
@@ -328,13 +329,13 @@ impl FrameHeader {
     /// logged without an image leaves the page, without a gap, dirty or being written from the
     /// record on that its recLSN names.
     #[inline]
-    pub fn begin_logged_change(&self, tail: Lsn) -> bool {
+    pub fn begin_logged_change(&self, tail: impl Fn() -> Lsn) -> bool {
         debug_assert!(self.latch.is_exclusive(), "a page changes without a latch");
         let mut old = self.flags.load(Ordering::Acquire);
         while old & DIRTY == 0 {
             let was_clean = old & WRITING == 0;
             if was_clean {
-                self.set_rec_lsn(tail);
+                self.set_rec_lsn(tail());
             }
             planted!(DirtyNotAtomic, return self.dirty_not_atomic(was_clean));
             let new = old | DIRTY;

@@ -26,7 +26,7 @@ impl<M: PoolStrategy> ChangeLog<Pool<M>> for RedoLog {
         let header = pool.header(frame);
         let Some(page) = header.page() else { return };
         debug_assert!(header.latch.is_exclusive(), "a page changes under its exclusive latch");
-        let begin = || header.begin_logged_change(pool.redo.tail()) && pool.logs_images;
+        let begin = || header.begin_logged_change(|| pool.redo.tail()) && pool.logs_images;
         let copy = |arena: &mut Vec<u8>| {
             pool.view(frame).copy_to(0, pool.page_size, arena);
         };
@@ -43,7 +43,7 @@ impl<M: PoolStrategy> ChangeLog<Pool<M>> for RedoLog {
         let header = pool.header(frame);
         let Some(page) = header.page() else { return };
         debug_assert!(header.latch.is_exclusive(), "a page changes under its exclusive latch");
-        let begin = || header.begin_logged_change(pool.redo.tail()) && pool.logs_images;
+        let begin = || header.begin_logged_change(|| pool.redo.tail()) && pool.logs_images;
         changes.page_changes_by(frame, page, begin, redo);
     }
 

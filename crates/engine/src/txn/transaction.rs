@@ -99,6 +99,7 @@ impl Transaction {
         if self.state == State::Running { Ok(()) } else { Err(TxnError::Failed) }
     }
 
+    #[inline]
     fn lock_key(&mut self, tree: u32, key: &[u8], mode: LockMode) -> Result<(), TxnError> {
         match &mut self.scratch.owner {
             Some(owner) => {

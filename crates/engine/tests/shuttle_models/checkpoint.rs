@@ -67,7 +67,7 @@ impl World {
         while !self.frame.latch.exclusive() {
             shuttle::thread::yield_now();
         }
-        let was_clean = self.frame.begin_logged_change(Lsn(self.tail() as u64));
+        let was_clean = self.frame.begin_logged_change(|| Lsn(self.tail() as u64));
         let is_image = was_clean && self.placement == Placement::InPlace;
         let version = {
             let mut version = self.version.lock().unwrap();
@@ -211,7 +211,7 @@ fn a_page_whose_write_fails_is_never_taken_for_clean() {
     check(SCHEDULES, || {
         let frame = Arc::new(FrameHeader::new(FrameId(0)));
         assert!(frame.latch.try_exclusive());
-        frame.begin_logged_change(Lsn(1));
+        frame.begin_logged_change(|| Lsn(1));
         assert!(frame.begin_write());
         let writer = {
             let frame = frame.clone();

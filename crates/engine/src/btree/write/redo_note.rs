@@ -165,6 +165,12 @@ pub(crate) fn differing(old: &[u8], new: &[u8]) -> (usize, usize) {
     let (old, new) = (&old[start..], &new[start..]);
     let mut end = old.len();
     while let (Some((rest, a)), Some((_, b))) =
+        (old[..end].split_last_chunk::<STRIDE>(), new[..end].split_last_chunk::<STRIDE>())
+        && a == b
+    {
+        end = rest.len();
+    }
+    while let (Some((rest, a)), Some((_, b))) =
         (old[..end].split_last_chunk::<8>(), new[..end].split_last_chunk::<8>())
     {
         let differ = u64::from_le_bytes(*a) ^ u64::from_le_bytes(*b);
@@ -179,8 +185,20 @@ pub(crate) fn differing(old: &[u8], new: &[u8]) -> (usize, usize) {
     (start, start + end)
 }
 
+/// Bytes that are compared at once, as long as nothing differs.
+const STRIDE: usize = 32;
+
 /// Returns the length of the common prefix of two slices of one length.
+#[inline]
 fn common(a: &[u8], b: &[u8]) -> usize {
+    let (strides, _) = a.as_chunks::<STRIDE>();
+    let (others, _) = b.as_chunks::<STRIDE>();
+    let same = strides.iter().zip(others).take_while(|(a, b)| a == b).count() * STRIDE;
+    same + common_by_words(&a[same..], &b[same..])
+}
+
+#[inline]
+fn common_by_words(a: &[u8], b: &[u8]) -> usize {
     let (words, _) = a.as_chunks::<8>();
     let (others, _) = b.as_chunks::<8>();
     for (at, (word, other)) in words.iter().zip(others).enumerate() {

@@ -73,6 +73,11 @@ impl RedoRecords {
         }
     }
 
+    /// The only one, if there is one.
+    fn only(&self) -> Option<&Range<usize>> {
+        if self.second.is_none() { self.first.as_ref() } else { None }
+    }
+
     fn iter(&self) -> impl Iterator<Item = &Range<usize>> {
         self.first.iter().chain(&self.second).chain(&self.others)
     }
@@ -307,9 +312,37 @@ impl ChangeSet {
     }
 
     /// Composes the body of the record.
+    #[inline]
     pub(in crate::pool) fn compose(&mut self, copies: &impl PageCopies) {
+        self.body.clear();
+        if !self.compose_usual() {
+            self.compose_any(copies);
+        }
+    }
+
+    /// Composes the usual body, one redo record of one page and its undo; returns false if there is
+    /// more to log, or less.
+    #[inline]
+    fn compose_usual(&mut self) -> bool {
+        let ChangeSet { pages, events, rows, actor, undo, arena, body, .. } = self;
+        let [ChangedPage { page, how, is_new: false, .. }] = &pages[..] else { return false };
+        let ChangeKind::Redo { records, before: None } = how else { return false };
+        let (Actor::Transaction { .. }, true) = (actor, events.is_empty()) else { return false };
+        // What else becomes of entries, the undo tells.
+        if matches!(rows, Some(RowEvent::Begun(_))) {
+            return false;
+        }
+        let Some(redo) = records.only().and_then(|range| arena.get(range.clone())) else {
+            return false;
+        };
+        record_body::put_physiological(body, *page, redo);
+        record_undo::put_undo(body, undo, Some(redo));
+        true
+    }
+
+    #[inline(never)]
+    fn compose_any(&mut self, copies: &impl PageCopies) {
         let ChangeSet { pages, events, rows, actor, undo, arena, body, scratch } = self;
-        body.clear();
         for changed in pages.iter() {
             changed.compose(copies, arena, scratch, body);
         }
@@ -404,6 +437,7 @@ impl ChangeSet {
     }
 
     /// Forgets all changes, and keeps the memory for the next mini-transaction of this thread.
+    #[inline]
     pub(in crate::pool) fn recycle(mut self: Box<Self>) {
         const KEPT: usize = 1 << 20;
         self.pages.clear();
@@ -412,7 +446,9 @@ impl ChangeSet {
         self.actor = Actor::Itself;
         for bytes in [&mut self.undo, &mut self.arena, &mut self.body, &mut self.scratch] {
             bytes.clear();
-            bytes.shrink_to(KEPT);
+            if bytes.capacity() > KEPT {
+                bytes.shrink_to(KEPT);
+            }
         }
         SPARE.set(Some(self));
     }

@@ -243,7 +243,7 @@ impl<M: PoolStrategy> Pool<M> {
                 continue;
             }
             if matches!(header.state(), State::Hot | State::Cooling) && !header.is_dirty() {
-                header.begin_logged_change(Lsn(0));
+                header.begin_logged_change(|| Lsn(0));
                 count += 1;
             }
             header.latch.release_unchanged();
