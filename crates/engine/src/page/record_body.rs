@@ -17,8 +17,7 @@
 //!  9  undo next      LSN                 the record is a CLR: what is to be undone next
 //! 11  undo, shared   n, n bytes, at, m   the undo record is these bytes and m more: those from
 //!                                        `at` on of the physiological record before
-//! 12  rows           tree, change        entries were added to the tree with this owner id, twice
-//!                                        their number; or removed, twice their number less one
+//! 12  rows           tree, 2n or 2n − 1  n entries were added to the tree of this owner; removed
 //! 13  rows begin     tree                the tree is new, and has no entries
 //!
 //! pieces: (words to skip, words that follow, the words)…, ended by no words that follow

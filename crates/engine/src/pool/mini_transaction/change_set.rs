@@ -328,10 +328,7 @@ impl ChangeSet {
         let [ChangedPage { page, how, is_new: false, .. }] = &pages[..] else { return false };
         let ChangeKind::Redo { records, before: None } = how else { return false };
         let (Actor::Transaction { .. }, true) = (actor, events.is_empty()) else { return false };
-        // What else becomes of entries, the undo tells.
-        if matches!(rows, Some(RowEvent::Begun(_))) {
-            return false;
-        }
+        let (None | Some(RowEvent::Changed(..))) = rows else { return false };
         let Some(redo) = records.only().and_then(|range| arena.get(range.clone())) else {
             return false;
         };
