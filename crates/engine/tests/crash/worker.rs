@@ -458,10 +458,13 @@ impl Worker {
         }
     }
 
-    /// Whether there is anything that a commit could make durable.
+    /// Whether there is anything that a commit could make durable. What a commit in doubt removed,
+    /// which may be visible, is removed by nobody else.
     fn has_effect(&self, changes: &[Change]) -> bool {
         changes.iter().any(|change| match change {
-            Change::Delete { tree, key } => self.oracle.now()[tree].contains_key(key),
+            Change::Delete { tree, key } => {
+                self.doubts == 0 && self.oracle.now()[tree].contains_key(key)
+            }
             _ => true,
         })
     }
