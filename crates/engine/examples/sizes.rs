@@ -73,6 +73,12 @@ fn key(row: u64) -> [u8; 8] {
     row.wrapping_mul(0x9E37_79B9_7F4A_7C15).to_be_bytes()
 }
 
+/// CPU time of the process, in microseconds.
+fn cpu_us() -> f64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    time.tv_sec as f64 * 1e6 + time.tv_nsec as f64 / 1e3
+}
+
 fn files(store: &Path) -> Result<u64, Failure> {
     let log = store.with_extension("mp-log");
     Ok(std::fs::metadata(store)?.len() + std::fs::metadata(log)?.len())
@@ -99,8 +105,6 @@ fn measure(
         tx.commit()?;
     }
     let loaded_s = begun.elapsed().as_secs_f64();
-    db.flush()?;
-    let loaded = db.stats().stored_bytes;
     while !tree.compact(256)? {}
     drop(tree);
     db.shrink()?;
@@ -108,7 +112,7 @@ fn measure(
     let closed = files(&path)?;
     let db = Db::open(&path, options.memory((raw / 8).max(8 << 20)))?;
     let tree = db.raw_tree("rows")?;
-    let (before, begun) = (db.stats(), Instant::now());
+    let (before, begun, cpu) = (db.stats(), Instant::now(), cpu_us());
     for at in 0..LOOKUPS {
         let row = at.wrapping_mul(0x2545_F491_4F6C_DD1D) % rows;
         if tree.get(&key(row))? != Some(values.row(row)) {
@@ -116,18 +120,19 @@ fn measure(
         }
     }
     let (lookup, stats) = (begun.elapsed().as_secs_f64(), db.stats().since(&before));
+    let cpu = cpu_us() - cpu;
     drop(tree);
     db.close()?;
     std::fs::remove_file(&path)?;
     std::fs::remove_file(path.with_extension("mp-log"))?;
     Ok(format!(
-        "{name:>6}  {:>5}  {:>10.2}  {:>10.2}  {:>8.1}  {:>9.2}  {:>10.1}",
+        "{name:>6}  {:>5}  {:>10.2}  {:>8.1}  {:>9.2}  {:>10.1}  {:>10.1}",
         if compression == Compression::None { "none" } else { "lz4" },
-        loaded as f64 / raw as f64,
         closed as f64 / raw as f64,
         loaded_s,
         stats.reads as f64 / LOOKUPS as f64,
         lookup * 1e6 / LOOKUPS as f64,
+        cpu / LOOKUPS as f64,
     ))
 }
 
@@ -136,7 +141,7 @@ fn main() -> Result<(), Failure> {
     let folder = words.next().ok_or("sizes DIRECTORY [MiB] [value bytes, ... or json]")?;
     let mib = words.next().map_or(Ok(100), |word| word.parse())?;
     let names = words.next().unwrap_or("100,400,1000,1500,3000,10000,json".to_string());
-    println!(" value  pages  loaded/raw  closed/raw  loaded s  reads/get  µs per get");
+    println!(" value  pages  closed/raw  loaded s  reads/get  µs per get  CPU of it");
     for name in names.split(',') {
         for compression in [Compression::None, Compression::Lz4] {
             println!("{}", measure(Path::new(&folder), name, mib, compression)?);

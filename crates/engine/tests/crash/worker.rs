@@ -459,12 +459,13 @@ impl Worker {
     }
 
     /// Whether there is anything that a commit could make durable. What a commit in doubt removed,
-    /// which may be visible, is removed by nobody else.
+    /// which may be visible, nobody else removes, and no record of a heap that it removed is
+    /// replaced.
     fn has_effect(&self, changes: &[Change]) -> bool {
+        let is_known = self.doubts == 0;
         changes.iter().any(|change| match change {
-            Change::Delete { tree, key } => {
-                self.doubts == 0 && self.oracle.now()[tree].contains_key(key)
-            }
+            Change::Delete { tree, key } => is_known && self.oracle.now()[tree].contains_key(key),
+            Change::Put { tree, .. } => is_known || !is_heap(tree),
             _ => true,
         })
     }
