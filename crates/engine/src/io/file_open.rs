@@ -1,7 +1,7 @@
 //! How a file is opened as a device: options, direct I/O, io_uring.
 
 use std::fs::{File, OpenOptions};
-use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
 use millpond_policies::choice;
@@ -110,13 +110,11 @@ pub(super) fn open_file(
 
 /// What direct I/O on `file` demands, `None` if it is not possible after all.
 fn direct_alignment(file: &File) -> Option<Alignment> {
-    // Safe for every drive in use, where the kernel does not say (before Linux 6.1, or tmpfs).
-    let cautious = Alignment { memory: 4096, offset: DIRECT_BLOCK_MAX };
     let Ok(stat) = rustix::fs::statx(file, c"", AtFlags::EMPTY_PATH, StatxFlags::DIOALIGN) else {
-        return Some(cautious);
+        return Some(likely_alignment(file));
     };
     if stat.stx_mask & StatxFlags::DIOALIGN.bits() == 0 {
-        return Some(cautious);
+        return Some(likely_alignment(file));
     }
     match (stat.stx_dio_mem_align, stat.stx_dio_offset_align) {
         (_, 0) => None,
@@ -124,6 +122,29 @@ fn direct_alignment(file: &File) -> Option<Alignment> {
             Some(Alignment { memory: memory.max(1) as usize, offset: u64::from(offset) })
         }
     }
+}
+
+/// What direct I/O demands where the kernel does not say (before Linux 6.1, or tmpfs): blocks of the
+/// drive, if that can be found out, else what is safe for every drive in use.
+fn likely_alignment(file: &File) -> Alignment {
+    /// Of a file system in memory, which demands nothing.
+    const TMPFS: i64 = 0x0102_1994;
+    const SECTOR: u64 = 512;
+    let is_tmpfs = rustix::fs::fstatfs(file).is_ok_and(|stat| stat.f_type as i64 == TMPFS);
+    let block = if is_tmpfs { Some(SECTOR) } else { logical_block(file) };
+    let is_usual = |block: &u64| block.is_power_of_two() && (SECTOR..=4096).contains(block);
+    Alignment { memory: 4096, offset: block.filter(is_usual).unwrap_or(DIRECT_BLOCK_MAX) }
+}
+
+/// Bytes of a block of the drive that has the file.
+fn logical_block(file: &File) -> Option<u64> {
+    let device = file.metadata().ok()?.dev();
+    let drive = format!("/sys/dev/block/{}:{}", libc::major(device), libc::minor(device));
+    // A partition's are those of the drive that it is a part of.
+    let read = |folder: &str| {
+        std::fs::read_to_string(format!("{drive}/{folder}queue/logical_block_size")).ok()
+    };
+    read("").or_else(|| read("../"))?.trim().parse().ok()
 }
 
 /// Rings for a file's batches, or one warning.

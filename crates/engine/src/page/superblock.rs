@@ -98,7 +98,7 @@ pub enum Placement {
 /// # let folder = tempfile::tempdir()?;
 /// let options = Options::new().memory(16 << 20).compression(Compression::Lz4);
 /// let db = Db::open(folder.path().join("pond.mp"), options)?;
-/// let lines = db.tree::<u32, str>("lines")?;
+/// let lines = db.tree::<u32, String>("lines")?;
 /// (0..5000).try_for_each(|n| lines.put(&n, "one like the other").map(drop))?;
 /// db.shrink()?;
 /// let stats = db.stats();

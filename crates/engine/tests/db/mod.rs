@@ -3,6 +3,7 @@
 mod any_store;
 mod busy;
 mod combinations;
+mod compressed;
 mod errors;
 mod file_sizes;
 mod in_place;
