@@ -124,8 +124,8 @@ fn direct_alignment(file: &File) -> Option<Alignment> {
     }
 }
 
-/// What direct I/O demands where the kernel does not say (before Linux 6.1, or tmpfs): blocks of the
-/// drive, if that can be found out, else what is safe for every drive in use.
+/// What direct I/O demands where the kernel does not say (before Linux 6.1, or tmpfs): blocks of
+/// the drive, if that can be found out, else what is safe for every drive in use.
 fn likely_alignment(file: &File) -> Alignment {
     /// Of a file system in memory, which demands nothing.
     const TMPFS: i64 = 0x0102_1994;
