@@ -138,6 +138,20 @@ impl Log {
         self.shared.segments.device().length()
     }
 
+    /// If the segment that is being filled lies behind slots that are free, appends `record`, which
+    /// means nothing, until the next one is begun: in the first of them. Returns whether it did.
+    pub fn go_forward(&self, record: &Record<'_>) -> bool {
+        let segments = &self.shared.segments;
+        let (tail, is_far) = (self.tail(), segments.is_far(self.tail().0));
+        while is_far
+            && self.poisoned().is_none()
+            && segments.sequence(self.tail().0) == segments.sequence(tail.0)
+        {
+            self.append(record);
+        }
+        is_far
+    }
+
     /// Gives segments at the end of the file back that are free, as far as it keeps room for
     /// `bytes` of records. Returns by how many bytes the file is shorter.
     ///

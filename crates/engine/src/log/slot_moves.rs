@@ -11,6 +11,13 @@ use crate::io::{AlignedBuffer, DeviceError};
 const COPIED: u64 = 1 << 20;
 
 impl Segments {
+    /// Whether the segment of position `lsn` lies behind more slots than are held.
+    pub(super) fn is_far(&self, lsn: u64) -> bool {
+        let sequence = self.sequence(lsn);
+        let table = self.table();
+        table.held.get(&sequence).is_some_and(|slot| *slot > table.held.len() + 1)
+    }
+
     /// Gives free slots at the end of the file back, down to `slots`. Returns by how many bytes the
     /// file is shorter.
     ///

@@ -18,8 +18,9 @@ use super::error::CheckpointError;
 use crate::io::PageStore;
 use crate::io::PlacesPin;
 use crate::io::simulated::planted::{planted, unless_planted};
-use crate::log::Log;
+use crate::log::{Log, Record};
 use crate::page::MapEntry;
+use crate::pool::mini_transaction::kind;
 use crate::pool::{Pool, PoolStrategy};
 use crate::stats::counters::{Counter, Timing};
 use crate::txn::TransactionManager;
@@ -130,11 +131,20 @@ impl<M: PoolStrategy> Checkpointer<M> {
     }
 
     /// Gives back of the log what is not needed, room for what comes next included; returns its
-    /// bytes.
+    /// bytes. A log that goes on far behind the beginning of its file goes on there first.
     ///
     /// # Errors
-    /// The log could not be cut.
+    /// The log could not be cut, or as [`Checkpointer::take`].
     pub(crate) fn give_log_back(&self) -> Result<u64, CheckpointError> {
+        // A record that changes no page. The next segment may have its place already.
+        let nothing = Record { kind: kind::PAGES, tx: 0, prev: Lsn(0), parts: &[] };
+        for _ in 0..2 {
+            if !self.log.go_forward(&nothing) {
+                break;
+            }
+            // What lies before is forgotten.
+            self.take_here()?;
+        }
         Ok(self.log.give_back(0)?)
     }
 

@@ -168,3 +168,30 @@ fn a_power_failure_amid_shrinking_loses_nothing() {
     let cuts = (1..32).step_by(rounds(3, 1)).filter(|nth| cut_at(*nth)).count();
     assert!(cuts > rounds(3, 10), "{cuts}");
 }
+
+/// A log that has grown to its gap lies anywhere in its file.
+#[test]
+fn a_log_that_goes_on_far_behind_its_beginning_goes_on_there() {
+    let supply = PowerSupply::new();
+    let device = |name| -> Arc<FaultyDevice> { supply.device(name, MemoryDevice::new()) };
+    let (data, log) = (device("data"), device("log"));
+    let db = Db::open_on_devices(data, log.clone(), options().log_gap(8 << 20)).unwrap();
+    fill(&db, "kept", 20_000);
+    let full = log.length();
+    assert!(full > 2 << 20, "{full}");
+    let shrunk = db.shrink().unwrap();
+    // Segments of 64 KiB: one that is being filled, one to go on in, and what a checkpoint needs.
+    assert!(log.length() < 6 * (68 << 10), "{} of {full}: {shrunk:?}", log.length());
+    holds(&db, "kept", 20_000, "shrunk");
+    fill(&db, "later", 3000);
+    db.flush().unwrap();
+    for seed in 0..3 {
+        let (_supply, devices) = supply.images(seed);
+        let [data, log] = [devices[0].clone(), devices[1].clone()];
+        let db = Db::open_on_devices(data.clone(), log, options()).unwrap();
+        holds(&db, "kept", 20_000, "after a crash");
+        holds(&db, "later", 3000, "after a crash");
+        db.close().unwrap();
+        sound(data, "after a crash");
+    }
+}
