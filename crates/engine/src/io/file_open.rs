@@ -130,7 +130,7 @@ fn likely_alignment(file: &File) -> Alignment {
     /// Of a file system in memory, which demands nothing.
     const TMPFS: i64 = 0x0102_1994;
     const SECTOR: u64 = 512;
-    let is_tmpfs = rustix::fs::fstatfs(file).is_ok_and(|stat| stat.f_type as i64 == TMPFS);
+    let is_tmpfs = rustix::fs::fstatfs(file).is_ok_and(|stat| stat.f_type == TMPFS);
     let block = if is_tmpfs { Some(SECTOR) } else { logical_block(file) };
     let is_usual = |block: &u64| block.is_power_of_two() && (SECTOR..=4096).contains(block);
     Alignment { memory: 4096, offset: block.filter(is_usual).unwrap_or(DIRECT_BLOCK_MAX) }
