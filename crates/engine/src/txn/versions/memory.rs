@@ -13,6 +13,8 @@ use crate::txn::versions::version_store::{Readers, VersionStore};
 
 impl VersionStore {
     /// Moves versions to the spill file until the rest fits; returns `false` if that fails.
+    ///
+    /// What others put after the rest fitted is not a failure: they wait for the mutex to spill it.
     #[cold]
     pub(in crate::txn) fn spill(&self) -> bool {
         let Some(file) = &self.spill else { return false };
@@ -21,28 +23,30 @@ impl VersionStore {
         // Other writers add versions meanwhile, which may exceed the limit by themselves. These
         // are spilled, too: a writer that is over the limit waits for this mutex.
         while self.bytes() > self.limit {
-            let moved = match self.spill_trees(file, is_merged) {
+            match self.spill_trees(file, is_merged) {
+                // Others dropped versions since the memory was looked at.
+                Ok(None) => return true,
                 // One run of a tree takes less memory than many.
-                Ok(0) if !std::mem::replace(&mut is_merged, true) => continue,
-                moved => moved,
-            };
-            if let Err(error) = &moved {
-                tracing::warn!(%error, "versions for snapshots cannot be spilled");
-            }
-            if !moved.is_ok_and(|moved| moved > 0) {
-                break;
+                Ok(Some(0)) if !std::mem::replace(&mut is_merged, true) => {}
+                Ok(Some(0)) => return false,
+                Ok(Some(_)) => {}
+                Err(error) => {
+                    tracing::warn!(%error, "versions for snapshots cannot be spilled");
+                    return false;
+                }
             }
         }
-        self.bytes() <= self.limit
+        true
     }
 
     /// Moves versions to the spill file, first those of the trees that have most, and merges runs
-    /// where there are many, or `all` of them. Returns the bytes of memory that this freed.
-    fn spill_trees(&self, file: &Arc<SpillFile>, all: bool) -> Result<usize, SpillError> {
+    /// where there are many, or `all` of them. Returns the bytes of memory that this freed, or
+    /// `None` if half of the limit is free without.
+    fn spill_trees(&self, file: &Arc<SpillFile>, all: bool) -> Result<Option<usize>, SpillError> {
         debug_assert!(self.spilling.try_lock().is_err(), "the caller holds the mutex of spilling");
         let mut trees: Vec<_> = unpoisoned(self.trees.read()).values().cloned().collect();
         trees.sort_by_key(|tree| std::cmp::Reverse(tree.bytes.load(Ordering::Relaxed)));
-        let mut moved = 0;
+        let mut moved = None;
         for tree in trees {
             if self.bytes() <= self.limit / 2 {
                 break;
@@ -50,7 +54,7 @@ impl VersionStore {
             let (given, taken) = tree.spill(file)?;
             self.charge((given, taken));
             self.charge(tree.merge(file, &self.horizon(), all)?);
-            moved += given;
+            moved = Some(moved.unwrap_or(0) + given);
         }
         Ok(moved)
     }
