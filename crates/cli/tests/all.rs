@@ -7,6 +7,7 @@ mod command_line;
 mod factors;
 mod laboratory;
 mod overheads;
+mod pace;
 mod paper;
 mod phases;
 mod stores;

@@ -8,6 +8,7 @@
 //! - [`many`]: several keys looked up by one call, beside as many calls.
 //! - [`opening`]: how long an empty store takes to open.
 //! - [`overheads`]: what log, locks, pool and a second thread cost, against bars.
+//! - [`pace`]: durable commits while pages are written in the background.
 //! - [`phases`]: a store through its life, from one large transaction to a file that shrinks.
 //! - [`hit_table`]: what policies make of the engine's own references (leanstore VI-B).
 //! - [`recorded`]: traces of the engine for experiments that are simulated.
@@ -24,6 +25,7 @@ pub mod hit_table;
 pub mod many;
 pub mod opening;
 pub mod overheads;
+pub mod pace;
 pub mod papers;
 pub mod phases;
 pub mod recorded;

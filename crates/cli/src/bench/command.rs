@@ -20,7 +20,7 @@ use super::results::{ResultArgs, line, write_file};
 use super::workload::{TpccArgs, YcsbArgs};
 use super::{
     commits, contest, count_instructions, evictors, factors, many, opening, outgrow, overheads,
-    phases, ramp_up, scan, two_worlds,
+    pace, phases, ramp_up, scan, two_worlds,
 };
 use crate::error::Failure;
 use crate::output::complain;
@@ -64,6 +64,8 @@ enum Command {
     FactorsProbe(count_instructions::Args),
     /// Several keys looked up by one call, beside as many calls
     Many(Box<many::Args>),
+    /// Durable commits while pages are written in the background
+    Pace(Box<pace::Args>),
     /// How long an empty store takes to open, policy by policy
     Opening(Box<opening::Args>),
     /// Whether policies do live what they do simulated, and what a live pool changes
@@ -156,6 +158,7 @@ pub(crate) fn run(args: &Args, registry: &Registry) -> Result<(), Failure> {
         Command::Factors(args) => factors::run(args, registry),
         Command::FactorsProbe(args) => count_instructions::run(args, registry),
         Command::Many(args) => many::run(args),
+        Command::Pace(args) => pace::run(args),
         Command::Opening(args) => opening::run(args),
         Command::TwoWorlds(args) => two_worlds::run(args, registry),
     }

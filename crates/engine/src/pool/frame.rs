@@ -361,6 +361,11 @@ impl FrameHeader {
         Lsn(self.rec_lsn.load(Ordering::Relaxed))
     }
 
+    /// Returns its recLSN if the page is dirty.
+    pub fn dirty_since(&self) -> Option<Lsn> {
+        self.is_dirty().then(|| self.rec_lsn())
+    }
+
     /// Sets its recLSN, before the page gets dirty.
     pub fn set_rec_lsn(&self, lsn: Lsn) {
         self.rec_lsn.store(lsn.0, Ordering::Relaxed);

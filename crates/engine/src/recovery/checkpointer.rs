@@ -1,20 +1,22 @@
 //! Taking checkpoints: they bound how much of the log a recovery has to read, and how much is kept.
 //!
 //! A thread of the store calls [`Checkpointer::round`] from time to time
-//! (`store/checkpoint_thread.rs`). When the *LSN gap* (li 2.1), from where recovery would begin to
-//! the log's end, exceeds half of what the options allow, a round writes the pages with the least
-//! recLSNs and takes a checkpoint. Checkpoints are fuzzy: no thread waits for one, unless they fall
-//! behind (`txn/log_room.rs`). Rules 1 to 3 of `README.md` say what a checkpoint holds and in which
-//! order it is taken.
+//! (`store/checkpoint_thread.rs`). A round writes the pages whose recLSNs are three eighths of the
+//! allowed *LSN gap* (li 2.1) behind the log's end, little by little as the log grows (`sweep.rs`);
+//! and when the gap, from where recovery would begin to the log's end, exceeds half of what the
+//! options allow, it takes a checkpoint. Checkpoints are fuzzy: no thread waits for one, unless
+//! they fall behind (`txn/log_room.rs`). Rules 1 to 3 of `README.md` say what a checkpoint holds
+//! and in which order it is taken.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
 use millpond_base::sync::unmodelled::Mutex;
-use millpond_base::{Lsn, PageId};
+use millpond_base::{Lsn, PageId, Reason};
 
 use super::checkpoint::{Active, Checkpoint};
 use super::error::CheckpointError;
+use super::sweep::Sweep;
 use crate::io::PageStore;
 use crate::io::PlacesPin;
 use crate::io::simulated::planted::{planted, unless_planted};
@@ -27,6 +29,12 @@ use crate::txn::TransactionManager;
 
 /// Writers are not held up for less of the log than this, and eight checkpoints.
 const LEAST_GAP: u64 = 256 << 10;
+
+/// Eighths of the allowed gap by which the log grows before a page is written that got dirty.
+const PAGE_AGE: u64 = 3;
+
+/// Steps of the allowed gap in which the frames are looked at once.
+const STEPS: u64 = 32;
 
 /// A transaction that is older than this number of gaps keeps so much of the log that it is
 /// reported.
@@ -244,27 +252,30 @@ impl<M: PoolStrategy> Checkpointer<M> {
         self.take()
     }
 
-    /// Takes a checkpoint if the LSN gap exceeds half of `gap_bytes`, after writing the pages that
-    /// have kept `redo` back the longest; or if so much of the file waits for one that it would
-    /// grow for nothing.
+    /// Writes the pages that are due, and takes a checkpoint if the LSN gap exceeds half of
+    /// `gap_bytes`; or if so much of the file waits for one that it would grow for nothing.
     ///
     /// # Errors
     /// As [`Checkpointer::take_here`].
-    pub(crate) fn round(&self) -> Result<(), CheckpointError> {
+    pub(crate) fn round(&self, sweep: &mut Sweep) -> Result<(), CheckpointError> {
         let (begin, tail) = (*self.redo(), self.log.tail());
-        if tail.0.saturating_sub(begin.0) < self.gap_bytes / 2 {
+        let lead = tail.0.saturating_sub(begin.0);
+        // Pages that are written now are not in the way for a while.
+        let bound = Lsn(tail.0.saturating_sub(self.gap_bytes / 8 * PAGE_AGE));
+        let due = sweep.advance(bound, self.gap_bytes / STEPS, |until| self.pool.older(until));
+        let mut written = self.pool.write_frames(&due, Reason::Recov);
+        if lead < self.gap_bytes / 2 {
             if self.pages.wants_map(self.places_waiting()) {
                 self.take()?;
             }
-            return Ok(());
+            // What could not be written is listed again.
+            return Ok(written.map(drop)?);
         }
-        // Pages that are written now are not in the way for a while.
-        let bound = Lsn(tail.0.saturating_sub(self.gap_bytes / 4));
-        let written = self.pool.write_older(bound);
+        // Those whose latches were held.
+        written = written.and(self.pool.write_older(bound));
         // Where no place is free for a page, it is the checkpoint that makes some so.
         self.take()?;
-        written?;
-        Ok(())
+        Ok(written.map(drop)?)
     }
 
     /// Bytes of the file that may wait for a checkpoint to become free.

@@ -16,6 +16,7 @@ mod rebuild;
 pub mod redo;
 pub mod report;
 pub mod run;
+mod sweep;
 pub(crate) mod undo;
 
 pub use analysis::{Analysis, Loser};
@@ -33,4 +34,5 @@ pub use rebuild::ApplyRedoNote;
 pub use redo::{RedoOptions, Redone, redo};
 pub use report::{Recovery, Salvaged};
 pub use run::{Recovered, recover};
+pub(crate) use sweep::Sweep;
 pub(crate) use undo::HoldsStructure;

@@ -414,14 +414,22 @@ impl<M: PoolStrategy> Pool<M> {
         Err(PoolError::Busy { dirty: self.frames_dirty() })
     }
 
+    /// Returns the frames that are dirty and whose recLSN is before `bound`, with it.
+    pub fn older(&self, bound: Lsn) -> Vec<(Lsn, FrameId)> {
+        let frames = (0..self.frames()).map(FrameId);
+        let rec_lsn = |id: &FrameId| self.memory.header(*id).and_then(FrameHeader::dirty_since);
+        let dirty = frames.filter_map(|id| rec_lsn(&id).map(|rec_lsn| (rec_lsn, id)));
+        dirty.filter(|(rec_lsn, _)| *rec_lsn < bound).collect()
+    }
+
     /// Writes the pages whose recLSN is before `bound`, to bound the time of a recovery.
     ///
     /// # Errors
     /// A page that could not be written.
     pub fn write_older(&self, bound: Lsn) -> Result<u32, PoolError> {
         let is_older = |id: &FrameId| {
-            let header = self.memory.header(*id);
-            header.is_some_and(|header| header.is_dirty() && header.rec_lsn() < bound)
+            let since = self.memory.header(*id).and_then(FrameHeader::dirty_since);
+            since.is_some_and(|rec_lsn| rec_lsn < bound)
         };
         let mut written = 0;
         let mut frames: Vec<FrameId> = (0..self.frames()).map(FrameId).filter(is_older).collect();

@@ -1,4 +1,4 @@
-//! `millpond bench factors`: Gilbert's three factors of every live policy in one table.
+//! The command: its arguments, and what it runs.
 
 use std::time::Duration;
 
@@ -15,10 +15,10 @@ use millpond_policies::config::Spec;
 use millpond_policies::info::Tier;
 use serde_json::json;
 
-use super::count_instructions::count;
-use super::factors_view::{parts, plot};
-use super::progress_line::ProgressLine;
-use super::results::ResultArgs;
+use super::super::count_instructions::count;
+use super::super::progress_line::ProgressLine;
+use super::super::results::ResultArgs;
+use super::view::{parts, plot};
 use crate::callgrind::hindrance;
 use crate::error::Failure;
 
