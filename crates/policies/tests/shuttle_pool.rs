@@ -101,3 +101,55 @@ fn watt_survives_every_schedule_drawn() {
     latched::<p::Watt>();
     open::<p::Watt>();
 }
+
+/// The tracker takes no latch (watt 5.3): hits at different ticks race for the head of a ring, and
+/// with the evictor that values the page. One of them may be lost, no stamp that nobody logged may
+/// come up, and a page that was hit is never one that nobody knows.
+#[test]
+fn watt_stamps_that_race_are_lost_at_worst() {
+    use std::collections::BTreeSet;
+    use std::sync::Arc;
+
+    use millpond_base::Mark;
+    use millpond_policies::parts::stamps::Stamps;
+    use millpond_policies::parts::worth::{Aggregate, StampLog, Tracking, Worth, stamp};
+
+    const TICKS: u32 = 6;
+    for log in [StampLog::Both, StampLog::Strict, StampLog::Bit] {
+        // Rings that are shorter than what is logged, so that slots are written again.
+        let tracking = Tracking::new(log, 3, 2);
+        let body = move || {
+            let stamps = Arc::new(Stamps::default());
+            let worth = Arc::new(Worth::new(tracking, Aggregate::Max, 0.1, 4.0, 0));
+            let hit = |mark: Mark, first: u32| {
+                let (stamps, worth) = (stamps.clone(), worth.clone());
+                shuttle::thread::spawn(move || {
+                    for tick in (first..TICKS).step_by(2) {
+                        tracking.track(&stamps, tick, mark);
+                        let value = worth.value(&stamps, TICKS);
+                        assert!(value >= 0.0, "{log:?}: worth {value} in mid-race");
+                    }
+                })
+            };
+            let hits = [hit(Mark::READ, 0), hit(Mark::WRITE, 1), hit(Mark::WRITE, 0)];
+            hits.into_iter().for_each(|thread| thread.join().unwrap());
+            let plain = (0..TICKS).map(stamp);
+            let with_bit = (0..TICKS).flat_map(|tick| [stamp(tick) << 1, stamp(tick) << 1 | 1]);
+            let logged: BTreeSet<u32> =
+                if log == StampLog::Bit { with_bit.collect() } else { plain.collect() };
+            let copy = stamps.copy();
+            for ring in tracking.rings().into_iter().filter(|ring| !ring.is_empty()) {
+                let left: Vec<u32> = copy.iter(ring).collect();
+                assert!(!left.is_empty() && left.len() <= ring.len(), "{log:?}: {left:?}");
+                assert!(left.iter().all(|stamp| logged.contains(stamp)), "{log:?}: {left:?}");
+                assert!(copy.head(ring) < ring.len(), "{log:?}: head {}", copy.head(ring));
+            }
+            assert!(
+                worth.value(&stamps, TICKS) > 0.0,
+                "{log:?}: a page that was hit is worth some"
+            );
+        };
+        shuttle::check_random(body, SCHEDULES);
+        shuttle::check_pct(body, SCHEDULES / 3, 3);
+    }
+}

@@ -95,6 +95,7 @@ const WRITING: u32 = 1 << 9;
 const HELD: u32 = 1 << 10;
 const UNVERIFIED: u32 = 1 << 11;
 const SCANNED: u32 = 1 << 12;
+const QUEUED: u32 = 1 << 13;
 const NO_PAGE: u64 = u64::MAX;
 
 /// A frame's header.
@@ -307,6 +308,21 @@ impl FrameHeader {
         } else {
             self.flags.fetch_and(!SCANNED, Ordering::Relaxed);
         }
+    }
+
+    /// Returns whether the frame is in the write buffer.
+    pub(crate) fn is_queued(&self) -> bool {
+        self.flags.load(Ordering::Relaxed) & QUEUED != 0
+    }
+
+    /// Marks that the frame is in the write buffer; `false` if it was.
+    pub(crate) fn set_queued(&self) -> bool {
+        self.flags.fetch_or(QUEUED, Ordering::Relaxed) & QUEUED == 0
+    }
+
+    /// Marks that the frame is not in the write buffer.
+    pub(crate) fn clear_queued(&self) {
+        self.flags.fetch_and(!QUEUED, Ordering::Relaxed);
     }
 
     /// The page changed. Call it under the exclusive latch.

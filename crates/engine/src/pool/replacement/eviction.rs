@@ -1,8 +1,8 @@
 //! Eviction: the pool as an evicting policy sees it, and the rounds in which the policy is asked.
 //!
 //! Every offer is decided under try-latches, parent first, then the page; inside the policy host
-//! nothing waits and nothing is written. Dirty victims are refused, and written afterwards: the
-//! next round finds them clean.
+//! nothing waits and nothing is written. Dirty victims are refused, and written afterwards, from the
+//! write buffer or at once: the next round finds them clean.
 
 use std::ptr::NonNull;
 
@@ -316,7 +316,10 @@ impl<M: PoolStrategy> Host for LiveHost<'_, M> {
             return self.refuse(RefusalReason::Dirty);
         }
         if header.is_dirty() {
-            self.note_dirty(frame);
+            // What is in the write buffer is on its way.
+            if !header.is_queued() {
+                self.note_dirty(frame);
+            }
             return self.refuse(RefusalReason::Dirty);
         }
         let outcome = if M::SWIZZLES { self.unswizzle(at) } else { self.take_from_table(at) };
@@ -464,7 +467,12 @@ impl<M: PoolStrategy> Pool<M> {
         round: &Round,
         reason: Reason,
     ) -> Result<(u32, u32), PoolError> {
-        let error = match self.write_victims(&round.dirty, reason) {
+        let mut done = self.write_victims(&round.dirty, reason);
+        if round.taken == 0 && matches!(done, Ok((0, 0))) {
+            // All that is left to evict may be in the write buffer.
+            done = self.write_buffered(reason);
+        }
+        let error = match done {
             Ok(done) => return Ok(done),
             Err(error) => error,
         };
@@ -474,23 +482,6 @@ impl<M: PoolStrategy> Pool<M> {
         }
         tracing::warn!(%error, "a page could not be written");
         Ok((0, others))
-    }
-
-    /// Evicts all pages that can be evicted, writing what is dirty; for tests and for closing.
-    /// Returns how many pages remain.
-    ///
-    /// # Errors
-    /// A page that could not be written.
-    pub fn evict_all(&self) -> Result<u32, PoolError> {
-        let mut fruitless = 0;
-        while fruitless < 8 {
-            let round = self.evict_round(self.frames(), None);
-            let written = self.write_frames(&round.dirty, Reason::Replace)?;
-            let dropped = self.drop_abandoned();
-            fruitless =
-                if round.taken == 0 && written == 0 && !dropped { fruitless + 1 } else { 0 };
-        }
-        Ok(self.resident().len() as u32)
     }
 
     /// Returns whether the hosted policy lets pages cool.

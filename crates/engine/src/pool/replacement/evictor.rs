@@ -2,10 +2,11 @@
 //!
 //! They sleep while there are as many free frames as the target. Where one of them cannot keep up,
 //! so that the number of free frames falls further, more are called, up to as many as there are:
-//! the second below half of the target, the third below a quarter. Each writes the dirty victims
-//! that it meets itself, so the pages being written at once grow with their number. None works when
-//! there is nothing to do, and none spins where nothing can be done: after a few fruitless rounds
-//! an evictor sleeps until it is called again.
+//! the second below half of the target, the third below a quarter. Each puts the dirty victims that
+//! it meets into the write buffer and goes on (watt 5.2); once what is free and what is on its way
+//! out are enough, it helps to write, so the pages being written at once grow with their number.
+//! None works when there is nothing to do, and none spins where nothing can be done: after a few
+//! fruitless rounds an evictor sleeps until it is called again.
 //!
 //! A worker that finds no free frame calls one evictor more. If all are at work already it does not
 //! wait for them but evicts, too: so a worker never waits while it could help.
@@ -149,7 +150,7 @@ impl<M: PoolStrategy> Pool<M> {
                     return true;
                 }
             }
-            if !self.evict_step(self.options.batch).unwrap_or_default().is_nothing() {
+            if self.evict_ahead() {
                 fruitless = 0;
                 continue;
             }
@@ -161,6 +162,24 @@ impl<M: PoolStrategy> Pool<M> {
             self.sleep.frames.nap(Duration::from_micros(200), || false);
         }
         true
+    }
+
+    /// Looks for victims, if too few are on their way out, else helps to write those; returns
+    /// whether there was any progress.
+    fn evict_ahead(&self) -> bool {
+        if !self.options.background_writer {
+            return !self.evict_step(self.options.batch).unwrap_or_default().is_nothing();
+        }
+        if self.free.len() + self.writes.buffer.pending() < self.free_target() {
+            let round = self.evict_round(self.options.batch, None);
+            if round.taken + self.hand_over(&round.dirty) > 0 {
+                return true;
+            }
+        }
+        // An error stays with the page, which is still dirty: the thread that needs its frame gets
+        // it.
+        let (written, evicted) = self.write_buffered(Reason::Replace).unwrap_or_default();
+        written + evicted > 0
     }
 
     /// Evicts up to `wanted` pages, and writes the victims that are dirty.
@@ -189,6 +208,24 @@ impl<M: PoolStrategy> Pool<M> {
             all = all + step;
         }
         Ok(all)
+    }
+
+    /// Evicts all pages that can be evicted, writing what is dirty; for tests and for closing.
+    /// Returns how many pages remain.
+    ///
+    /// # Errors
+    /// A page that could not be written.
+    pub fn evict_all(&self) -> Result<u32, PoolError> {
+        let mut fruitless = 0;
+        self.forget_buffered();
+        while fruitless < 8 {
+            let round = self.evict_round(self.frames(), None);
+            let written = self.write_frames(&round.dirty, Reason::Replace)?;
+            let dropped = self.drop_abandoned();
+            fruitless =
+                if round.taken == 0 && written == 0 && !dropped { fruitless + 1 } else { 0 };
+        }
+        Ok(self.resident().len() as u32)
     }
 
     /// Writes victims that are dirty and, where the policy will not offer them again soon by

@@ -1,3 +1,4 @@
 //! Dirty pages on their way to storage: batches, the background writer, and the pool's threads.
+pub(crate) mod buffer;
 pub mod workers;
 pub mod write;

@@ -9,7 +9,6 @@
 //! 4. A page that changes meanwhile is dirty again; one whose write failed remains dirty.
 
 use std::ptr::NonNull;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use millpond_base::sync::Mutex;
@@ -26,6 +25,7 @@ use crate::pool::recording::storage_recorder::StorageRequest;
 use crate::pool::storage::PageOut;
 use crate::pool::swip::Swip;
 use crate::pool::sync::locked::locked;
+use crate::pool::writeback::buffer::WriteBuffer;
 use crate::stats::counters::{Counter, Gauge, Timing};
 
 /// Pages per vectored write.
@@ -36,8 +36,8 @@ const BUFFERS_KEPT: usize = 2;
 /// What waits to be written or read in the background, and the buffers for it.
 pub struct Writes {
     page_size: usize,
-    /// Dirty victims for the background writer; hints, for their state is checked again.
-    queue: Mutex<Vec<FrameId>>,
+    /// Dirty victims.
+    pub(crate) buffer: WriteBuffer,
     orders: Mutex<Orders>,
     /// Deleted pages whose write is not over: frames in state evicted that still have their page.
     deferred: Mutex<Vec<(FrameId, PageId)>>,
@@ -59,7 +59,7 @@ impl Writes {
     pub fn new(page_size: usize) -> Writes {
         Writes {
             page_size,
-            queue: Mutex::default(),
+            buffer: WriteBuffer::default(),
             orders: Mutex::default(),
             deferred: Mutex::default(),
             buffers: Mutex::default(),
@@ -113,8 +113,13 @@ impl Writes {
         orders.open
     }
 
+    /// Whether a read is ordered.
+    pub(super) fn has_orders(&self) -> bool {
+        !locked(&self.orders).list.is_empty()
+    }
+
     /// Takes the orders of reads; from now on more are accepted, or not.
-    fn take_orders(&self, open: bool) -> Vec<(PageId, FrameId)> {
+    pub(super) fn take_orders(&self, open: bool) -> Vec<(PageId, FrameId)> {
         let mut orders = locked(&self.orders);
         orders.open = open;
         std::mem::take(&mut orders.list)
@@ -132,19 +137,6 @@ struct Begun {
 }
 
 impl<M: PoolStrategy> Pool<M> {
-    /// Leaves dirty frames to the background writer, if there is one.
-    pub(crate) fn hand_over(&self, dirty: &[FrameId]) {
-        if dirty.is_empty() || !self.options.background_writer {
-            return;
-        }
-        let mut queue = locked(&self.writes.queue);
-        if queue.len() < self.frames() as usize / 4 + BATCH_MAX {
-            queue.extend_from_slice(dirty);
-        }
-        drop(queue);
-        self.sleep.work.signal();
-    }
-
     /// Writes those of `frames` that are dirty and can be latched now; returns how many.
     ///
     /// # Errors
@@ -350,37 +342,6 @@ impl<M: PoolStrategy> Pool<M> {
         if let (Some(child), Some(place)) = (child, bytes.get_mut(at..at + 8)) {
             place.copy_from_slice(&Swip::evicted(child).0.to_le_bytes());
         }
-    }
-
-    /// Runs the background writer until the pool closes (leanstore IV-I): it writes dirty victims,
-    /// and reads ahead.
-    pub(crate) fn background_writer(&self) {
-        const NAP: Duration = Duration::from_millis(100);
-        while !self.sleep.stop.load(Ordering::Acquire) {
-            let orders = self.writes.take_orders(true);
-            if !orders.is_empty() {
-                self.read_ahead(&orders);
-                continue;
-            }
-            let queue = std::mem::take(&mut *locked(&self.writes.queue));
-            if !queue.is_empty() {
-                // An error stays with the page, which is still dirty: the thread that needs the
-                // frame, or closes the store, gets it.
-                if let Err(error) = self.write_victims(&queue, Reason::Replace) {
-                    tracing::warn!(%error, "a page could not be written in the background");
-                }
-                continue;
-            }
-            self.sleep
-                .work
-                .wait(NAP, || self.has_work() || self.sleep.stop.load(Ordering::Acquire));
-        }
-        // Frames that were taken for reads must not be lost.
-        self.read_ahead(&self.writes.take_orders(false));
-    }
-
-    fn has_work(&self) -> bool {
-        !locked(&self.writes.queue).is_empty() || !locked(&self.writes.orders).list.is_empty()
     }
 
     /// Returns whether a thread reads ahead in the background.
