@@ -1,8 +1,8 @@
 //! Eviction: the pool as an evicting policy sees it, and the rounds in which the policy is asked.
 //!
 //! Every offer is decided under try-latches, parent first, then the page; inside the policy host
-//! nothing waits and nothing is written. Dirty victims are refused, and written afterwards, from the
-//! write buffer or at once: the next round finds them clean.
+//! nothing waits and nothing is written. Dirty victims are refused, and written afterwards, from
+//! the write buffer or at once: the next round finds them clean.
 
 use std::ptr::NonNull;
 
@@ -19,7 +19,7 @@ use crate::pool::frame::{FrameHeader, IS_MODEL, State};
 use crate::pool::latch::Latching;
 use crate::pool::options::PoolStrategy;
 use crate::pool::swip::Swip;
-use crate::pool::writeback::write::BATCH_MAX;
+use crate::pool::writeback::buffer::BATCH_MAX;
 use crate::stats::counters::Counter;
 use crate::stats::thread_slot::thread_slot;
 

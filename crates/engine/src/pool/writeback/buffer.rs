@@ -21,7 +21,9 @@ use crate::pool::error::PoolError;
 use crate::pool::frame::State;
 use crate::pool::options::PoolStrategy;
 use crate::pool::sync::locked::locked;
-use crate::pool::writeback::write::BATCH_MAX;
+
+/// Pages per vectored write.
+pub const BATCH_MAX: usize = 32;
 
 /// Frames that one step of a sweep looks at.
 const SWEPT: u32 = 1024;

@@ -25,11 +25,9 @@ use crate::pool::recording::storage_recorder::StorageRequest;
 use crate::pool::storage::PageOut;
 use crate::pool::swip::Swip;
 use crate::pool::sync::locked::locked;
-use crate::pool::writeback::buffer::WriteBuffer;
+use crate::pool::writeback::buffer::{BATCH_MAX, WriteBuffer};
 use crate::stats::counters::{Counter, Gauge, Timing};
 
-/// Pages per vectored write.
-pub const BATCH_MAX: usize = 32;
 /// Buffers that are kept for the next write.
 const BUFFERS_KEPT: usize = 2;
 
