@@ -2,9 +2,11 @@
 //! `snapshot_scan [thousands of rows] [rounds]`.
 //!
 //! One thread scans all rows of a tree, again and again: outside snapshots, in one while nobody
-//! writes, and in one while another thread changes rows at random. That thread's rate is told with
-//! a snapshot open and without. Rounds are interleaved; each ratio comes with the least and the
-//! most of the rounds.
+//! writes, and outside and inside of one while another thread changes rows at random. That thread's
+//! rate is told alone, beside a scan outside snapshots, with a snapshot open, and with one open and
+//! scanned. A scan outside snapshots beside that thread is the most that two threads reach here:
+//! the ratios to it come last. Rounds are interleaved; each ratio comes with the least and the most
+//! of the rounds.
 #![allow(clippy::print_stdout, reason = "a measurement tells what it found")]
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -66,7 +68,10 @@ impl Stand {
     fn among_writes(&self, read: impl FnOnce() -> Result<f64, Error>) -> Result<(f64, f64), Error> {
         let (over, done) = (AtomicBool::new(false), AtomicU64::new(0));
         std::thread::scope(|scope| {
-            let writer = scope.spawn(|| self.write(&over, &done));
+            let writer = std::thread::Builder::new().name("writer".into());
+            let writer = writer
+                .spawn_scoped(scope, || self.write(&over, &done))
+                .unwrap_or_else(|error| panic!("no thread for the writer: {error}"));
             let started = Instant::now();
             let read = read();
             let writes = done.load(Ordering::Relaxed) as f64 / started.elapsed().as_secs_f64();
@@ -83,7 +88,7 @@ fn show(what: &str, rates: &[f64], base: &[f64]) {
     let ratio = ratios.iter().sum::<f64>() / ratios.len() as f64;
     let least = ratios.iter().copied().fold(f64::INFINITY, f64::min);
     let most = ratios.iter().copied().fold(0.0, f64::max);
-    println!("{what:44} {mean:>14.0} {ratio:>8.2} [{least:.2}, {most:.2}]");
+    println!("{what:46} {mean:>14.0} {ratio:>8.2} [{least:.2}, {most:.2}]");
 }
 
 fn main() -> Result<(), Error> {
@@ -94,7 +99,7 @@ fn main() -> Result<(), Error> {
     let entries = (0..rows).map(|row| (row.to_be_bytes().to_vec(), vec![1; 120]));
     tree.bulk_load(entries, BulkOptions::default())?;
     let stand = Stand { db, tree, rows };
-    let mut all: [Vec<f64>; 6] = Default::default();
+    let mut all: [Vec<f64>; 10] = Default::default();
     for _ in 0..rounds {
         let plain = rate(|| stand.scan_plain())?;
         let quiet = {
@@ -105,22 +110,53 @@ fn main() -> Result<(), Error> {
             std::thread::sleep(TIME);
             Ok(0.0)
         })?;
+        let (beside, writes_beside) = stand.among_writes(|| rate(|| stand.scan_plain()))?;
+        let (_, kept) = {
+            let _snapshot = stand.db.snapshot()?;
+            stand.among_writes(|| {
+                std::thread::sleep(TIME);
+                Ok(0.0)
+            })?
+        };
         let (open, writes_open) = {
             let snapshot = stand.db.snapshot()?;
             stand.among_writes(|| rate(|| stand.scan(&snapshot)))?
         };
-        let (fresh, _) = stand.among_writes(|| rate(|| stand.scan(&stand.db.snapshot()?)))?;
-        for (rates, rate) in all.iter_mut().zip([plain, quiet, open, fresh, alone, writes_open]) {
+        let (fresh, writes_fresh) =
+            stand.among_writes(|| rate(|| stand.scan(&stand.db.snapshot()?)))?;
+        let rates = [
+            plain,
+            quiet,
+            beside,
+            open,
+            fresh,
+            alone,
+            writes_beside,
+            kept,
+            writes_open,
+            writes_fresh,
+        ];
+        for (rates, rate) in all.iter_mut().zip(rates) {
             rates.push(rate);
         }
     }
-    let [plain, quiet, open, fresh, alone, writes_open] = &all;
-    println!("{:44} {:>14} {:>8}", format!("{rows} rows of 128 bytes"), "per second", "ratio");
+    let [plain, quiet, beside, open, fresh, alone, writes_beside, kept, writes_open, writes_fresh] =
+        &all;
+    println!("{:46} {:>14} {:>8}", format!("{rows} rows of 128 bytes"), "per second", "ratio");
     show("rows scanned, outside snapshots", plain, plain);
     show("rows scanned, snapshot", quiet, plain);
+    show("rows scanned, outside snapshots, among writes", beside, plain);
     show("rows scanned, one snapshot, among writes", open, plain);
     show("rows scanned, one per scan, among writes", fresh, plain);
     show("writes, no snapshot open", alone, alone);
+    show("writes, beside a scan outside snapshots", writes_beside, alone);
+    show("writes, a snapshot open", kept, alone);
     show("writes, a snapshot open and scanned", writes_open, alone);
+    show("writes, a snapshot for each scan", writes_fresh, alone);
+    println!("of what two threads reach without snapshots:");
+    show("rows scanned, one snapshot, among writes", open, beside);
+    show("rows scanned, one per scan, among writes", fresh, beside);
+    show("writes, a snapshot open and scanned", writes_open, writes_beside);
+    show("writes, a snapshot for each scan", writes_fresh, writes_beside);
     Ok(())
 }
