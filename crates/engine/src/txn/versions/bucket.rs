@@ -66,7 +66,7 @@ pub(super) struct Bucket {
 
 /// Returns the first eight bytes as a number that is in their order.
 #[inline]
-fn head_of(rest: &[u8]) -> u64 {
+pub(super) fn head_of(rest: &[u8]) -> u64 {
     match rest.first_chunk() {
         Some(head) => u64::from_be_bytes(*head),
         None => rest.iter().rev().fold(0, |head, byte| head >> 8 | u64::from(*byte) << 56),
@@ -279,14 +279,16 @@ impl Bucket {
     /// Moves the versions at these places to a bucket whose keys all begin with `prefix`.
     fn part(&mut self, prefix: Box<[u8]>, places: Range<usize>) -> Bucket {
         let (mut new, mut last) = (Bucket { prefix, ..Bucket::default() }, None);
-        new.slots.reserve_exact(places.len());
-        new.heads.reserve_exact(places.len());
-        new.order.reserve_exact(places.len());
+        new.slots.reserve_exact(places.len() + places.len() / 2);
+        new.heads.reserve_exact(places.len() + places.len() / 2);
+        new.order.reserve_exact(places.len() + places.len() / 2);
         let len = places.clone().filter_map(|at| self.slot(at)).map(|slot| match slot.before {
             Before::Bytes(place) => slot.key.len + place.len,
             _ => slot.key.len,
         });
-        new.bytes.reserve_exact(len.sum::<u32>() as usize);
+        // With room for a few more.
+        let len = len.sum::<u32>() as usize;
+        new.bytes.reserve_exact(len + len / 2);
         for at in places {
             let Some(slot) = self.order.get(at).and_then(|at| self.slots.get_mut(*at as usize))
             else {

@@ -2,6 +2,7 @@
 
 mod bucket;
 mod bulk_modified;
+mod first_key;
 mod memory;
 #[cfg(test)]
 mod model_tests;

@@ -22,6 +22,7 @@ use crate::io::{SpillError, SpillFile};
 use crate::txn::commit_stamp::{COMMITTING, CommitStamp};
 use crate::txn::unpoisoned::unpoisoned;
 use crate::txn::versions::bucket::Bucket;
+use crate::txn::versions::first_key::{FirstKey, Key};
 use crate::txn::versions::run::{Run, RunCursor, RunWriter};
 use crate::txn::versions::version::{Image, Version};
 use crate::txn::versions::window::Window;
@@ -35,7 +36,7 @@ const CROWDED: usize = 8;
 #[derive(Default)]
 pub(super) struct Ranges {
     /// By the first key of their range; the first one's is empty.
-    buckets: BTreeMap<Box<[u8]>, Mutex<Bucket>>,
+    buckets: BTreeMap<FirstKey, Mutex<Bucket>>,
     runs: Vec<Arc<Run>>,
 }
 
@@ -73,10 +74,9 @@ impl Horizon {
 }
 
 /// Returns the bucket of the range that `key` is in, and the first key of that range.
-fn bucket_of<'r>(ranges: &'r Ranges, key: &[u8]) -> Option<(&'r [u8], &'r Mutex<Bucket>)> {
-    let up_to = (Bound::Unbounded, Bound::Included(key));
-    let (first, bucket) = ranges.buckets.range::<[u8], _>(up_to).next_back()?;
-    Some((first, bucket))
+fn bucket_of<'r>(ranges: &'r Ranges, key: &[u8]) -> Option<(&'r FirstKey, &'r Mutex<Bucket>)> {
+    let up_to = (Bound::Unbounded, Bound::Included(Key::new(key)));
+    ranges.buckets.range(up_to).next_back()
 }
 
 impl Ranges {
@@ -112,15 +112,15 @@ impl Ranges {
             Bound::Included(key) | Bound::Excluded(key) => bucket_of(self, key),
             Bound::Unbounded => None,
         };
-        let from = first.map_or(Bound::Unbounded, |(first, _)| Bound::Included(first));
-        let mut buckets = self.buckets.range::<[u8], _>((from, upper));
+        let from = first.map_or(Bound::Unbounded, |(first, _)| Bound::Included(first.key()));
+        let mut buckets = self.buckets.range((from, upper.map(Key::new)));
         loop {
             let next = if forward { buckets.next() } else { buckets.next_back() };
             let Some((first, bucket)) = next else { return };
             let mut bucket = unpoisoned(bucket.lock());
             let begin = match lower {
-                Bound::Included(key) if **first <= *key => bucket.chain_of(key).start,
-                Bound::Excluded(key) if **first <= *key => bucket.chain_of(key).end,
+                Bound::Included(key) if first.bytes() <= key => bucket.chain_of(key).start,
+                Bound::Excluded(key) if first.bytes() <= key => bucket.chain_of(key).end,
                 _ => 0,
             };
             let end = match upper {
@@ -256,7 +256,7 @@ impl TreeVersions {
         if ranges.buckets.is_empty() {
             let bucket = Bucket::new(&[], None);
             self.charge(0, bucket.memory(), total);
-            ranges.buckets.insert(Box::default(), Mutex::new(bucket));
+            ranges.buckets.insert(FirstKey::new(&[]), Mutex::new(bucket));
             self.is_used.store(true, Ordering::SeqCst);
         }
     }
@@ -269,11 +269,10 @@ impl TreeVersions {
             Err(_) if !must => return,
             Err(_) => unpoisoned(self.ranges.write()),
         };
-        let behind = (Bound::Excluded(key), Bound::Unbounded);
-        let upper = ranges.buckets.range::<[u8], _>(behind).next();
-        let upper: Option<Box<[u8]>> = upper.map(|(first, _)| first.clone());
-        let up_to = (Bound::Unbounded, Bound::Included(key));
-        let Some((lower, bucket)) = ranges.buckets.range_mut::<[u8], _>(up_to).next_back() else {
+        let behind = (Bound::Excluded(Key::new(key)), Bound::Unbounded);
+        let upper = ranges.buckets.range(behind).next().map(|(first, _)| first.clone());
+        let up_to = (Bound::Unbounded, Bound::Included(Key::new(key)));
+        let Some((lower, bucket)) = ranges.buckets.range_mut(up_to).next_back() else {
             return;
         };
         let bucket = unpoisoned(bucket.get_mut());
@@ -281,9 +280,13 @@ impl TreeVersions {
         if !bucket.is_full(1) {
             return;
         }
-        let Some((first, second)) = bucket.split(lower, upper.as_deref()) else { return };
+        let Some((first, second)) =
+            bucket.split(lower.bytes(), upper.as_ref().map(FirstKey::bytes))
+        else {
+            return;
+        };
         self.charge(taken, bucket.memory() + first.len() + second.memory(), total);
-        ranges.buckets.insert(first, Mutex::new(second));
+        ranges.buckets.insert(FirstKey::new(&first), Mutex::new(second));
     }
 
     /// Appends what a snapshot at `timestamp` sees of `key`.
@@ -325,22 +328,22 @@ impl TreeVersions {
     /// Removes empty buckets: the ranges before them get theirs.
     fn remove_empty(&self, total: &AtomicUsize) {
         let mut ranges = unpoisoned(self.ranges.write());
-        let mut left: Vec<(Box<[u8]>, Bucket)> = Vec::new();
+        let mut left: Vec<(FirstKey, Bucket)> = Vec::new();
         for (first, bucket) in std::mem::take(&mut ranges.buckets) {
             let bucket = unpoisoned(bucket.into_inner());
             if bucket.len() == 0 {
-                self.charge(first.len() + bucket.memory(), 0, total);
+                self.charge(first.bytes().len() + bucket.memory(), 0, total);
             } else if left.is_empty() {
-                self.charge(first.len(), 0, total);
-                left.push((Box::default(), bucket));
+                self.charge(first.bytes().len(), 0, total);
+                left.push((FirstKey::new(&[]), bucket));
             } else {
                 left.push((first, bucket));
             }
         }
-        let mut upper: Option<Box<[u8]>> = None;
+        let mut upper: Option<FirstKey> = None;
         while let Some((first, mut bucket)) = left.pop() {
             let taken = bucket.memory();
-            bucket.cover(&first, upper.as_deref());
+            bucket.cover(first.bytes(), upper.as_ref().map(FirstKey::bytes));
             self.charge(taken, bucket.memory(), total);
             ranges.buckets.insert(first.clone(), Mutex::new(bucket));
             upper = Some(first);
