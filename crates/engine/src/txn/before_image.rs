@@ -13,8 +13,6 @@ use crate::btree::{BTree, Lookup};
 use crate::io::{Blocks, SpillError, SpillFile};
 use crate::page::Scratch;
 use crate::pool::{Pages, PoolError};
-use crate::txn::trees::Look;
-use crate::txn::versions::Image;
 
 /// Length from which on a value is spilled as it is read.
 const LARGE_MIN: u64 = 256 << 10;
@@ -144,42 +142,6 @@ impl BeforeImage {
         match self {
             BeforeImage::Here(value) => Ok(Cow::Borrowed(value)),
             BeforeImage::Spilled(pieces) => Ok(Cow::Owned(pieces.read()?)),
-        }
-    }
-}
-
-/// What an entry was before a change, as a writer found it.
-pub(super) enum Before {
-    Absent,
-    Value(Vec<u8>),
-    Large(BeforeImage),
-}
-
-impl Before {
-    /// Returns what `look` finds, which is called again for all of a value that cannot be spilled.
-    pub(super) fn of(
-        file: Option<&Arc<SpillFile>>,
-        look: &mut Look<'_, '_>,
-    ) -> Result<Before, PoolError> {
-        let mut found = look(file.is_none())?;
-        if let (Some(file), Some(Found::Large(len, source))) = (file, &mut found) {
-            if let Some(before_image) = BeforeImage::spilled(file, *len, source) {
-                return Ok(Before::Large(before_image));
-            }
-            found = look(true)?;
-        }
-        Ok(match found {
-            Some(Found::Whole(value)) => Before::Value(value),
-            _ => Before::Absent,
-        })
-    }
-
-    /// The before image, as it is put.
-    pub(super) fn as_image(&self) -> Option<Image<'_>> {
-        match self {
-            Before::Absent => None,
-            Before::Value(value) => Some(Image::Bytes(value)),
-            Before::Large(image) => Some(Image::Apart(image)),
         }
     }
 }

@@ -3,7 +3,8 @@
 //!
 //! A cursor copies a few leaves; the versions of all keys that they cover are looked up afterwards,
 //! at once, up to the last one's fence. So a scan pays for versions once per copy, and not at all
-//! where there are none. A large value is read later than its leaf: its key is looked up once more, after that.
+//! where there are none. A large value is read later than its leaf: its key is looked up once more,
+//! after that.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;

@@ -3,6 +3,7 @@
 mod bucket;
 mod bulk_modified;
 mod first_key;
+mod found_before;
 mod memory;
 #[cfg(test)]
 mod model_tests;

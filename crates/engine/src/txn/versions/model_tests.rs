@@ -144,7 +144,7 @@ fn run(seed: u64, limit: usize, spill: Option<Arc<SpillFile>>) {
 
 #[test]
 fn versions_in_memory_are_those_of_the_model() {
-    for seed in 0..20 {
+    for seed in 0..8 {
         run(seed, 1 << 30, None);
     }
 }
@@ -152,7 +152,7 @@ fn versions_in_memory_are_those_of_the_model() {
 #[test]
 fn versions_in_the_spill_file_are_those_of_the_model() {
     let folder = tempfile::tempdir().unwrap();
-    for seed in 20..40 {
+    for seed in 8..16 {
         let spill = SpillFile::beside(&folder.path().join(seed.to_string()), 1 << 30);
         run(seed, 40 << 10, Some(spill));
     }

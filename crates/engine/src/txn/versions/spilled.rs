@@ -1,4 +1,5 @@
-//! The versions of one tree: in memory, in buckets of ranges of keys, and in runs in the spill file.
+//! The versions of one tree: in memory, in buckets of ranges of keys, and in runs in the spill
+//! file.
 //!
 //! # Rules
 //! 1. The versions in the runs are older than those in memory, and the runs are in the order of

@@ -31,8 +31,8 @@
 //!    snapshot is lost: it is marked first, and what only it needed is dropped then. A reader
 //!    checks the mark after it read the versions.
 //! 9. Latches are taken in this order: readers, spilling, trees, the ranges of one tree, a bucket.
-//!    No holder of one waits for a page or a lock, except the thread that begins an epoch, which waits for
-//!    single calls.
+//!    No holder of one waits for a page or a lock, except the thread that begins an epoch, which
+//!    waits for single calls.
 
 use std::ops::Bound;
 use std::panic::Location;
@@ -45,12 +45,12 @@ use millpond_base::sync::unmodelled::{Mutex, RwLock};
 use crate::io::SpillFile;
 use crate::pool::PoolError;
 use crate::pool::borrowed::pages_borrowed;
-use crate::txn::before_image::Before;
 use crate::txn::commit_stamp::CommitStamp;
 use crate::txn::error::TxnError;
 use crate::txn::trees::Look;
 use crate::txn::unpoisoned::unpoisoned;
 use crate::txn::versions::bulk_modified::{BulkModifiedTrees, Visible};
+use crate::txn::versions::found_before::Before;
 use crate::txn::versions::reader::Reader;
 use crate::txn::versions::spilled::TreeVersions;
 use crate::txn::versions::version::Image;
