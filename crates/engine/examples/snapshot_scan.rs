@@ -4,8 +4,8 @@
 //! One thread scans all rows of a tree, again and again: outside snapshots, in one while nobody
 //! writes, and in one while another thread changes rows at random. What the two threads reach when
 //! they share nothing but the processors is told by a scan of another store beside that writer: it
-//! is the most that a snapshot could leave of both. A scan outside snapshots beside the writer
-//! locks what it reads. Rounds are interleaved; each ratio is to an earlier line, with the least
+//! is the most that a snapshot could leave of both. A scan outside snapshots is not: once somebody
+//! writes it goes on with a snapshot of its own. Rounds are interleaved; each ratio is to an earlier line, with the least
 //! and the most of the rounds.
 #![allow(clippy::print_stdout, reason = "a measurement tells what it found")]
 
