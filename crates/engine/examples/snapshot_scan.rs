@@ -5,8 +5,8 @@
 //! writes, and in one while another thread changes rows at random. What the two threads reach when
 //! they share nothing but the processors is told by a scan of another store beside that writer: it
 //! is the most that a snapshot could leave of both. A scan outside snapshots is not: once somebody
-//! writes it goes on with a snapshot of its own. Rounds are interleaved; each ratio is to an earlier line, with the least
-//! and the most of the rounds.
+//! writes it goes on with a snapshot of its own. Rounds are interleaved; each ratio is to another
+//! line, with the least and the most of the rounds.
 #![allow(clippy::print_stdout, reason = "a measurement tells what it found")]
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
