@@ -87,6 +87,19 @@ impl<T> RwLock<T> {
         held
     }
 
+    /// As the standard library's; counted if it is acquired.
+    ///
+    /// # Errors
+    /// It is held, or a thread panicked that held it.
+    #[track_caller]
+    pub fn try_write(&self) -> TryLockResult<RwLockWriteGuard<'_, T>> {
+        let held = self.0.try_write();
+        if !matches!(held, Err(std::sync::TryLockError::WouldBlock)) {
+            note(Section::WriteLock);
+        }
+        held
+    }
+
     /// As the standard library's.
     ///
     /// # Errors

@@ -48,6 +48,8 @@ pub struct Cursor<'t, P: Pages> {
     value_len: u64,
     /// How often it entered a leaf, or read a value in overflow pages.
     looks: u64,
+    /// How often it copied leaves.
+    fetches: u64,
 }
 
 /// Returns the key of a bound, if it has one.
@@ -99,6 +101,7 @@ impl<P: Pages> BTree<P> {
             large: None,
             value_len: 0,
             looks: 0,
+            fetches: 0,
         }
     }
 }
@@ -158,15 +161,23 @@ impl<P: Pages> Cursor<'_, P> {
         self.batch.len() > 0 && self.batch.leaf(self.current).overflows() > 0
     }
 
+    /// Returns how often it copied leaves: several are copied at once.
+    #[inline]
+    pub(crate) fn fetches(&self) -> u64 {
+        self.fetches
+    }
+
     /// Returns the fence of its leaf in a direction: forwards the first key after the leaf,
     /// backwards the first key of the leaf; `None` at the end of the tree.
+    #[cfg_attr(test, allow(dead_code, reason = "used by what unit tests are built without"))]
     pub(crate) fn fence(&self, forward: bool) -> Option<Vec<u8>> {
-        let node = self.batch.leaf(self.current);
-        if forward {
-            return node.upper_bytes();
-        }
-        let fence = node.lower_bytes();
-        (!fence.is_empty()).then_some(fence)
+        fence_of(self.batch.leaf(self.current), forward)
+    }
+
+    /// Returns the fence of the leaves that it has copied, as [`Cursor::fence`], in the direction
+    /// in which it moves.
+    pub(crate) fn copied_fence(&self) -> Option<Vec<u8>> {
+        fence_of(self.batch.leaf(self.batch.len().checked_sub(1)?), self.forward)
     }
 
     /// Returns the length of the value, whether it was read or not.
@@ -277,6 +288,7 @@ impl<P: Pages> Cursor<'_, P> {
             scan: self.scan,
         };
         self.valid = false;
+        self.fetches += 1;
         self.tree.fetch(wish, &mut self.batch)?;
         self.look(0);
         Ok(())
@@ -448,4 +460,13 @@ fn end_in(node: Node<'_>, bound: &Bound<Vec<u8>>) -> usize {
             at + usize::from(equal)
         }
     }
+}
+
+/// Returns the fence of a leaf in a direction.
+fn fence_of(node: Node<'_>, forward: bool) -> Option<Vec<u8>> {
+    if forward {
+        return node.upper_bytes();
+    }
+    let fence = node.lower_bytes();
+    (!fence.is_empty()).then_some(fence)
 }

@@ -8,7 +8,7 @@ use crate::io::simulated::planted::planted;
 use crate::lock::{LockError, LockManager, LockMode, LockOwner};
 use crate::pool::PoolError;
 use crate::pool::borrowed::pages_borrowed;
-use crate::txn::before_image::{BeforeImage, Found};
+use crate::txn::before_image::Found;
 use crate::txn::commit_stamp::CommitStamp;
 use crate::txn::error::TxnError;
 use crate::txn::manager::TransactionManager;
@@ -176,8 +176,7 @@ impl TransactionManager {
         look: &mut Look<'_, '_>,
     ) -> Result<Writing<'_>, TxnError> {
         let writing = Writing(&self.versions, CommitStamp::new());
-        let before = BeforeImage::of(self.versions.file(), look)?;
-        self.versions.put_image(tree, key, &writing.1, before);
+        self.versions.put_found(tree, key, &writing.1, look)?;
         Ok(writing)
     }
 
@@ -251,9 +250,7 @@ impl TransactionManager {
     ) -> Result<BulkModification<'_>, TxnError> {
         self.versions.mark_bulk_modified(tree, is_empty, |stamp| {
             let put = &mut |key: &[u8], look: &mut Look<'_, '_>| {
-                let before = BeforeImage::of(self.versions.file(), look)?;
-                self.versions.put_image(tree, key, stamp, before);
-                Ok(())
+                self.versions.put_found(tree, key, stamp, look)
             };
             Ok(each(put)?)
         })

@@ -5,11 +5,13 @@
 //! fails, because there is no file or it is full, it is kept in memory as any other. If the pages
 //! of a value cannot be read, the error is kept: reading that entry returns it.
 
+use std::borrow::Cow;
 use std::io::Read;
 use std::sync::Arc;
 
-use crate::btree::BTree;
+use crate::btree::{BTree, Lookup};
 use crate::io::{Blocks, SpillError, SpillFile};
+use crate::page::Scratch;
 use crate::pool::{Pages, PoolError};
 
 /// Length from which on a value is spilled as it is read.
@@ -37,6 +39,12 @@ pub fn find<'t, P: Pages>(
     key: &[u8],
     is_whole: bool,
 ) -> Result<Option<Found<'t>>, PoolError> {
+    let mut scratch = Scratch::default();
+    match tree.look(key, &mut scratch)? {
+        Lookup::Missing => return Ok(None),
+        Lookup::Inline => return Ok(Some(Found::Whole(scratch.bytes().to_vec()))),
+        Lookup::Overflow(_) => {}
+    }
     if !is_whole
         && let Some(reader) = tree.reader(key)?
         && reader.len() >= LARGE_MIN
@@ -112,24 +120,6 @@ impl BeforeImage {
         BeforeImage::Spilled(Arc::new(Pieces { len: 0, all: None, unreadable: Some(error) }))
     }
 
-    /// Returns what `look` finds, which is called again for all of a value that cannot be spilled.
-    pub(super) fn of<'t>(
-        file: Option<&Arc<SpillFile>>,
-        look: &mut dyn FnMut(bool) -> Result<Option<Found<'t>>, PoolError>,
-    ) -> Result<Option<BeforeImage>, PoolError> {
-        let mut found = look(file.is_none())?;
-        if let (Some(file), Some(Found::Large(len, source))) = (file, &mut found) {
-            if let Some(before_image) = BeforeImage::spilled(file, *len, source) {
-                return Ok(Some(before_image));
-            }
-            found = look(true)?;
-        }
-        Ok(match found {
-            Some(Found::Whole(value)) => Some(BeforeImage::Here(value.into())),
-            _ => None,
-        })
-    }
-
     /// Spills the `len` bytes of `source`; `None` if they could not be read or written.
     pub(super) fn spilled(
         file: &Arc<SpillFile>,
@@ -147,11 +137,11 @@ impl BeforeImage {
         }
     }
 
-    /// Reads all of it.
-    pub(super) fn whole(&self) -> Result<Arc<[u8]>, Unread> {
+    /// Reads all of it, unless it is in memory.
+    pub(super) fn whole(&self) -> Result<Cow<'_, [u8]>, Unread> {
         match self {
-            BeforeImage::Here(value) => Ok(value.clone()),
-            BeforeImage::Spilled(pieces) => Ok(pieces.read()?.into()),
+            BeforeImage::Here(value) => Ok(Cow::Borrowed(value)),
+            BeforeImage::Spilled(pieces) => Ok(Cow::Owned(pieces.read()?)),
         }
     }
 }

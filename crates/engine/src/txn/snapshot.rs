@@ -1,5 +1,6 @@
 //! Snapshots: what was committed at one moment, read without locks.
 
+use std::borrow::Cow;
 use std::ops::Bound;
 use std::panic::Location;
 use std::sync::Arc;
@@ -7,13 +8,13 @@ use std::sync::Arc;
 use crate::btree::BTree;
 use crate::page::Scratch;
 use crate::pool::Pages;
-use crate::txn::before_image::{BeforeImage, Unread};
+use crate::txn::before_image::Unread;
 
 use crate::txn::error::TxnError;
 use crate::txn::manager::TransactionManager;
 
 use crate::txn::trees::Trees;
-use crate::txn::versions::{Before, Reader, Visible, Window};
+use crate::txn::versions::{Image, Reader, Visible, Window};
 
 /// Keys that were changed are counted this many at a time.
 const CHANGED: usize = 1024;
@@ -58,8 +59,8 @@ impl Snapshot {
         let mut scratch = Scratch::default();
         // The page first, the versions afterwards (rule 1 of versions).
         let found = tree.get_scratch(key, &mut scratch)?;
-        if let Some(before) = self.seen(tree.owner(), key)? {
-            let value = before.map(|before| self.whole(&before)).transpose()?;
+        if let Some(seen) = self.seen(tree.owner(), key)? {
+            let value = seen.before(0).map(|before| self.whole(before)).transpose()?;
             return Ok(value.map(|value| f(&value)));
         }
         Ok(found.map(&scratch, f))
@@ -85,11 +86,11 @@ impl Snapshot {
             if !is_visible {
                 return Ok(None);
             }
-            for (key, (before, _)) in &changed {
+            for (key, before) in changed.iter() {
                 count += i64::from(before.is_some()) - i64::from(tree.contains(key)?);
             }
-            match changed.pop() {
-                Some((last, _)) if more => from = Bound::Excluded(last.to_vec()),
+            match changed.last() {
+                Some(last) if more => from = Bound::Excluded(last.to_vec()),
                 Some(_) => break,
                 None if more => return Ok(None),
                 // Nothing was changed before the count was taken.
@@ -109,11 +110,14 @@ impl Snapshot {
     }
 
     /// Reads a before image.
-    pub(super) fn whole(&self, before_image: &BeforeImage) -> Result<Arc<[u8]>, TxnError> {
-        before_image.whole().map_err(|error| match error {
-            Unread::Spill(error) => self.reader.unreadable(&error),
-            Unread::Pages(error) => TxnError::VersionUnreadable(error),
-        })
+    pub(super) fn whole<'i>(&self, image: Image<'i>) -> Result<Cow<'i, [u8]>, TxnError> {
+        match image {
+            Image::Bytes(value) => Ok(Cow::Borrowed(value)),
+            Image::Apart(before_image) => before_image.whole().map_err(|error| match error {
+                Unread::Spill(error) => self.reader.unreadable(&error),
+                Unread::Pages(error) => TxnError::VersionUnreadable(error),
+            }),
+        }
     }
 
     /// Returns what of a tree is visible.
@@ -128,18 +132,19 @@ impl Snapshot {
         })
     }
 
-    /// Returns what the snapshot sees of `key` in a tree, or `None` if it sees what the page said.
-    pub(super) fn seen(&self, tree: u32, key: &[u8]) -> Result<Option<Before>, TxnError> {
+    /// Returns what the snapshot sees of `key` in a tree, as the first before image of a window, or
+    /// `None` if it sees what the page said.
+    pub(super) fn seen(&self, tree: u32, key: &[u8]) -> Result<Option<Window>, TxnError> {
         let versions = self.manager.versions();
-        let seen = versions.seen(&self.reader, tree, key)?;
+        let mut seen = Window::default();
+        versions.seen(&self.reader, tree, key, &mut seen)?;
         let visible = self.visible(tree)?;
         versions.check_lost(&self.reader)?;
-        Ok(match (seen, visible) {
-            (Some((_, ended)), Visible::VersionsTo(last)) if ended > last => Some(None),
-            (Some((before, _)), _) => Some(before),
-            (None, Visible::VersionsTo(_)) => Some(None),
-            (None, Visible::All) => None,
-        })
+        if let Visible::VersionsTo(last) = visible {
+            seen.hide_after(last);
+        }
+        let is_changed = seen.len() > 0 || visible != Visible::All;
+        Ok(is_changed.then_some(seen))
     }
 
     /// Appends the versions that the snapshot sees of the keys between two bounds. Returns whether
@@ -156,11 +161,7 @@ impl Snapshot {
         let visible = self.visible(tree)?;
         versions.check_lost(&self.reader)?;
         if let Visible::VersionsTo(last) = visible {
-            for (_, (before, ended)) in out.iter_mut() {
-                if *ended > last {
-                    *before = None;
-                }
-            }
+            out.hide_after(last);
         }
         Ok((more, visible == Visible::All))
     }

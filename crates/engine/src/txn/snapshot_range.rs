@@ -1,22 +1,24 @@
 //! The entries of a snapshot between two bounds, from both ends: the tree's leaves, merged with the
 //! versions of what was changed since.
 //!
-//! A cursor copies a leaf; the versions of all keys that the leaf covers are looked up afterwards,
-//! at once, up to its fence. So a scan pays for versions once per leaf, and not at all where there
-//! are none. A large value is read later than its leaf: its key is looked up once more, after that.
+//! A cursor copies a few leaves; the versions of all keys that they cover are looked up afterwards,
+//! at once, up to the last one's fence. So a scan pays for versions once per copy, and not at all
+//! where there are none. A large value is read later than its leaf: its key is looked up once more,
+//! after that.
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
-use std::collections::VecDeque;
 use std::ops::Bound;
 use std::sync::Arc;
 
 use crate::btree::{BTree, Cursor, Entry};
 use crate::pool::Pages;
+use crate::txn::before_image::BeforeImage;
 use crate::txn::error::TxnError;
 use crate::txn::snapshot::Snapshot;
-use crate::txn::versions::{Before, Window};
+use crate::txn::versions::{Image, Window};
 
-/// VersionStore that are looked up at once.
+/// Versions that are looked up at once.
 const WINDOW: usize = 256;
 
 /// The position of an end.
@@ -28,6 +30,8 @@ enum Shown {
     Entry,
     /// The entry in `held`.
     Held,
+    /// The entry in the window with the number before `row`.
+    Version,
 }
 
 /// One end of a range.
@@ -37,10 +41,12 @@ struct End<'t, P: Pages> {
     cursor: Cursor<'t, P>,
     forward: bool,
     keys_only: bool,
-    /// The cursor's count of leaf copies when the versions of its leaf were last looked up.
+    /// The cursor's count of leaves when the versions were last looked up.
     looks: u64,
+    /// Its count of copies of leaves, likewise.
+    fetches: u64,
     use_pages: bool,
-    /// VersionStore between `near` and `far` were not looked up yet; those up to `target` are
+    /// Versions between `near` and `far` were not looked up yet; those up to `target` are
     /// wanted.
     near: Bound<Vec<u8>>,
     target: Bound<Vec<u8>>,
@@ -48,10 +54,12 @@ struct End<'t, P: Pages> {
     more: bool,
     /// The versions of the whole range were looked up.
     done: bool,
-    window: VecDeque<(Arc<[u8]>, Before)>,
-    found: Window,
+    /// The versions that were looked up; those from number `row` on are not merged yet.
+    window: Window,
+    row: usize,
     shown: Shown,
-    held: (Arc<[u8]>, Arc<[u8]>),
+    /// An entry with a large value; of a version, the value.
+    held: (Vec<u8>, Vec<u8>),
 }
 
 impl Snapshot {
@@ -76,6 +84,7 @@ impl<P: Pages> End<'_, P> {
             Shown::Nothing => &[],
             Shown::Entry => self.cursor.key(),
             Shown::Held => &self.held.0,
+            Shown::Version => self.window.key(self.version()).unwrap_or(&[]),
         }
     }
 
@@ -83,9 +92,20 @@ impl<P: Pages> End<'_, P> {
         match self.shown {
             Shown::Nothing => &[],
             Shown::Entry => self.cursor.value(),
-            Shown::Held if self.keys_only => &[],
+            Shown::Held | Shown::Version if self.keys_only => &[],
             Shown::Held => &self.held.1,
+            Shown::Version => match self.window.before(self.version()) {
+                Some(Image::Bytes(value)) => value,
+                Some(Image::Apart(BeforeImage::Here(value))) => value,
+                Some(Image::Apart(BeforeImage::Spilled(_))) => &self.held.1,
+                None => &[],
+            },
         }
+    }
+
+    /// The number in the window of the version that was merged last.
+    fn version(&self) -> usize {
+        self.row.wrapping_sub(1)
     }
 
     fn move_cursor(&mut self) -> Result<(), TxnError> {
@@ -102,13 +122,13 @@ impl<P: Pages> End<'_, P> {
     #[inline]
     fn step(&mut self) -> Result<bool, TxnError> {
         let is_plain = self.shown == Shown::Entry && self.use_pages && !self.more;
-        if is_plain && self.window.is_empty() {
+        if is_plain && self.row == self.window.len() {
             let is_there = if self.forward { self.cursor.next()? } else { self.cursor.prev()? };
             if is_there && self.cursor.looks() == self.looks {
                 // In the same leaf, of which no version is left, and not a large value.
                 return Ok(true);
             }
-        } else if self.shown != Shown::Held {
+        } else if !matches!(self.shown, Shown::Held | Shown::Version) {
             self.move_cursor()?;
         }
         self.merge()
@@ -118,12 +138,12 @@ impl<P: Pages> End<'_, P> {
     fn merge(&mut self) -> Result<bool, TxnError> {
         loop {
             self.follow()?;
-            let order = match (self.window.front(), self.cursor.is_valid()) {
+            let order = match (self.window.key(self.row), self.cursor.is_valid()) {
                 (None, false) => return Ok(false),
                 (Some(_), false) => Ordering::Less,
                 (None, true) => Ordering::Greater,
-                (Some((key, _)), true) if self.forward => (**key).cmp(self.cursor.key()),
-                (Some((key, _)), true) => self.cursor.key().cmp(key),
+                (Some(key), true) if self.forward => key.cmp(self.cursor.key()),
+                (Some(key), true) => self.cursor.key().cmp(key),
             };
             if order == Ordering::Greater {
                 if self.show_entry()? {
@@ -132,16 +152,19 @@ impl<P: Pages> End<'_, P> {
                 self.move_cursor()?;
                 continue;
             }
-            let version = self.window.pop_front();
+            self.row += 1;
             if order == Ordering::Equal {
                 self.shown = Shown::Entry;
                 self.move_cursor()?;
             }
-            if let Some((key, Some(value))) = version {
-                self.held = (key, self.snapshot.whole(&value)?);
-                self.shown = Shown::Held;
-                return Ok(true);
+            let Some(image) = self.window.before(self.version()) else { continue };
+            if let Image::Apart(BeforeImage::Spilled(_)) = image
+                && !self.keys_only
+            {
+                self.held.1 = self.snapshot.whole(image)?.into_owned();
             }
+            self.shown = Shown::Version;
+            return Ok(true);
         }
     }
 
@@ -157,11 +180,15 @@ impl<P: Pages> End<'_, P> {
         let key = self.cursor.key();
         let value = self.tree.get_owned(key)?;
         let value = match self.snapshot.seen(self.tree.owner(), key)? {
-            Some(before) => before.map(|before| self.snapshot.whole(&before)).transpose()?,
-            None => value.map(Arc::from),
+            Some(seen) => {
+                let before =
+                    seen.before(0).map(|before| self.snapshot.whole(before)).transpose()?;
+                before.map(Cow::into_owned)
+            }
+            None => value,
         };
         let Some(value) = value else { return Ok(false) };
-        self.held = (key.into(), value);
+        self.held = (key.to_vec(), value);
         // The cursor moves on as if its own entry were shown.
         let moved = self.move_cursor();
         self.shown = Shown::Held;
@@ -169,11 +196,16 @@ impl<P: Pages> End<'_, P> {
         Ok(true)
     }
 
-    /// Looks up the versions of the leaf that the cursor has reached.
+    /// Looks up the versions of the leaves that the cursor has copied.
     fn follow(&mut self) -> Result<(), TxnError> {
         if !self.done && (self.cursor.looks() != self.looks || !self.cursor.is_valid()) {
             self.looks = self.cursor.looks();
-            let fence = if self.cursor.is_valid() { self.cursor.fence(self.forward) } else { None };
+            if self.cursor.is_valid() && self.cursor.fetches() == self.fetches {
+                // The versions of all leaves that were copied at once were looked up.
+                return self.refill();
+            }
+            self.fetches = self.cursor.fetches();
+            let fence = if self.cursor.is_valid() { self.cursor.copied_fence() } else { None };
             self.target = match fence {
                 Some(fence) if self.is_within(&fence) && self.forward => Bound::Excluded(fence),
                 Some(fence) if self.is_within(&fence) => Bound::Included(fence),
@@ -181,7 +213,12 @@ impl<P: Pages> End<'_, P> {
             };
             self.more = true;
         }
-        while self.more && self.window.is_empty() {
+        self.refill()
+    }
+
+    /// Looks up more versions of these leaves if those that were found are merged.
+    fn refill(&mut self) -> Result<(), TxnError> {
+        while self.more && self.row == self.window.len() {
             self.look_up()?;
         }
         Ok(())
@@ -201,10 +238,12 @@ impl<P: Pages> End<'_, P> {
         let bounds = if self.forward { (near, target) } else { (target, near) };
         let how = (self.forward, WINDOW);
         let owner = self.tree.owner();
-        let (more, use_pages) = self.snapshot.window(owner, bounds, how, &mut self.found)?;
+        self.window.clear();
+        self.row = 0;
+        let (more, use_pages) = self.snapshot.window(owner, bounds, how, &mut self.window)?;
         self.more = more;
         self.use_pages = use_pages;
-        if let Some((last, _)) = self.found.last().filter(|_| more) {
+        if let Some(last) = self.window.last().filter(|_| more) {
             self.near = Bound::Excluded(last.to_vec());
         } else if self.target == self.far {
             self.done = true;
@@ -215,7 +254,6 @@ impl<P: Pages> End<'_, P> {
                 Bound::Unbounded => Bound::Unbounded,
             };
         }
-        self.window.extend(self.found.drain(..).map(|(key, (before, _))| (key, before)));
         Ok(())
     }
 }
@@ -246,16 +284,17 @@ impl<'t, P: Pages> SnapshotRange<'t, P> {
                 forward,
                 keys_only: false,
                 looks: 0,
+                fetches: 0,
                 use_pages: true,
                 near,
                 target: far.clone(),
                 far,
                 more: false,
                 done: false,
-                window: VecDeque::new(),
-                found: Vec::new(),
+                window: Window::default(),
+                row: 0,
                 shown: Shown::Nothing,
-                held: (Arc::from([]), Arc::from([])),
+                held: (Vec::new(), Vec::new()),
             }
         };
         SnapshotRange { front: end(true), back: end(false), is_over: false }

@@ -22,7 +22,7 @@ use crate::txn::error::TxnError;
 use crate::txn::structure::{Keyed, LargeValues, Structure};
 use crate::txn::trees::{StructureOf, Trees, TreesBy};
 use crate::txn::undo_list::{UndoList, UndoRoom};
-use crate::txn::versions::VersionStore;
+use crate::txn::versions::{Image, VersionStore};
 
 /// Bytes of keys and values of a transaction that one pass over its undo list covers, at least.
 const AT_ONCE: usize = 1 << 20;
@@ -117,9 +117,10 @@ fn put(
     entry: &MaybeRead<Option<Vec<u8>>>,
 ) {
     match entry {
-        Ok(entry) => versions.put(owner, key, stamp, entry.as_deref()),
+        Ok(entry) => versions.put(owner, key, stamp, entry.as_deref().map(Image::Bytes)),
         Err(error) => {
-            versions.put_image(owner, key, stamp, Some(BeforeImage::unreadable(error.clone())));
+            let unreadable = BeforeImage::unreadable(error.clone());
+            versions.put(owner, key, stamp, Some(Image::Apart(&unreadable)));
         }
     }
 }
@@ -207,7 +208,7 @@ fn put_some(
         bytes += KNOWN_BYTES + key.len();
         match before {
             Before::Absent => versions.put(owner, key, stamp, None),
-            Before::Value(value) => versions.put(owner, key, stamp, Some(value)),
+            Before::Value(value) => versions.put(owner, key, stamp, Some(Image::Bytes(value))),
             Before::Large(_) => {
                 let before_image = match large {
                     Some(large) => kept(detached((versions, trees), owner, large))?,
@@ -215,7 +216,7 @@ fn put_some(
                 };
                 let before_image =
                     before_image.unwrap_or_else(|error| Some(BeforeImage::unreadable(error)));
-                versions.put_image(owner, key, stamp, before_image);
+                versions.put(owner, key, stamp, before_image.as_ref().map(Image::Apart));
             }
             Before::Part { .. } => {
                 let now = kept(trees.value(owner, key))?;
@@ -299,8 +300,7 @@ impl UndoBuffer {
         }
         if self.snapshot_epoch == snapshot_epoch {
             let look = &mut |is_whole| structure.find(key, is_whole);
-            versions.put_image(owner, key, stamp, BeforeImage::of(versions.file(), look)?);
-            return Ok(());
+            return Ok(versions.put_found(owner, key, stamp, look)?);
         }
         let mut entry = Ok(structure.value(key)?);
         // The transaction may have changed it before the epoch.

@@ -97,8 +97,8 @@ impl Snapshot {
     ) -> Result<Option<R>, TxnError> {
         // The page first, the versions afterwards (rule 1 of versions).
         let found = structure.value(key)?;
-        if let Some(before) = self.seen(structure.owner(), key)? {
-            let value = before.map(|before| self.whole(&before)).transpose()?;
+        if let Some(seen) = self.seen(structure.owner(), key)? {
+            let value = seen.before(0).map(|before| self.whole(before)).transpose()?;
             return Ok(value.map(|value| f(&value)));
         }
         Ok(found.map(|value| f(&value)))
@@ -117,27 +117,29 @@ impl Snapshot {
     ) -> Result<Option<u64>, TxnError> {
         let mut end = structure.batch(from, forward, batch)?;
         let keys = Covered::of(from, end, forward).keys();
-        let mut found = Window::new();
+        let mut found = Window::default();
         let (more, use_pages) =
             self.window(structure.owner(), bounds(&keys), (forward, WINDOW), &mut found)?;
-        if more && let Some((last, _)) = found.last() {
+        if more && let Some(last) = found.last() {
             // The batch ends before the last of them: a cleared heap has nothing but versions.
             let last = position_of(last);
             end = Some(if forward { last.max(from + 1) } else { (last + 1).min(from - 1) });
         }
         if let Some(end) = end {
             batch.entries.retain(|entry| (entry.position < end) == forward);
-            found.retain(|(key, _)| (position_of(key) < end) == forward);
+            let is_within = |(key, _): &(&[u8], _)| (position_of(key) < end) == forward;
+            let rows = found.iter().take_while(is_within).count();
+            found.truncate(rows);
         }
         if !use_pages {
             batch.entries.clear();
         }
-        if found.is_empty() {
+        if found.len() == 0 {
             return Ok(end);
         }
         let mut versions: HashMap<_, _> = found
             .iter()
-            .map(|(key, (before, _))| ((position_of(key), key.get(8..).unwrap_or(&[])), before))
+            .map(|(key, before)| ((position_of(key), key.get(8..).unwrap_or(&[])), before))
             .collect();
         for entry in std::mem::take(&mut batch.entries) {
             if !versions.contains_key(&(entry.position, &entry.key[..])) {

@@ -105,7 +105,8 @@ impl VersionStore {
 
     /// Drops all versions.
     pub(in crate::txn) fn clear(&self) {
-        for tree in unpoisoned(self.trees.write()).values() {
+        let trees: Vec<_> = unpoisoned(self.trees.read()).values().cloned().collect();
+        for tree in trees {
             self.bytes.fetch_sub(tree.clear(), Ordering::Relaxed);
         }
     }
@@ -116,24 +117,12 @@ impl VersionStore {
         debug_assert!(timestamps.is_sorted(), "snapshots are in the order of their begin");
         let trees: Vec<_> = unpoisoned(self.trees.read()).values().cloned().collect();
         for tree in trees {
-            let (mut freed, mut chains) = (0, unpoisoned(tree.chains.write()));
-            chains.map.retain(|key, chain| {
-                let mut since = 0;
-                chain.retain(|version| {
-                    let ended = version.stamp.timestamp();
-                    debug_assert!(since <= ended, "the versions of a key are in commit order");
-                    let first = timestamps.partition_point(|reader| *reader < since);
-                    let needed = ended >= COMMITTING
-                        || timestamps.get(first).is_some_and(|reader| *reader < ended);
-                    since = ended;
-                    freed += if needed { 0 } else { version.bytes(key) };
-                    needed
-                });
-                !chain.is_empty()
-            });
-            tree.len.store(chains.len(), Ordering::SeqCst);
-            tree.bytes.fetch_sub(freed, Ordering::Relaxed);
-            self.bytes.fetch_sub(freed, Ordering::Relaxed);
+            let is_needed = |since, ended| {
+                let first = timestamps.partition_point(|reader| *reader < since);
+                let is_seen = timestamps.get(first).is_some_and(|reader| *reader < ended);
+                ended >= COMMITTING || is_seen
+            };
+            tree.retain(is_needed, &self.bytes);
         }
         let oldest = timestamps.first().copied().unwrap_or(u64::MAX);
         self.bulk_modified.forget_before(oldest);
@@ -175,6 +164,8 @@ mod tests {
     use super::*;
     use crate::txn::before_image::BeforeImage;
     use crate::txn::commit_stamp::CommitStamp;
+    use crate::txn::versions::version::Image;
+    use crate::txn::versions::window::Window;
 
     /// Snapshots begin and end while others put versions: what is dropped was charged before.
     #[test]
@@ -189,7 +180,9 @@ mod tests {
                     for n in 0..20_000u32 {
                         let stamp = CommitStamp::new();
                         for key in 0..8u8 {
-                            versions.put(7, &[writer, key], &stamp, Some(&n.to_le_bytes()));
+                            let value = n.to_le_bytes();
+                            let before = Image::Bytes(&value);
+                            versions.put(7, &[writer, key], &stamp, Some(before));
                         }
                         versions.end_writer(&stamp);
                     }
@@ -227,16 +220,23 @@ mod tests {
         };
         for n in 0..40_000u32 {
             let stamp = CommitStamp::new();
-            versions.put(7, &key(n), &stamp, Some(&n.to_le_bytes()));
+            versions.put(7, &key(n), &stamp, Some(Image::Bytes(&n.to_le_bytes())));
             versions.end_writer(&stamp);
         }
         versions.check_lost(&reader).unwrap();
         for n in (0..40_000).step_by(501) {
-            let seen = versions.seen(&reader, 7, &key(n)).unwrap();
-            let Some((Some(BeforeImage::Here(value)), _)) = seen else { panic!("{n} is not seen") };
+            let mut seen = Window::default();
+            versions.seen(&reader, 7, &key(n), &mut seen).unwrap();
+            let value = match seen.before(0) {
+                Some(Image::Bytes(value)) => value,
+                Some(Image::Apart(BeforeImage::Here(value))) => value,
+                _ => panic!("{n} is not seen"),
+            };
             assert_eq!(*value, n.to_le_bytes());
         }
-        assert!(versions.seen(&reader, 7, &key(40_000)).unwrap().is_none());
+        let mut seen = Window::default();
+        versions.seen(&reader, 7, &key(40_000), &mut seen).unwrap();
+        assert_eq!(seen.len(), 0);
         versions.end(&reader);
     }
 
@@ -254,7 +254,7 @@ mod tests {
                     for n in 0..400u32 {
                         let stamp = CommitStamp::new();
                         let key = [&[writer][..], &n.to_be_bytes()].concat();
-                        versions.put(7, &key, &stamp, Some(&[writer; 100 << 10]));
+                        versions.put(7, &key, &stamp, Some(Image::Bytes(&[writer; 100 << 10])));
                         versions.end_writer(&stamp);
                     }
                 });

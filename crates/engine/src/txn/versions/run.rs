@@ -21,7 +21,7 @@ use crate::io::{Blocks, SpillError, SpillFile};
 use crate::page::varint::{put_bytes, put_varint, take_bytes, take_varint};
 use crate::txn::before_image::{BeforeImage, Pieces};
 use crate::txn::commit_stamp::CommitStamp;
-use crate::txn::versions::version::Version;
+use crate::txn::versions::version::{Image, Stamp, Version};
 
 /// Bytes in memory that a run is charged with, besides its content.
 const RUN_BYTES: usize = 256;
@@ -69,7 +69,12 @@ impl RunWriter {
     }
 
     /// Appends a version. Keys come in order.
-    pub(super) fn push(&mut self, key: &[u8], version: &Version) -> Result<(), SpillError> {
+    pub(super) fn push(
+        &mut self,
+        key: &[u8],
+        stamp: &Stamp,
+        before: Option<Image<'_>>,
+    ) -> Result<(), SpillError> {
         debug_assert!(self.run.blocks.is_empty() || *self.last <= *key, "keys come in order");
         if self.buffer.is_empty() {
             self.buffer.extend_from_slice(&(key.len() as u32).to_le_bytes());
@@ -78,34 +83,37 @@ impl RunWriter {
         }
         key.clone_into(&mut self.last);
         put_bytes(&mut self.buffer, key);
-        match version.stamp.ended() {
-            Some(timestamp) => {
+        match stamp.clone().ended() {
+            Stamp::Ended(timestamp) => {
                 put_varint(&mut self.buffer, 0);
                 put_varint(&mut self.buffer, timestamp);
             }
-            None => {
+            Stamp::Active(stamp) => {
                 let stamps = &mut self.run.stamps;
-                let number = self.numbers.entry(Arc::as_ptr(&version.stamp)).or_insert_with(|| {
-                    stamps.push(version.stamp.clone());
+                let number = self.numbers.entry(Arc::as_ptr(&stamp)).or_insert_with(|| {
+                    stamps.push(stamp);
                     stamps.len() as u64
                 });
                 put_varint(&mut self.buffer, *number);
             }
         }
-        match &version.before {
+        match before {
             None => self.buffer.push(0),
-            Some(BeforeImage::Spilled(pieces)) => {
+            Some(Image::Apart(BeforeImage::Spilled(pieces))) => {
                 self.buffer.push(2);
                 put_varint(&mut self.buffer, self.run.large.len() as u64);
                 self.run.bytes += pieces.bytes();
                 self.run.large.push(pieces.clone());
             }
-            Some(BeforeImage::Here(value)) => {
-                self.buffer.push(1);
-                put_bytes(&mut self.buffer, value);
-            }
+            Some(Image::Bytes(value)) => self.put_value(value),
+            Some(Image::Apart(BeforeImage::Here(value))) => self.put_value(value),
         }
         if self.buffer.len() < block_bytes(self.run.level) { Ok(()) } else { self.end_block() }
+    }
+
+    fn put_value(&mut self, value: &[u8]) {
+        self.buffer.push(1);
+        put_bytes(&mut self.buffer, value);
     }
 
     fn end_block(&mut self) -> Result<(), SpillError> {
@@ -132,7 +140,7 @@ impl RunWriter {
 }
 
 /// A version as a block holds it: its key, its stamp, and what the entry was before.
-type Stored<'b> = (&'b [u8], Arc<CommitStamp>, Option<StoredValue<'b>>);
+type Stored<'b> = (&'b [u8], Stamp, Option<StoredValue<'b>>);
 
 /// A value as a block holds it.
 enum StoredValue<'b> {
@@ -153,8 +161,8 @@ impl From<StoredValue<'_>> for BeforeImage {
 fn take<'b>(run: &'b Run, rest: &mut &'b [u8]) -> Option<Stored<'b>> {
     let key = take_bytes(rest)?;
     let stamp = match take_varint(rest)? {
-        0 => CommitStamp::at(take_varint(rest)?),
-        number => run.stamps.get(usize::try_from(number - 1).ok()?)?.clone(),
+        0 => Stamp::Ended(take_varint(rest)?),
+        number => Stamp::Active(run.stamps.get(usize::try_from(number - 1).ok()?)?.clone()),
     };
     let before = match take_varint(rest)? {
         0 => None,
@@ -218,7 +226,7 @@ impl Run {
     pub(super) fn find(
         &self,
         key: &[u8],
-        is_it: impl Fn(&CommitStamp) -> bool,
+        is_it: impl Fn(u64) -> bool,
     ) -> Result<Option<Version>, SpillError> {
         if key > &*self.last {
             return Ok(None);
@@ -233,7 +241,7 @@ impl Run {
                 if found > key {
                     return Ok(None);
                 }
-                if found == key && is_it(&stamp) {
+                if found == key && is_it(stamp.timestamp()) {
                     return Ok(Some(Version { before: before.map(BeforeImage::from), stamp }));
                 }
             }

@@ -1,44 +1,52 @@
-//! The versions of one tree: in memory, and in runs in the spill file.
+//! The versions of one tree: in memory, in buckets of ranges of keys, and in runs in the spill
+//! file.
 //!
 //! # Rules
 //! 1. The versions in the runs are older than those in memory, and the runs are in the order of
 //!    their age. So of the versions of a key the oldest come first, as in memory.
 //! 2. A writer may put a second version of a key when the first one was spilled. It follows the
 //!    first one, with the same stamp; so no snapshot ever sees it.
-//! 3. The list of runs changes under the latch of the tree's versions, and only by the holder of
-//!    the mutex of spilling. Runs are merged outside that latch: a run does not change.
+//! 3. The list of runs changes under the latch of the tree's versions, exclusive, and only by the
+//!    holder of the mutex of spilling. Runs are merged outside that latch: a run does not change.
+//! 4. Buckets are added, split and removed under that latch, exclusive. Their versions change under
+//!    the latch, shared, and the bucket's own mutex: writers and scans meet only in a bucket. A
+//!    writer that finds the latch taken leaves the split to a later one, up to a limit.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
-use millpond_base::sync::unmodelled::RwLock;
+use millpond_base::sync::unmodelled::{Mutex, RwLock};
 
 use crate::io::{SpillError, SpillFile};
-use crate::txn::commit_stamp::COMMITTING;
+use crate::txn::commit_stamp::{COMMITTING, CommitStamp};
 use crate::txn::unpoisoned::unpoisoned;
+use crate::txn::versions::bucket::Bucket;
+use crate::txn::versions::first_key::{FirstKey, Key};
 use crate::txn::versions::run::{Run, RunCursor, RunWriter};
-use crate::txn::versions::version::{Seen, Version, Window};
+use crate::txn::versions::version::{Image, Version};
+use crate::txn::versions::window::Window;
 
 /// Runs of a level that are merged to one of the next.
 const FAN_IN: usize = 8;
-
-type Map = BTreeMap<Arc<[u8]>, Vec<Version>>;
+/// How many times as full as it should be a bucket gets before a writer waits to split it.
+const CROWDED: usize = 8;
 
 /// What the latch guards.
 #[derive(Default)]
-pub(super) struct Chains {
-    pub(super) map: Map,
-    pub(super) runs: Vec<Arc<Run>>,
+pub(super) struct Ranges {
+    /// By the first key of their range; the first one's is empty.
+    buckets: BTreeMap<FirstKey, Mutex<Bucket>>,
+    runs: Vec<Arc<Run>>,
 }
 
 /// The versions of a tree.
 #[derive(Default)]
 pub(super) struct TreeVersions {
-    pub(super) chains: RwLock<Chains>,
-    /// How many chains and runs there are.
-    pub(super) len: AtomicUsize,
+    ranges: RwLock<Ranges>,
+    /// Whether there may be versions.
+    is_used: AtomicBool,
     /// Bytes that the versions in memory take.
     pub(super) bytes: AtomicUsize,
 }
@@ -66,89 +74,297 @@ impl Horizon {
     }
 }
 
-/// Returns the first version whose writer ended after `read_timestamp`.
-pub(super) fn seen_in(chain: &[Version], read_timestamp: u64) -> Option<Seen> {
-    let seen = chain.iter().map(|version| (version, version.stamp.timestamp()));
-    let (version, ended) = seen.into_iter().find(|(_, ended)| *ended > read_timestamp)?;
-    Some((version.before.clone(), ended))
+/// Returns the bucket of the range that `key` is in, and the first key of that range.
+fn bucket_of<'r>(ranges: &'r Ranges, key: &[u8]) -> Option<(&'r FirstKey, &'r Mutex<Bucket>)> {
+    let up_to = (Bound::Unbounded, Bound::Included(Key::new(key)));
+    ranges.buckets.range(up_to).next_back()
 }
 
-impl Chains {
-    pub(super) fn len(&self) -> usize {
-        self.map.len() + self.runs.len()
+impl Ranges {
+    fn is_used(&self) -> bool {
+        !self.buckets.is_empty() || !self.runs.is_empty()
     }
 
-    /// Returns what a snapshot at `timestamp` sees of `key`.
-    pub(super) fn seen(&self, key: &[u8], timestamp: u64) -> Result<Option<Seen>, SpillError> {
+    /// Appends what a snapshot at `timestamp` sees of `key`.
+    fn seen(&self, key: &[u8], timestamp: u64, out: &mut Window) -> Result<(), SpillError> {
         for run in &self.runs {
-            if let Some(found) = run.find(key, |stamp| stamp.timestamp() > timestamp)? {
-                let ended = found.stamp.timestamp();
-                return Ok(Some((found.before, ended)));
+            if let Some(found) = run.find(key, |stamp| stamp > timestamp)? {
+                let before = found.before.as_ref().map(Image::Apart);
+                out.push(key, before, found.stamp.timestamp());
+                return Ok(());
             }
         }
-        Ok(self.map.get(key).and_then(|chain| seen_in(chain, timestamp)))
+        if let Some((_, bucket)) = bucket_of(self, key) {
+            unpoisoned(bucket.lock()).seen(key, timestamp, out);
+        }
+        Ok(())
+    }
+
+    /// Appends what a snapshot at `timestamp` sees of versions in memory of keys between the
+    /// bounds, until `out` has `max` keys.
+    fn in_memory(
+        &self,
+        timestamp: u64,
+        (lower, upper): (Bound<&[u8]>, Bound<&[u8]>),
+        (forward, max): (bool, usize),
+        out: &mut Window,
+    ) {
+        let first = match lower {
+            Bound::Included(key) | Bound::Excluded(key) => bucket_of(self, key),
+            Bound::Unbounded => None,
+        };
+        let from = first.map_or(Bound::Unbounded, |(first, _)| Bound::Included(first.key()));
+        let mut buckets = self.buckets.range((from, upper.map(Key::new)));
+        loop {
+            let next = if forward { buckets.next() } else { buckets.next_back() };
+            let Some((first, bucket)) = next else { return };
+            let mut bucket = unpoisoned(bucket.lock());
+            let begin = match lower {
+                Bound::Included(key) if first.bytes() <= key => bucket.chain_of(key).start,
+                Bound::Excluded(key) if first.bytes() <= key => bucket.chain_of(key).end,
+                _ => 0,
+            };
+            let end = match upper {
+                Bound::Included(key) => bucket.chain_of(key).end,
+                Bound::Excluded(key) => bucket.chain_of(key).start,
+                Bound::Unbounded => bucket.len(),
+            };
+            bucket.window(timestamp, begin..end, (forward, max), out);
+            if out.len() >= max {
+                return;
+            }
+        }
     }
 
     /// Appends what a snapshot at `timestamp` sees of keys between the bounds, as
     /// [`VersionStore::window`](crate::txn::versions::version_store::VersionStore::window) does.
-    pub(super) fn window(
+    fn window(
         &self,
         timestamp: u64,
-        (lower, upper): (Bound<&[u8]>, Bound<&[u8]>),
+        bounds: (Bound<&[u8]>, Bound<&[u8]>),
         (forward, limit): (bool, usize),
         out: &mut Window,
     ) -> Result<bool, SpillError> {
-        let mut range = self.map.range::<[u8], _>((lower, upper));
-        let mut step = || if forward { range.next() } else { range.next_back() };
-        let cursor = |run| RunCursor::new(run, (lower, upper), forward);
+        let max = out.len() + limit;
+        if self.runs.is_empty() {
+            self.in_memory(timestamp, bounds, (forward, max), out);
+            return Ok(out.len() >= max);
+        }
+        let mut memory = Window::default();
+        self.in_memory(timestamp, bounds, (forward, limit), &mut memory);
+        // Behind the last key there may be others in memory.
+        let last = if memory.len() < limit { None } else { memory.last() };
+        let bounds = match (last, forward) {
+            (None, _) => bounds,
+            (Some(last), true) => (bounds.0, Bound::Included(last)),
+            (Some(last), false) => (Bound::Included(last), bounds.1),
+        };
+        let cursor = |run| RunCursor::new(run, bounds, forward);
         let mut runs: Vec<RunCursor> = self.runs.iter().map(cursor).collect::<Result<_, _>>()?;
-        let (mut head, before, mut chain) = (step(), out.len(), Vec::new());
-        loop {
-            let mut next = head.map(|(key, _)| key.clone());
+        let (mut row, mut key, mut chain) = (0, Vec::new(), Vec::new());
+        while out.len() < max {
+            let mut has_next = memory.key(row).map(|first| first.clone_into(&mut key)).is_some();
             for run in &mut runs {
-                if let Some(key) = run.key()?
-                    && next.as_ref().is_none_or(|next| (key < &**next) == forward && key != &**next)
+                if let Some(other) = run.key()?
+                    && (!has_next || (other < &*key) == forward && other != &*key)
                 {
-                    next = Some(key.into());
+                    other.clone_into(&mut key);
+                    has_next = true;
                 }
             }
-            let Some(key) = next else { return Ok(false) };
+            if !has_next {
+                return Ok(false);
+            }
             chain.clear();
             for run in &mut runs {
                 run.take(&key, &mut chain)?;
             }
-            let mut seen = seen_in(&chain, timestamp);
-            if let Some((at, last)) = head.filter(|(at, _)| **at == key) {
-                debug_assert_eq!(at, &key, "keys of a run ascend");
-                seen = seen.or_else(|| seen_in(last, timestamp));
-                head = step();
+            let is_in_memory = memory.key(row) == Some(&*key);
+            let seen = chain.iter().find(|version| version.stamp.timestamp() > timestamp);
+            if let Some(version) = seen {
+                let before = version.before.as_ref().map(Image::Apart);
+                out.push(&key, before, version.stamp.timestamp());
+            } else if is_in_memory {
+                out.push(&key, memory.before(row), memory.ended(row));
             }
-            if let Some(seen) = seen {
-                out.push((key, seen));
-                if out.len() - before == limit {
-                    return Ok(true);
-                }
-            }
+            row += usize::from(is_in_memory);
         }
+        Ok(true)
     }
 }
 
 impl TreeVersions {
+    /// Whether there are versions of the tree.
+    pub(super) fn is_used(&self) -> bool {
+        self.is_used.load(Ordering::SeqCst)
+    }
+
+    /// Whether the writer with `stamp` has put no version of `key` in memory yet.
+    pub(super) fn wants(&self, key: &[u8], stamp: &Arc<CommitStamp>) -> bool {
+        let ranges = unpoisoned(self.ranges.read());
+        bucket_of(&ranges, key)
+            .is_none_or(|(_, bucket)| unpoisoned(bucket.lock()).wants(key, stamp))
+    }
+
+    /// Puts a version of `key`, unless the writer with `stamp` has done so. `newest` is the largest
+    /// read timestamp. The memory is charged to the tree and to `total`.
+    pub(super) fn put(
+        &self,
+        key: &[u8],
+        stamp: &Arc<CommitStamp>,
+        before: Option<Image<'_>>,
+        (newest, total): (&AtomicU64, &AtomicUsize),
+    ) {
+        loop {
+            let ranges = unpoisoned(self.ranges.read());
+            let Some((_, bucket)) = bucket_of(&ranges, key) else {
+                drop(ranges);
+                self.add_first(total);
+                continue;
+            };
+            let mut bucket = unpoisoned(bucket.lock());
+            let taken = bucket.memory();
+            bucket.put(key, stamp, before, newest);
+            // Bytes are charged while the mutex is held: a thread that finds the version and drops
+            // it finds it charged.
+            self.charge(taken, bucket.memory(), total);
+            let (is_full, is_crowded) = (bucket.is_full(1), bucket.is_full(CROWDED));
+            drop(bucket);
+            drop(ranges);
+            if is_full {
+                self.split(key, is_crowded, total);
+            }
+            return;
+        }
+    }
+
+    /// Charges what a bucket takes `now`, to which `before` was charged.
+    fn charge(&self, before: usize, now: usize, total: &AtomicUsize) {
+        for bytes in [total, &self.bytes] {
+            if now > before {
+                bytes.fetch_add(now - before, Ordering::Relaxed);
+            } else if now < before {
+                let was = bytes.fetch_sub(before - now, Ordering::Relaxed);
+                debug_assert!(was >= before - now, "versions are charged before they are dropped");
+            }
+        }
+    }
+
+    /// Adds the bucket of all keys, if there is none.
+    #[cold]
+    fn add_first(&self, total: &AtomicUsize) {
+        let mut ranges = unpoisoned(self.ranges.write());
+        if ranges.buckets.is_empty() {
+            let bucket = Bucket::new(&[], None);
+            self.charge(0, bucket.memory(), total);
+            ranges.buckets.insert(FirstKey::new(&[]), Mutex::new(bucket));
+            self.is_used.store(true, Ordering::SeqCst);
+        }
+    }
+
+    /// Splits the full bucket that `key` is in, if the latch is free, or `must` be waited for.
+    #[cold]
+    fn split(&self, key: &[u8], must: bool, total: &AtomicUsize) {
+        let mut ranges = match self.ranges.try_write() {
+            Ok(ranges) => ranges,
+            Err(_) if !must => return,
+            Err(_) => unpoisoned(self.ranges.write()),
+        };
+        let behind = (Bound::Excluded(Key::new(key)), Bound::Unbounded);
+        let upper = ranges.buckets.range(behind).next().map(|(first, _)| first.clone());
+        let up_to = (Bound::Unbounded, Bound::Included(Key::new(key)));
+        let Some((lower, bucket)) = ranges.buckets.range_mut(up_to).next_back() else {
+            return;
+        };
+        let bucket = unpoisoned(bucket.get_mut());
+        let taken = bucket.memory();
+        if !bucket.is_full(1) {
+            return;
+        }
+        let Some((first, second)) =
+            bucket.split(lower.bytes(), upper.as_ref().map(FirstKey::bytes))
+        else {
+            return;
+        };
+        self.charge(taken, bucket.memory() + first.len() + second.memory(), total);
+        ranges.buckets.insert(FirstKey::new(&first), Mutex::new(second));
+    }
+
+    /// Appends what a snapshot at `timestamp` sees of `key`.
+    pub(super) fn seen(
+        &self,
+        key: &[u8],
+        timestamp: u64,
+        out: &mut Window,
+    ) -> Result<(), SpillError> {
+        unpoisoned(self.ranges.read()).seen(key, timestamp, out)
+    }
+
+    /// As [`Ranges::window`].
+    pub(super) fn window(
+        &self,
+        timestamp: u64,
+        bounds: (Bound<&[u8]>, Bound<&[u8]>),
+        how: (bool, usize),
+        out: &mut Window,
+    ) -> Result<bool, SpillError> {
+        unpoisoned(self.ranges.read()).window(timestamp, bounds, how, out)
+    }
+
+    /// Drops from memory the versions for which `keep` returns `false`, as [`Bucket::retain`].
+    pub(super) fn retain(&self, keep: impl Fn(u64, u64) -> bool, total: &AtomicUsize) {
+        let mut has_empty = false;
+        for bucket in unpoisoned(self.ranges.read()).buckets.values() {
+            let mut bucket = unpoisoned(bucket.lock());
+            let taken = bucket.memory();
+            bucket.retain(&keep);
+            self.charge(taken, bucket.memory(), total);
+            has_empty |= bucket.len() == 0;
+        }
+        if has_empty {
+            self.remove_empty(total);
+        }
+    }
+
+    /// Removes empty buckets: the ranges before them get theirs.
+    fn remove_empty(&self, total: &AtomicUsize) {
+        let mut ranges = unpoisoned(self.ranges.write());
+        let mut left: Vec<(FirstKey, Bucket)> = Vec::new();
+        for (first, bucket) in std::mem::take(&mut ranges.buckets) {
+            let bucket = unpoisoned(bucket.into_inner());
+            if bucket.len() == 0 {
+                self.charge(first.bytes().len() + bucket.memory(), 0, total);
+            } else if left.is_empty() {
+                self.charge(first.bytes().len(), 0, total);
+                left.push((FirstKey::new(&[]), bucket));
+            } else {
+                left.push((first, bucket));
+            }
+        }
+        let mut upper: Option<FirstKey> = None;
+        while let Some((first, mut bucket)) = left.pop() {
+            let taken = bucket.memory();
+            bucket.cover(first.bytes(), upper.as_ref().map(FirstKey::bytes));
+            self.charge(taken, bucket.memory(), total);
+            ranges.buckets.insert(first.clone(), Mutex::new(bucket));
+            upper = Some(first);
+        }
+        self.is_used.store(ranges.is_used(), Ordering::SeqCst);
+    }
+
     /// Moves the versions in memory to the file. Returns the bytes of memory that this frees and
     /// takes.
     pub(super) fn spill(&self, file: &Arc<SpillFile>) -> Result<(usize, usize), SpillError> {
-        let mut chains = unpoisoned(self.chains.write());
+        let mut ranges = unpoisoned(self.ranges.write());
         let mut writer = RunWriter::new(file, 0);
-        for (key, chain) in &chains.map {
-            for version in chain {
-                writer.push(key, version)?;
-            }
+        for bucket in ranges.buckets.values_mut() {
+            unpoisoned(bucket.get_mut())
+                .each(|key, stamp, before| writer.push(key, stamp, before))?;
         }
         let Some(run) = writer.finish()? else { return Ok((0, 0)) };
         let taken = run.bytes;
-        chains.runs.push(Arc::new(run));
-        chains.map.clear();
-        self.len.store(chains.len(), Ordering::SeqCst);
+        ranges.runs.push(Arc::new(run));
+        ranges.buckets.clear();
         Ok((self.bytes.swap(0, Ordering::Relaxed), taken))
     }
 
@@ -162,7 +378,7 @@ impl TreeVersions {
     ) -> Result<(usize, usize), SpillError> {
         let (mut given, mut taken) = (0, 0);
         loop {
-            let runs = unpoisoned(self.chains.read()).runs.clone();
+            let runs = unpoisoned(self.ranges.read()).runs.clone();
             let Some(level) = runs.last().map(|run| run.level) else { break };
             let same = runs.iter().rev().take_while(|run| all || run.level == level).count();
             if same < if all { 1 } else { FAN_IN } {
@@ -172,17 +388,17 @@ impl TreeVersions {
             let merging = runs.get(from..).unwrap_or(&[]);
             let level = merging.first().map_or(level, |run| run.level) + 1;
             let merged = merge(file, merging, level, horizon)?;
-            let mut chains = unpoisoned(self.chains.write());
-            let now = chains.runs.get(from..).unwrap_or(&[]);
+            let mut ranges = unpoisoned(self.ranges.write());
+            let now = ranges.runs.get(from..).unwrap_or(&[]);
             if now.len() != same || !now.iter().zip(merging).all(|(a, b)| Arc::ptr_eq(a, b)) {
                 // The snapshot epoch is over, and they are gone.
                 break;
             }
             given += merging.iter().map(|run| run.bytes).sum::<usize>();
             taken += merged.as_ref().map_or(0, |run| run.bytes);
-            chains.runs.truncate(from);
-            chains.runs.extend(merged.map(Arc::new));
-            self.len.store(chains.len(), Ordering::SeqCst);
+            ranges.runs.truncate(from);
+            ranges.runs.extend(merged.map(Arc::new));
+            self.is_used.store(ranges.is_used(), Ordering::SeqCst);
             if all {
                 break;
             }
@@ -192,11 +408,15 @@ impl TreeVersions {
 
     /// Forgets everything. Returns the bytes of memory that this frees.
     pub(super) fn clear(&self) -> usize {
-        let mut chains = unpoisoned(self.chains.write());
-        let runs = chains.runs.drain(..).map(|run| run.bytes).sum::<usize>();
-        chains.map.clear();
-        self.len.store(0, Ordering::SeqCst);
-        runs + self.bytes.swap(0, Ordering::Relaxed)
+        let mut ranges = unpoisoned(self.ranges.write());
+        let runs = ranges.runs.drain(..).map(|run| run.bytes).sum::<usize>();
+        let buckets = std::mem::take(&mut ranges.buckets);
+        self.is_used.store(false, Ordering::SeqCst);
+        let bytes = self.bytes.swap(0, Ordering::Relaxed);
+        // Writers need not wait until they are dropped.
+        drop(ranges);
+        drop(buckets);
+        runs + bytes
     }
 }
 
@@ -226,7 +446,7 @@ fn merge(
         }
         horizon.keep(&mut chain);
         for version in chain.drain(..) {
-            writer.push(&key, &version)?;
+            writer.push(&key, &version.stamp, version.before.as_ref().map(Image::Apart))?;
         }
     }
     writer.finish()

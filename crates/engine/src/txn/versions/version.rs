@@ -5,27 +5,57 @@ use std::sync::Arc;
 use crate::txn::before_image::BeforeImage;
 use crate::txn::commit_stamp::CommitStamp;
 
-/// Bytes charged for a version besides key and value.
-const VERSION_BYTES: usize = 160;
-
-/// The before image of an entry; `None` if there was no entry.
-pub(in crate::txn) type Before = Option<BeforeImage>;
-
-/// What an entry was before a writer changed it.
-pub(in crate::txn) struct Version {
-    pub(in crate::txn) before: Before,
-    pub(in crate::txn) stamp: Arc<CommitStamp>,
+/// The stamp of a version. Once the writer has ended, the timestamp itself is kept.
+#[derive(Clone)]
+pub(super) enum Stamp {
+    Ended(u64),
+    Active(Arc<CommitStamp>),
 }
 
-impl Version {
-    /// Bytes that are charged for it as a version of `key`.
-    pub(in crate::txn) fn bytes(&self, key: &[u8]) -> usize {
-        VERSION_BYTES + key.len() + self.before.as_ref().map_or(0, BeforeImage::bytes)
+impl Stamp {
+    /// The commit timestamp; larger than all others if the writer is active.
+    pub(super) fn timestamp(&self) -> u64 {
+        match self {
+            Stamp::Ended(timestamp) => *timestamp,
+            Stamp::Active(stamp) => stamp.timestamp(),
+        }
+    }
+
+    /// As [`Stamp::timestamp`]; keeps the timestamp if the writer has ended.
+    #[inline]
+    pub(super) fn resolve(&mut self) -> u64 {
+        match self {
+            Stamp::Ended(timestamp) => *timestamp,
+            Stamp::Active(stamp) => {
+                let ended = stamp.ended();
+                ended.inspect(|ended| *self = Stamp::Ended(*ended)).unwrap_or(u64::MAX)
+            }
+        }
+    }
+
+    /// The same, as a timestamp if the writer has ended.
+    pub(super) fn ended(mut self) -> Stamp {
+        self.resolve();
+        self
+    }
+
+    /// Whether it is the stamp of the active writer with `stamp`.
+    pub(super) fn is_of(&self, stamp: &Arc<CommitStamp>) -> bool {
+        matches!(self, Stamp::Active(own) if Arc::ptr_eq(own, stamp))
     }
 }
 
-/// A before image, and the commit timestamp of the writer that replaced it.
-pub(in crate::txn) type Seen = (Before, u64);
+/// What an entry was before a writer changed it, as a run has it: `None` if there was no entry.
+pub(super) struct Version {
+    pub(super) before: Option<BeforeImage>,
+    pub(super) stamp: Stamp,
+}
 
-/// VersionStore of a range of keys, in order.
-pub(in crate::txn) type Window = Vec<(Arc<[u8]>, Seen)>;
+/// A before image where it lies.
+#[derive(Clone, Copy)]
+pub(in crate::txn) enum Image<'a> {
+    /// The value.
+    Bytes(&'a [u8]),
+    /// One that is kept apart from its version.
+    Apart(&'a BeforeImage),
+}

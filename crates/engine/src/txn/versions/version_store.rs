@@ -30,29 +30,31 @@
 //! 8. If they cannot be spilled, because the file is full or fails or there is none, the oldest
 //!    snapshot is lost: it is marked first, and what only it needed is dropped then. A reader
 //!    checks the mark after it read the versions.
-//! 9. Latches are taken in this order: readers, spilling, trees, the chains of one tree. No holder
-//!    of one waits for a page or a lock, except the thread that begins an epoch, which waits for
-//!    single calls.
+//! 9. Latches are taken in this order: readers, spilling, trees, the ranges of one tree, a bucket.
+//!    No holder of one waits for a page or a lock, except the thread that begins an epoch, which
+//!    waits for single calls.
 
-use std::collections::HashMap;
 use std::ops::Bound;
 use std::panic::Location;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, MutexGuard, TryLockError};
 
+use hashbrown::HashMap;
 use millpond_base::sync::unmodelled::{Mutex, RwLock};
 
 use crate::io::SpillFile;
-use crate::io::simulated::planted::planted;
+use crate::pool::PoolError;
 use crate::pool::borrowed::pages_borrowed;
-use crate::txn::before_image::BeforeImage;
-use crate::txn::commit_stamp::{COMMITTING, CommitStamp};
+use crate::txn::commit_stamp::CommitStamp;
 use crate::txn::error::TxnError;
+use crate::txn::trees::Look;
 use crate::txn::unpoisoned::unpoisoned;
 use crate::txn::versions::bulk_modified::{BulkModifiedTrees, Visible};
+use crate::txn::versions::found_before::Before;
 use crate::txn::versions::reader::Reader;
 use crate::txn::versions::spilled::TreeVersions;
-use crate::txn::versions::version::{Before, Seen, Version, Window};
+use crate::txn::versions::version::Image;
+use crate::txn::versions::window::Window;
 
 /// Growth since the last clean-up that is not worth another one.
 const SLACK_BYTES: usize = 64 << 10;
@@ -170,15 +172,12 @@ impl VersionStore {
 
     fn tree_with_versions(&self, tree: u32) -> Option<Arc<TreeVersions>> {
         let trees = unpoisoned(self.trees.read());
-        trees.get(&tree).filter(|tree| tree.len.load(Ordering::SeqCst) > 0).cloned()
+        trees.get(&tree).filter(|tree| tree.is_used()).cloned()
     }
 
     /// Whether the writer with `stamp` has put no version of `key` yet.
     pub(in crate::txn) fn wants(&self, tree: u32, key: &[u8], stamp: &Arc<CommitStamp>) -> bool {
-        let Some(tree) = self.tree_with_versions(tree) else { return true };
-        let chains = unpoisoned(tree.chains.read());
-        let last = chains.map.get(key).and_then(|chain| chain.last());
-        last.is_none_or(|last| !Arc::ptr_eq(&last.stamp, stamp))
+        self.tree_with_versions(tree).is_none_or(|tree| tree.wants(key, stamp))
     }
 
     /// Puts the entry of `key` as a version, unless the writer with `stamp` has done so (rule 2).
@@ -187,9 +186,28 @@ impl VersionStore {
         tree: u32,
         key: &[u8],
         stamp: &Arc<CommitStamp>,
-        before: Option<&[u8]>,
+        before: Option<Image<'_>>,
     ) {
-        self.put_image(tree, key, stamp, before.map(|value| BeforeImage::Here(value.into())));
+        self.tree(tree).put(key, stamp, before, (&self.newest, &self.bytes));
+        if self.bytes() > self.limit && !self.spill() {
+            self.make_room();
+        }
+    }
+
+    /// As [`VersionStore::put`], of what `look` finds.
+    ///
+    /// # Errors
+    /// `look` failed.
+    pub(in crate::txn) fn put_found(
+        &self,
+        tree: u32,
+        key: &[u8],
+        stamp: &Arc<CommitStamp>,
+        look: &mut Look<'_, '_>,
+    ) -> Result<(), PoolError> {
+        let before = Before::of(self.spill.as_ref(), look)?;
+        self.put(tree, key, stamp, before.as_image());
+        Ok(())
     }
 
     /// The spill file.
@@ -197,68 +215,12 @@ impl VersionStore {
         self.spill.as_ref()
     }
 
-    /// As [`VersionStore::put`], with a before image that may be in the spill file.
-    pub(in crate::txn) fn put_image(
-        &self,
-        tree: u32,
-        key: &[u8],
-        stamp: &Arc<CommitStamp>,
-        before: Before,
-    ) {
-        let versions = self.tree(tree);
-        let version = Version { before, stamp: stamp.clone() };
-        let more = version.bytes(key);
-        {
-            // Bytes are charged while the latch is held: a thread that finds the version and drops
-            // it finds it charged.
-            let mut chains = unpoisoned(versions.chains.write());
-            let charge = |bytes| {
-                self.bytes.fetch_add(bytes, Ordering::Relaxed);
-                versions.bytes.fetch_add(bytes, Ordering::Relaxed);
-            };
-            match chains.map.get_mut(key) {
-                Some(chain) if chain.last().is_some_and(|v| Arc::ptr_eq(&v.stamp, stamp)) => {}
-                Some(chain) => {
-                    charge(more);
-                    if self.is_last_unneeded(chain)
-                        && let Some(gone) = chain.pop()
-                    {
-                        self.bytes.fetch_sub(gone.bytes(key), Ordering::Relaxed);
-                        versions.bytes.fetch_sub(gone.bytes(key), Ordering::Relaxed);
-                    }
-                    chain.push(version);
-                }
-                None => {
-                    charge(more);
-                    chains.map.insert(key.into(), vec![version]);
-                    versions.len.store(chains.len(), Ordering::SeqCst);
-                }
-            }
-        }
-        if self.bytes() > self.limit && !self.spill() {
-            self.make_room();
-        }
-    }
-
-    /// Whether no read timestamp lies between those of the last two versions of a chain: then none
-    /// ever will, since a snapshot that begins now gets a later one.
-    fn is_last_unneeded(&self, chain: &[Version]) -> bool {
-        let newest = self.newest.load(Ordering::SeqCst);
-        match chain {
-            [.., earlier, last] => {
-                let is_older = newest < earlier.stamp.timestamp();
-                last.stamp.timestamp() < COMMITTING && (is_older || planted!(VersionDroppedEarly))
-            }
-            _ => false,
-        }
-    }
-
     /// Ends the writer with `stamp`: snapshots that begin from now on see its changes.
     pub(in crate::txn) fn end_writer(&self, stamp: &CommitStamp) {
         stamp.end(&self.clock);
     }
 
-    /// Returns what `reader` sees of `key`, or `None` if it sees what the page says.
+    /// Appends what `reader` sees of `key` to `out`, unless it sees what the page says.
     ///
     /// # Errors
     /// The version cannot be read from the spill file; the snapshot is lost then.
@@ -267,10 +229,10 @@ impl VersionStore {
         reader: &Reader,
         tree: u32,
         key: &[u8],
-    ) -> Result<Option<Seen>, TxnError> {
-        let Some(tree) = self.tree_with_versions(tree) else { return Ok(None) };
-        let chains = unpoisoned(tree.chains.read());
-        chains.seen(key, reader.timestamp).map_err(|error| reader.unreadable(&error))
+        out: &mut Window,
+    ) -> Result<(), TxnError> {
+        let Some(tree) = self.tree_with_versions(tree) else { return Ok(()) };
+        tree.seen(key, reader.timestamp, out).map_err(|error| reader.unreadable(&error))
     }
 
     /// Appends what `reader` sees of keys between the bounds to `out`, in the given direction.
@@ -290,8 +252,7 @@ impl VersionStore {
             return Ok(false);
         }
         let Some(tree) = self.tree_with_versions(tree) else { return Ok(false) };
-        let chains = unpoisoned(tree.chains.read());
-        let found = chains.window(reader.timestamp, (lower, upper), (forward, limit), out);
+        let found = tree.window(reader.timestamp, (lower, upper), (forward, limit), out);
         found.map_err(|error| reader.unreadable(&error))
     }
 

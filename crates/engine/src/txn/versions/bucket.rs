@@ -1,0 +1,435 @@
+//! The versions in memory of a range of keys, in one place: keys and before images in one buffer,
+//! so that a scan reads them from front to back and a writer allocates nothing for most of them.
+//!
+//! Versions lie as they came. Their order is that of their keys, and those of a key, its *chain*,
+//! are in it with the oldest first; all of a chain refer to one copy of the key. What a search of
+//! a key looks at is a few cache lines: the keys' heads, in order. A before image that is replaced
+//! leaves a hole in the buffer; the buffer is copied when holes are half of it.
+
+use std::mem::size_of;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::io::simulated::planted::planted;
+use crate::txn::before_image::BeforeImage;
+use crate::txn::commit_stamp::{COMMITTING, CommitStamp};
+use crate::txn::versions::version::{Image, Stamp};
+use crate::txn::versions::window::{Place, Window};
+
+/// Versions of a bucket that is split.
+const SLOTS_MAX: usize = 64;
+/// Bytes of the buffer of a bucket that is split.
+const BYTES_MAX: usize = 32 << 10;
+/// Length from which on a value is kept apart.
+const APART_MIN: usize = 4 << 10;
+/// Bytes that a bucket is charged with, besides its content.
+const BUCKET_BYTES: usize = 256;
+/// Bytes that a stamp or a value apart is charged with, besides its content.
+const SHARED_BYTES: usize = 40;
+
+/// A before image in a bucket.
+#[derive(Clone, Copy)]
+enum Before {
+    Absent,
+    Bytes(Place),
+    /// Its number among those that are kept apart.
+    Apart(u32),
+}
+
+/// A version in a bucket.
+struct Slot {
+    key: Place,
+    before: Before,
+    stamp: Stamp,
+}
+
+/// The versions of a range of keys.
+#[derive(Default)]
+pub(super) struct Bucket {
+    /// What all keys of the range begin with.
+    prefix: Box<[u8]>,
+    /// Of each version, in order, the bytes of its key that follow the prefix, as a number.
+    heads: Vec<u64>,
+    /// The numbers of the versions, in order.
+    order: Vec<u32>,
+    /// The versions, as they came.
+    slots: Vec<Slot>,
+    /// Keys and values, as they came.
+    bytes: Vec<u8>,
+    apart: Vec<Option<BeforeImage>>,
+    /// Bytes of `bytes` that no version refers to.
+    holes: usize,
+    /// Bytes that are charged for what is apart.
+    apart_bytes: usize,
+}
+
+/// Returns the first eight bytes as a number that is in their order.
+#[inline]
+pub(super) fn head_of(rest: &[u8]) -> u64 {
+    match rest.first_chunk() {
+        Some(head) => u64::from_be_bytes(*head),
+        None => rest.iter().rev().fold(0, |head, byte| head >> 8 | u64::from(*byte) << 56),
+    }
+}
+
+/// Returns how many bytes two keys have in common.
+fn common(a: &[u8], b: &[u8]) -> usize {
+    a.iter().zip(b).take_while(|(a, b)| a == b).count()
+}
+
+/// Returns what all keys from `lower` to before `upper` begin with.
+fn prefix_of<'k>(lower: &'k [u8], upper: Option<&[u8]>) -> &'k [u8] {
+    upper.and_then(|upper| lower.get(..common(lower, upper))).unwrap_or(&[])
+}
+
+/// Bytes that are charged for what is apart.
+fn apart_bytes(image: &BeforeImage) -> usize {
+    SHARED_BYTES + image.bytes()
+}
+
+impl Bucket {
+    /// An empty bucket for the keys from `lower` to before `upper`.
+    pub(super) fn new(lower: &[u8], upper: Option<&[u8]>) -> Bucket {
+        Bucket { prefix: prefix_of(lower, upper).into(), ..Bucket::default() }
+    }
+
+    /// Bytes of memory that it takes, about.
+    pub(super) fn memory(&self) -> usize {
+        let each = size_of::<u64>() + size_of::<u32>() + size_of::<Slot>();
+        let slots = self.slots.capacity() * each + self.slots.len() * SHARED_BYTES;
+        BUCKET_BYTES + slots + self.bytes.capacity() + self.apart_bytes
+    }
+
+    /// How many versions it has.
+    pub(super) fn len(&self) -> usize {
+        self.order.len()
+    }
+
+    /// The version with this place in the order.
+    #[inline]
+    fn slot(&self, at: usize) -> Option<&Slot> {
+        self.slots.get(*self.order.get(at)? as usize)
+    }
+
+    #[inline]
+    fn slot_mut(&mut self, at: usize) -> Option<&mut Slot> {
+        self.slots.get_mut(*self.order.get(at)? as usize)
+    }
+
+    fn key_at(&self, at: usize) -> &[u8] {
+        self.slot(at).map_or(&[], |slot| slot.key.of(&self.bytes))
+    }
+
+    fn image(&self, before: Before) -> Option<Image<'_>> {
+        match before {
+            Before::Absent => None,
+            Before::Bytes(place) => Some(Image::Bytes(place.of(&self.bytes))),
+            Before::Apart(at) => self.apart.get(at as usize)?.as_ref().map(Image::Apart),
+        }
+    }
+
+    /// Compares the key of a version with one that has the same head.
+    #[inline]
+    fn compare(&self, slot: u32, key: &[u8]) -> std::cmp::Ordering {
+        let Some(slot) = self.slots.get(slot as usize) else { return std::cmp::Ordering::Equal };
+        let len = slot.key.len as usize;
+        if len.max(key.len()) <= self.prefix.len() + size_of::<u64>() {
+            // The heads hold all of both: one is the other one, or the other one and zeros.
+            return len.cmp(&key.len());
+        }
+        slot.key.of(&self.bytes).cmp(key)
+    }
+
+    /// The places in the order of the versions of `key`; where they were if there are none.
+    #[inline]
+    pub(super) fn chain_of(&self, key: &[u8]) -> Range<usize> {
+        let Some(rest) = key.strip_prefix(&*self.prefix) else {
+            let at = if *key < *self.prefix { 0 } else { self.len() };
+            return at..at;
+        };
+        let head = head_of(rest);
+        let from = self.heads.partition_point(|other| *other < head);
+        let to = from + self.heads[from..].partition_point(|other| *other == head);
+        let same = &self.order[from..to];
+        let begin = from + same.partition_point(|slot| self.compare(*slot, key).is_lt());
+        let end = from + same.partition_point(|slot| self.compare(*slot, key).is_le());
+        begin..end
+    }
+
+    /// Where the chain begins that ends before place `end`.
+    #[inline]
+    fn chain_before(&self, end: usize) -> usize {
+        let key_before = |at: usize| self.slot(at.checked_sub(1)?).map(|slot| slot.key);
+        let (last, mut begin) = (key_before(end), end);
+        while begin > 0 && key_before(begin) == last {
+            begin -= 1;
+        }
+        begin
+    }
+
+    /// Where the chain ends that begins at place `begin`.
+    #[inline]
+    fn chain_after(&self, begin: usize) -> usize {
+        let Some(first) = self.slot(begin).map(|slot| slot.key) else { return begin };
+        let mut end = begin + 1;
+        while self.slot(end).is_some_and(|slot| slot.key == first) {
+            end += 1;
+        }
+        end
+    }
+
+    /// Whether the writer with `stamp` has put no version of `key` yet.
+    pub(super) fn wants(&self, key: &[u8], stamp: &Arc<CommitStamp>) -> bool {
+        let chain = self.chain_of(key);
+        chain.is_empty() || self.slot(chain.end - 1).is_none_or(|last| !last.stamp.is_of(stamp))
+    }
+
+    /// Puts a version, unless the writer with `stamp` has put one of `key`. `newest` is the largest
+    /// read timestamp.
+    pub(super) fn put(
+        &mut self,
+        key: &[u8],
+        stamp: &Arc<CommitStamp>,
+        before: Option<Image<'_>>,
+        newest: &AtomicU64,
+    ) {
+        let chain = self.chain_of(key);
+        let mut last = None;
+        if !chain.is_empty()
+            && let Some(slot) = self.slot(chain.end - 1)
+        {
+            if slot.stamp.is_of(stamp) {
+                return;
+            }
+            last = Some(slot.key);
+            if self.is_last_unneeded(&chain, newest) {
+                self.replace(chain.end - 1, stamp, before);
+                return;
+            }
+        }
+        let head = head_of(key.get(self.prefix.len()..).unwrap_or(&[]));
+        let key = last.unwrap_or_else(|| Place::append(&mut self.bytes, key));
+        let before = self.keep(before);
+        self.heads.insert(chain.end, head);
+        self.order.insert(chain.end, self.slots.len() as u32);
+        self.slots.push(Slot { key, before, stamp: Stamp::Active(stamp.clone()) });
+    }
+
+    fn keep(&mut self, before: Option<Image<'_>>) -> Before {
+        let image = match before {
+            None => return Before::Absent,
+            Some(Image::Bytes(value)) if value.len() < APART_MIN => {
+                return Before::Bytes(Place::append(&mut self.bytes, value));
+            }
+            Some(Image::Bytes(value)) => BeforeImage::Here(value.into()),
+            Some(Image::Apart(image)) => image.clone(),
+        };
+        self.keep_apart(image)
+    }
+
+    fn keep_apart(&mut self, image: BeforeImage) -> Before {
+        self.apart_bytes += apart_bytes(&image);
+        self.apart.push(Some(image));
+        Before::Apart(self.apart.len() as u32 - 1)
+    }
+
+    /// Puts a version in place of the one at place `at`, which no snapshot needs.
+    fn replace(&mut self, at: usize, stamp: &Arc<CommitStamp>, before: Option<Image<'_>>) {
+        let Some(slot) = self.slot_mut(at) else { return };
+        slot.stamp = Stamp::Active(stamp.clone());
+        let old = slot.before;
+        if let (Some(Image::Bytes(value)), Before::Bytes(place)) = (before, old)
+            && value.len() == place.len as usize
+        {
+            place.of_mut(&mut self.bytes).copy_from_slice(value);
+            return;
+        }
+        let new = self.keep(before);
+        if let Some(slot) = self.slot_mut(at) {
+            slot.before = new;
+        }
+        match old {
+            Before::Absent => {}
+            Before::Bytes(place) => self.holes += place.len as usize,
+            Before::Apart(at) => {
+                let gone = self.apart.get_mut(at as usize).and_then(Option::take);
+                self.apart_bytes -= gone.as_ref().map_or(0, apart_bytes);
+                self.holes += SHARED_BYTES;
+            }
+        }
+        if self.holes > APART_MIN / 4 && self.holes > self.bytes.len() / 2 {
+            let prefix = std::mem::take(&mut self.prefix);
+            *self = self.part(prefix, 0..self.len());
+        }
+    }
+
+    /// Whether no read timestamp lies between those of the last two versions of a chain: then none
+    /// ever will, since a snapshot that begins now gets a later one.
+    fn is_last_unneeded(&mut self, chain: &Range<usize>, newest: &AtomicU64) -> bool {
+        if chain.len() < 2 {
+            return false;
+        }
+        let mut ended = |at| self.slot_mut(at).map_or(u64::MAX, |slot| slot.stamp.resolve());
+        let newest = newest.load(Ordering::SeqCst);
+        let is_older = newest < ended(chain.end - 2);
+        ended(chain.end - 1) < COMMITTING && (is_older || planted!(VersionDroppedEarly))
+    }
+
+    /// Moves the versions at these places to a bucket whose keys all begin with `prefix`.
+    fn part(&mut self, prefix: Box<[u8]>, places: Range<usize>) -> Bucket {
+        let (mut new, mut last) = (Bucket { prefix, ..Bucket::default() }, None);
+        new.slots.reserve_exact(places.len() + places.len() / 2);
+        new.heads.reserve_exact(places.len() + places.len() / 2);
+        new.order.reserve_exact(places.len() + places.len() / 2);
+        let len = places.clone().filter_map(|at| self.slot(at)).map(|slot| match slot.before {
+            Before::Bytes(place) => slot.key.len + place.len,
+            _ => slot.key.len,
+        });
+        // With room for a few more.
+        let len = len.sum::<u32>() as usize;
+        new.bytes.reserve_exact(len + len / 2);
+        for at in places {
+            let Some(slot) = self.order.get(at).and_then(|at| self.slots.get_mut(*at as usize))
+            else {
+                continue;
+            };
+            let key = match last {
+                Some((old, new)) if old == slot.key => new,
+                _ => Place::append(&mut new.bytes, slot.key.of(&self.bytes)),
+            };
+            last = Some((slot.key, key));
+            let before = match slot.before {
+                Before::Absent => Before::Absent,
+                Before::Bytes(place) => {
+                    Before::Bytes(Place::append(&mut new.bytes, place.of(&self.bytes)))
+                }
+                Before::Apart(at) => match self.apart.get_mut(at as usize).and_then(Option::take) {
+                    Some(image) => new.keep_apart(image),
+                    None => Before::Absent,
+                },
+            };
+            let stamp = std::mem::replace(&mut slot.stamp, Stamp::Ended(0)).ended();
+            let rest = key.of(&new.bytes).get(new.prefix.len()..).unwrap_or(&[]);
+            new.heads.push(head_of(rest));
+            new.order.push(new.slots.len() as u32);
+            new.slots.push(Slot { key, before, stamp });
+        }
+        new
+    }
+
+    /// Whether it is to be split: it has `times` what a bucket should have at most.
+    #[inline]
+    pub(super) fn is_full(&self, times: usize) -> bool {
+        let is_large = self.slots.len() > SLOTS_MAX * times || self.bytes.len() > BYTES_MAX * times;
+        is_large && self.chain_after(0) < self.len()
+    }
+
+    /// Makes it that of the keys from `lower` to before `upper`, which has all of its keys.
+    pub(super) fn cover(&mut self, lower: &[u8], upper: Option<&[u8]>) {
+        let prefix = prefix_of(lower, upper);
+        if *prefix != *self.prefix {
+            *self = self.part(prefix.into(), 0..self.len());
+        }
+    }
+
+    /// Splits it in two; it is that of the keys from `lower` to before `upper`. Returns the second
+    /// one, and the first key that belongs there.
+    pub(super) fn split(
+        &mut self,
+        lower: &[u8],
+        upper: Option<&[u8]>,
+    ) -> Option<(Box<[u8]>, Bucket)> {
+        let middle = self.len() / 2;
+        let at = match self.chain_before(middle + 1) {
+            0 => self.chain_after(middle),
+            begin => begin,
+        };
+        let (last, first) = (self.key_at(at.checked_sub(1)?), self.key_at(at));
+        let between: Box<[u8]> = first.get(..=common(last, first))?.into();
+        let second = self.part(prefix_of(&between, upper).into(), at..self.len());
+        *self = self.part(prefix_of(lower, Some(&between)).into(), 0..at);
+        Some((between, second))
+    }
+
+    /// The version that a snapshot at `timestamp` sees of a chain, and its timestamp.
+    #[inline]
+    fn seen_in(&mut self, mut chain: Range<usize>, timestamp: u64) -> Option<(&Slot, u64)> {
+        let (at, ended) = chain.find_map(|at| {
+            let ended = self.slot_mut(at)?.stamp.resolve();
+            (ended > timestamp).then_some((at, ended))
+        })?;
+        Some((self.slot(at)?, ended))
+    }
+
+    /// Appends what a snapshot at `timestamp` sees of `key`.
+    pub(super) fn seen(&mut self, key: &[u8], timestamp: u64, out: &mut Window) {
+        let chain = self.chain_of(key);
+        if let Some((slot, ended)) = self.seen_in(chain, timestamp) {
+            let before = slot.before;
+            out.push(key, self.image(before), ended);
+        }
+    }
+
+    /// Appends what a snapshot at `timestamp` sees of the versions at these places, in a direction,
+    /// until `out` has `max` keys.
+    pub(super) fn window(
+        &mut self,
+        timestamp: u64,
+        places: Range<usize>,
+        (forward, max): (bool, usize),
+        out: &mut Window,
+    ) {
+        // If much of it is wanted, it is read from front to back, at once.
+        let is_copied = places.len() >= self.len() / 2 && self.bytes.len() <= BYTES_MAX * 2;
+        let base = is_copied.then(|| out.copy(&self.bytes));
+        let Range { start: mut begin, mut end } = places;
+        while begin < end && out.len() < max {
+            let chain =
+                if forward { begin..self.chain_after(begin) } else { self.chain_before(end)..end };
+            if let Some((&Slot { key, before, .. }, ended)) = self.seen_in(chain.clone(), timestamp)
+            {
+                match (base, before) {
+                    (Some(base), Before::Bytes(value)) => out.push_copied(base, key, value, ended),
+                    _ => out.push(key.of(&self.bytes), self.image(before), ended),
+                }
+            }
+            if forward { begin = chain.end } else { end = chain.start }
+        }
+    }
+
+    /// Keeps the versions for which `keep` holds, called with the timestamps of the version before
+    /// it, or 0, and its own.
+    pub(super) fn retain(&mut self, mut keep: impl FnMut(u64, u64) -> bool) {
+        let (mut last, mut kept) = (None, Vec::new());
+        for at in 0..self.len() {
+            let Some(slot) = self.slot_mut(at) else { continue };
+            let ended = slot.stamp.resolve();
+            let since = match last {
+                Some((key, since)) if key == slot.key => since,
+                _ => 0,
+            };
+            debug_assert!(since <= ended, "the versions of a key are in commit order");
+            last = Some((slot.key, ended));
+            if keep(since, ended) {
+                kept.extend(self.order.get(at));
+            }
+        }
+        if kept.len() < self.len() {
+            self.order = kept;
+            let prefix = std::mem::take(&mut self.prefix);
+            *self = self.part(prefix, 0..self.len());
+        }
+    }
+
+    /// Calls `f` with all versions, in order.
+    pub(super) fn each<E>(
+        &self,
+        mut f: impl FnMut(&[u8], &Stamp, Option<Image<'_>>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        for slot in (0..self.len()).filter_map(|at| self.slot(at)) {
+            f(slot.key.of(&self.bytes), &slot.stamp, self.image(slot.before))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,144 @@
+//! Copies of what a snapshot sees of a range of keys, in the buffers of a window.
+
+use crate::txn::before_image::BeforeImage;
+use crate::txn::versions::version::Image;
+
+/// Where a key or a value lies in a buffer.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Place {
+    at: u32,
+    pub(super) len: u32,
+}
+
+impl Place {
+    /// Appends `bytes` to `buffer`, which has room for them below 4 GiB.
+    #[inline]
+    pub(super) fn append(buffer: &mut Vec<u8>, bytes: &[u8]) -> Place {
+        debug_assert!(u32::try_from(buffer.len() + bytes.len()).is_ok(), "a small buffer");
+        let at = buffer.len() as u32;
+        buffer.extend_from_slice(bytes);
+        Place { at, len: bytes.len() as u32 }
+    }
+
+    fn range(self) -> std::ops::Range<usize> {
+        self.at as usize..self.at as usize + self.len as usize
+    }
+
+    /// The bytes.
+    #[inline]
+    pub(super) fn of(self, buffer: &[u8]) -> &[u8] {
+        buffer.get(self.range()).unwrap_or(&[])
+    }
+
+    /// The bytes, to be changed.
+    pub(super) fn of_mut(self, buffer: &mut [u8]) -> &mut [u8] {
+        buffer.get_mut(self.range()).unwrap_or_default()
+    }
+
+    /// The place in a copy of the buffer, which begins at `base`.
+    fn behind(self, base: u32) -> Place {
+        Place { at: self.at + base, ..self }
+    }
+}
+
+/// A before image of a window.
+enum Copied {
+    Absent,
+    Bytes(Place),
+    Apart(BeforeImage),
+}
+
+struct Row {
+    key: Place,
+    before: Copied,
+    ended: u64,
+}
+
+/// What a snapshot sees of a range of keys: those that have a version for it, in the order of the
+/// look-up, each with its before image and the commit timestamp of the writer that replaced it.
+#[derive(Default)]
+pub(in crate::txn) struct Window {
+    bytes: Vec<u8>,
+    rows: Vec<Row>,
+}
+
+impl Window {
+    /// How many keys it has.
+    #[inline]
+    pub(in crate::txn) fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Forgets all.
+    pub(in crate::txn) fn clear(&mut self) {
+        self.bytes.clear();
+        self.rows.clear();
+    }
+
+    /// Appends a key.
+    #[inline]
+    pub(super) fn push(&mut self, key: &[u8], before: Option<Image<'_>>, ended: u64) {
+        let key = Place::append(&mut self.bytes, key);
+        let before = match before {
+            None => Copied::Absent,
+            Some(Image::Bytes(value)) => Copied::Bytes(Place::append(&mut self.bytes, value)),
+            Some(Image::Apart(image)) => Copied::Apart(image.clone()),
+        };
+        self.rows.push(Row { key, before, ended });
+    }
+
+    /// Copies a buffer, of which [`Window::push_copied`] appends places. Returns where it begins.
+    pub(super) fn copy(&mut self, buffer: &[u8]) -> u32 {
+        Place::append(&mut self.bytes, buffer).at
+    }
+
+    /// Appends a key and a before image of a buffer whose copy begins at `base`.
+    #[inline]
+    pub(super) fn push_copied(&mut self, base: u32, key: Place, before: Place, ended: u64) {
+        let (key, before) = (key.behind(base), Copied::Bytes(before.behind(base)));
+        self.rows.push(Row { key, before, ended });
+    }
+
+    /// The key with number `row`; `None` behind the last one.
+    #[inline]
+    pub(in crate::txn) fn key(&self, row: usize) -> Option<&[u8]> {
+        Some(self.rows.get(row)?.key.of(&self.bytes))
+    }
+
+    /// The last key.
+    pub(in crate::txn) fn last(&self) -> Option<&[u8]> {
+        self.key(self.rows.len().checked_sub(1)?)
+    }
+
+    /// What the snapshot sees of the key with number `row`: `None` if no entry.
+    #[inline]
+    pub(in crate::txn) fn before(&self, row: usize) -> Option<Image<'_>> {
+        match &self.rows.get(row)?.before {
+            Copied::Absent => None,
+            Copied::Bytes(place) => Some(Image::Bytes(place.of(&self.bytes))),
+            Copied::Apart(image) => Some(Image::Apart(image)),
+        }
+    }
+
+    /// The commit timestamp of the writer that replaced the before image with number `row`.
+    pub(super) fn ended(&self, row: usize) -> u64 {
+        self.rows.get(row).map_or(0, |row| row.ended)
+    }
+
+    /// Keys that were changed after `timestamp` are seen as absent.
+    pub(in crate::txn) fn hide_after(&mut self, timestamp: u64) {
+        for row in self.rows.iter_mut().filter(|row| row.ended > timestamp) {
+            row.before = Copied::Absent;
+        }
+    }
+
+    /// Forgets the keys from number `rows` on.
+    pub(in crate::txn) fn truncate(&mut self, rows: usize) {
+        self.rows.truncate(rows);
+    }
+
+    /// The keys and what the snapshot sees of them.
+    pub(in crate::txn) fn iter(&self) -> impl Iterator<Item = (&[u8], Option<Image<'_>>)> {
+        (0..self.rows.len()).filter_map(|row| Some((self.key(row)?, self.before(row))))
+    }
+}
