@@ -7,7 +7,7 @@
 //! through [`Structure`].
 
 use crate::btree::{
-    BTree, Before, Detached, NewValue, Undo, UpdateOutcome, WriteCondition, WriteContext,
+    BTree, Before, Detached, NewValue, Undo, UpdateOutcome, Updated, WriteCondition, WriteContext,
     WriteError, WriteOutcome, WriteRequest,
 };
 use crate::hash_index::{HashIndex, split_name};
@@ -180,15 +180,26 @@ impl dyn Structure + '_ {
         bytes: &[u8],
     ) -> Result<WriteOutcome, TxnError> {
         let (mut scratch, mut fits) = (Vec::new(), false);
+        let mut overwrite = |value: &mut [u8]| {
+            if let Some(place) = value.get_mut(offset..offset.saturating_add(bytes.len())) {
+                place.copy_from_slice(bytes);
+                fits = true;
+            }
+        };
         let context = WriteContext::of(actor);
         let UpdateOutcome { updated, at } =
-            self.update(key, context, &mut scratch, &mut |value| {
-                if let Some(place) = value.get_mut(offset..offset.saturating_add(bytes.len())) {
-                    place.copy_from_slice(bytes);
-                    fits = true;
-                }
-            })?;
-        let existed = updated != crate::btree::Updated::Absent;
+            self.update(key, context, &mut scratch, &mut overwrite)?;
+        if updated == Updated::Large {
+            // It was in its leaf when the part was changed. An undo that came before this one put
+            // it back where fences left it no room any more.
+            let mut value = self.value(key)?.unwrap_or_default();
+            overwrite(&mut value);
+            if fits {
+                let set = WriteRequest::new(key, NewValue::Bytes(&value), WriteCondition::Present);
+                return self.write(set.within(WriteContext::of(actor)));
+            }
+        }
+        let existed = updated != Updated::Absent;
         Ok(WriteOutcome { existed, applied: fits, at, ..WriteOutcome::default() })
     }
 }
