@@ -14,6 +14,7 @@ on_each!(
     short_keys_between_the_longest_come_and_go_with_large_values,
     a_bulk_load_takes_entries_of_half_a_leaf_between_the_longest_keys,
     a_value_between_two_of_the_longest_fences_goes_to_overflow_pages,
+    packed_leaves_of_few_entries_are_as_few_as_can_be,
 );
 
 #[test]
@@ -204,6 +205,28 @@ fn a_value_between_two_of_the_longest_fences_goes_to_overflow_pages<P: Pages>(ma
             assert_eq!((stats.overflow_values, stats.overflow_pages), (0, 0));
         }
         assert!((1..150).contains(&spilled), "{page}: {spilled}");
+    }
+}
+
+fn packed_leaves_of_few_entries_are_as_few_as_can_be<P: Pages>(make: Make<P>) {
+    for (len, of_leaf) in [(1000, 3), (1500, 2), (1900, 2), (700, 5)] {
+        let tree = BTree::create(make(4096), 1).unwrap();
+        let mut map = Map::new();
+        for row in 0..1200u64 {
+            let key = row.wrapping_mul(0x9E37_79B9_7F4A_7C15).to_be_bytes();
+            tree.insert(&key, &vec![row as u8; len]).unwrap();
+            map.insert(key.to_vec(), vec![row as u8; len]);
+        }
+        while !tree.compact(64).unwrap() {}
+        same(&tree, &map);
+        let pages = tree.stats().unwrap().levels[0].pages;
+        let least = 1200u64.div_ceil(of_leaf);
+        assert!(pages <= least + least / 50 + 6, "{len}: {pages}, not {least}");
+        // There is nothing left to do.
+        let before = tree.counters();
+        while !tree.compact(64).unwrap() {}
+        assert!(before.leaf_merges + 2 >= tree.counters().leaf_merges, "{len}");
+        same(&tree, &map);
     }
 }
 
