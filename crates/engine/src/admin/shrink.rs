@@ -272,8 +272,8 @@ impl<M: PoolStrategy> Shrinking<'_, '_, M> {
                 break;
             }
         }
-        // What pages left was not free yet when the map was written that says so: its own nodes may
-        // have found places at the end only.
+        // What pages left is not free before the map is durable that has them elsewhere: its own
+        // nodes may have found places at the end only.
         if pages.move_far_nodes() {
             self.cut()?;
         }

@@ -35,8 +35,8 @@ const CATALOG: u32 = 0;
 /// Most bytes of a value.
 pub(crate) const VALUE_MAX: u64 = 1 << 30;
 
-/// Bytes of a fence of ordinary keys: two entries of `half_max` bytes share a leaf whose fences have
-/// no more.
+/// Bytes of a fence of ordinary keys: two entries of `half_max` bytes share a leaf whose fences
+/// have no more.
 const FENCE: usize = 16;
 
 /// The limits of keys and values at some page size.
@@ -51,8 +51,8 @@ const FENCE: usize = 16;
 /// # Why every full leaf can be split
 ///
 /// Let a leaf have the fences *L* and *U*, which have *p* bytes in common, and entries of *e(i)*
-/// bytes with keys *k(i)*; *e(i)* ≥ |*k(i)*| − *p* + 6, since four bytes of a key are in its slot of
-/// 10. A separator *S* before entry *i* + 1 is no longer than *k(i + 1)*, and at most one byte
+/// bytes with keys *k(i)*; *e(i)* ≥ |*k(i)*| − *p* + 6, since four bytes of a key are in its slot
+/// of 10. A separator *S* before entry *i* + 1 is no longer than *k(i + 1)*, and at most one byte
 /// longer than *k(i)*.
 ///
 /// - **A cut between two entries always fits**, however large they are. What the left half gets is
@@ -61,8 +61,8 @@ const FENCE: usize = 16;
 /// - **An entry that is alone** is cut off a new key beside it: it keeps one fence, of at most
 ///   `key_max` bytes, and gets one of at most |*k*| + 1. Both fit beside it: beside a third of the
 ///   page by the choice of `key_max`, and beside a larger one since `fits_inline` asks for it.
-/// - **The new entry** gets an empty leaf at last, and is in overflow pages if it does not fit there
-///   (`write/spill.rs`). A reference to them takes less than a third of the page.
+/// - **The new entry** gets an empty leaf at last, and is in overflow pages if it does not fit
+///   there (`write/spill.rs`). A reference to them takes less than a third of the page.
 ///
 /// Whatever else builds leaves (merges, shifts, compaction) checks first that all fits; a bulk load
 /// gives a row that is alone two fences of at most |*k*| + 1 bytes.

@@ -113,7 +113,8 @@ impl PageStore {
         Some(Packing { bound, next: PageId(0) })
     }
 
-    /// Whether nodes of the map lie behind where the file could end: the next map has them elsewhere.
+    /// Whether nodes of the map lie behind where the file could end: the next map has them
+    /// elsewhere.
     pub fn move_far_nodes(&self) -> bool {
         let bound = self.end_of_places();
         let marked = |bound| Some(self.map()?.move_nodes_from(bound));

@@ -113,8 +113,8 @@ pub(crate) enum Place {
     Child(usize, u64),
 }
 
-/// The place of the byte at `offset` in a page of `level` with a front of `front` bytes. Offsets are
-/// those in the value, but below a front.
+/// The place of the byte at `offset` in a page of `level` with a front of `front` bytes. Offsets
+/// are those in the value, but below a front.
 pub(crate) fn place(page_size: usize, level: u8, front: usize, offset: u64) -> Place {
     debug_assert!(level > 0, "data pages have no children");
     let inside = offset % span(page_size, level);

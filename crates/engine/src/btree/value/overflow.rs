@@ -332,8 +332,8 @@ fn expect<P: Pages>(page: &Read<'_, P>, level: u8, stamp: u64) -> Try<()> {
     Err(misfit(id))
 }
 
-/// Appends bytes of the value in and below `page` from `offset` on: those of a front and of the data
-/// page behind it, or of one data page, and those of its neighbours that are resident. Appends
+/// Appends bytes of the value in and below `page` from `offset` on: those of a front and of the
+/// data page behind it, or of one data page, and those of its neighbours that are resident. Appends
 /// nothing if the value ends before `offset`.
 fn read_from<'o, P: Pages>(
     page: &Read<'o, P>,
