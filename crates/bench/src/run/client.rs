@@ -201,7 +201,7 @@ impl Workload {
         match self {
             Workload::Ycsb(config) => {
                 let (key, value) = (config.shape.key_len(), config.shape.value_len());
-                if key + value > Limits::of(page_size).inline_max {
+                if !Limits::of(page_size).fits_inline(key, value as u64) {
                     // Each value has pages of its own, whose heads are small.
                     let pages = value.div_ceil(page_size - page_size / 32) * page_size;
                     return config.rows * (pages + 2 * (key + 40)) as u64;

@@ -252,7 +252,7 @@ impl<M: PoolStrategy> Shrinking<'_, '_, M> {
         let pages = self.store.pages().clone();
         for _ in 0..PACK_ROUNDS_MAX {
             let mut left = pages.count_far();
-            let Some(mut packing) = pages.begin_packing() else { return Ok(()) };
+            let Some(mut packing) = pages.begin_packing() else { break };
             let before = self.done.pages_moved;
             loop {
                 let Shrunk { pages_moved: moved, data_bytes, .. } = self.done;
@@ -269,8 +269,13 @@ impl<M: PoolStrategy> Shrinking<'_, '_, M> {
             self.cut()?;
             // Others may have taken places meanwhile.
             if self.done.pages_moved == before || pages.count_far() == 0 {
-                return Ok(());
+                break;
             }
+        }
+        // What pages left is not free before the map is durable that has them elsewhere: its own
+        // nodes may have found places at the end only.
+        if pages.move_far_nodes() {
+            self.cut()?;
         }
         Ok(())
     }

@@ -12,7 +12,7 @@ use crate::btree::kind::is_swip;
 use crate::btree::node::layout::*;
 use crate::btree::node::search::hint_distance;
 use crate::btree::tree::BTree;
-use crate::btree::value::layout::{BODY, STAMP, data_max, fan_out, level_for, used};
+use crate::btree::value::layout::{BODY, STAMP, held, held_by, len_below, level_for, used};
 use crate::page::{PageBuffer, PageHeader, PageType, View};
 use crate::pool::{ANCHOR_SWIP, Pages, PoolError, Read};
 
@@ -458,11 +458,7 @@ fn check_overflow(
         found.push(Violation::Level { found: page.u8(LEVEL), expected: level });
         return;
     }
-    let full = (0..level.saturating_sub(1)).fold(data_max(page.len()) as u64, |span, _| {
-        span.saturating_mul(fan_out(page.len()) as u64)
-    });
-    let expected = if level == 0 { len } else { len.div_ceil(full) };
-    if page.u64(STAMP) != stamp || used(page) as u64 != expected {
+    if page.u64(STAMP) != stamp || held_by(page) != held(page.len(), level, len) {
         found.push(Violation::Overflow);
         return;
     }
@@ -475,7 +471,7 @@ fn check_overflow(
             found.push(Violation::Missing { child: i });
             continue;
         }
-        let len = (len - full * i as u64).min(full);
+        let len = len_below(page.len(), level, len, i as u64);
         let role = Role::Overflow { level: level - 1, stamp, len };
         stack.push(Visit { path: below(visit, at), role });
     }

@@ -4,7 +4,9 @@ use std::ops::Range;
 
 use crate::btree::node::edit::reference_at;
 use crate::btree::node::layout::{INNER_SLOT, KIND, LAST_CHILD, LEVEL, Node, Value};
-use crate::btree::value::layout::{BODY, STAMP, data_max, fan_out, held_in_root, level_for, used};
+use crate::btree::value::layout::{
+    BODY, Held, STAMP, data_max, fan_out, held_by, held_in_root, level_for, used,
+};
 use crate::io::simulated::planted::planted;
 use crate::page::{PageHeader, PageType, View};
 use crate::pool::Kind;
@@ -70,15 +72,19 @@ fn verify_fences(node: Node<'_>, lower: &[u8], upper: Option<&[u8]>) -> Result<(
     ))
 }
 
-/// Verifies that `page` is part of the value with that stamp and, if the number is known, how many
-/// bytes or swips it holds.
-fn verify_overflow(page: View<'_>, stamp: u64, expected: Option<u64>) -> Result<(), String> {
+/// Verifies that `page` is part of the value with that stamp and, if that is known, what it holds.
+fn verify_overflow(page: View<'_>, stamp: u64, expected: Option<Held>) -> Result<(), String> {
     if page.u64(STAMP) != stamp {
         return Err("it is part of another value".to_string());
     }
-    match (used(page) as u64, expected) {
+    match (held_by(page), expected) {
         (found, Some(expected)) if found != expected => {
-            Err(format!("it holds {found} bytes or references of its value, not {expected}"))
+            let Held { used, front } = found;
+            let wanted = format!("{} and {}", expected.used, expected.front);
+            Err(format!(
+                "it holds {used} bytes or references of its value and {front} bytes of its front, \
+                 not {wanted}"
+            ))
         }
         _ => Ok(()),
     }
@@ -207,7 +213,8 @@ impl Kind for OverflowKind {
         let level = page.u8(LEVEL).saturating_sub(1);
         verify_header(child, PageType::OVERFLOW, level, PageHeader::owner_in(page))?;
         let size = page.len();
-        let full = if level == 0 { data_max(size) } else { fan_out(size) } as u64;
+        let used_by_all = if level == 0 { data_max(size) } else { fan_out(size) } as u64;
+        let full = Held { used: used_by_all, front: 0 };
         let is_last = at.saturating_sub(BODY) / 8 + 1 >= used(page);
         verify_overflow(child, page.u64(STAMP), (!is_last).then_some(full))
     }

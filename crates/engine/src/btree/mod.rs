@@ -42,9 +42,9 @@ pub use value::large::{Detached, LargeValue};
 #[cfg(not(test))]
 pub(crate) use value::stream::Streamed;
 pub use value::stream::ValueReader;
-pub(crate) use write::apply::done_anyway;
 pub use write::finger::Finger;
 pub(crate) use write::patch::Patch;
+pub(crate) use write::pending::done_anyway;
 pub use write::redo_note::apply_redo_note;
 pub(crate) use write::redo_note::differing;
 pub use write::request::{

@@ -6,7 +6,7 @@
 
 use crate::btree::check::{Violation, check_page};
 use crate::btree::node::layout::{KIND, LEVEL, Node, Value};
-use crate::btree::value::layout::{BODY, STAMP, data_max, fan_out, level_for, used};
+use crate::btree::value::layout::{BODY, STAMP, front, held, held_by, len_below, level_for, used};
 use crate::page::{PageType, View};
 use crate::pool::Swip;
 
@@ -45,7 +45,7 @@ pub struct LargePart {
     pub level: u8,
     /// The value's stamp.
     pub stamp: u64,
-    /// Bytes of the value below the page.
+    /// Bytes of the value in and below the page.
     pub len: u64,
 }
 
@@ -159,7 +159,7 @@ impl<'a> StoredNode<'a> {
 }
 
 /// Returns the parts of a value below the overflow page `page`, in order; none below a page of
-/// data, of which [`overflow_data`] has the bytes.
+/// data. [`overflow_data`] has the bytes in the page itself, which come before them.
 ///
 /// # Errors
 /// What is wrong with the page, if it is not that of `part`.
@@ -170,10 +170,8 @@ pub fn overflow_parts(page: View<'_>, part: &LargePart) -> Result<Vec<LargePart>
     if page.u8(LEVEL) != part.level {
         return Err(Violation::Level { found: page.u8(LEVEL), expected: part.level });
     }
-    let (data, fan) = (data_max(page.len()) as u64, fan_out(page.len()) as u64);
-    let full = (1..part.level).fold(data, |span, _| span.saturating_mul(fan));
-    let expected = if part.level == 0 { part.len } else { part.len.div_ceil(full) };
-    if page.u64(STAMP) != part.stamp || used(page) as u64 != expected {
+    let expected = held(page.len(), part.level, part.len);
+    if page.u64(STAMP) != part.stamp || held_by(page) != expected {
         return Err(Violation::Overflow);
     }
     if part.level == 0 {
@@ -181,13 +179,18 @@ pub fn overflow_parts(page: View<'_>, part: &LargePart) -> Result<Vec<LargePart>
     }
     let below = |i: usize| {
         let at = BODY + 8 * i;
-        let len = part.len.saturating_sub(full.saturating_mul(i as u64)).min(full);
+        let len = len_below(page.len(), part.level, part.len, i as u64);
         LargePart { at, swip: Swip(page.u64(at)), level: part.level - 1, len, ..*part }
     };
     Ok((0..used(page)).map(below).collect())
 }
 
-/// Appends the bytes of an overflow page of level 0 to `out`.
+/// Appends the bytes of a value that the overflow page `page` holds itself to `out`: the data, or
+/// the front of what is below it.
 pub fn overflow_data(page: View<'_>, out: &mut Vec<u8>) {
-    page.copy_to(BODY, used(page), out);
+    if page.u8(LEVEL) == 0 {
+        page.copy_to(BODY, used(page), out);
+    } else if front(page) > 0 {
+        page.copy_to(page.len() - front(page), front(page), out);
+    }
 }

@@ -21,7 +21,9 @@ use millpond_base::{AccessKind, Mark, PageId, PageKind};
 use crate::btree::counters::{Counters, Tally};
 use crate::btree::error::WriteError;
 use crate::btree::node::edit::{Edit, put_swip};
-use crate::btree::node::layout::{INNER_SLOT, LEAF_SLOT, LEVEL, REFERENCE_ROOM, SLOTS_HINTED};
+use crate::btree::node::layout::{
+    INNER_SLOT, LEAF_SLOT, LEVEL, REFERENCE_ROOM, SLOTS_HINTED, slots_at,
+};
 use crate::page::PageType;
 use crate::pool::{
     ANCHOR_SWIP, Actor, Anchor, Jump, MiniTransaction, NewPage, Pages, PoolError, Read, Swip, Try,
@@ -33,19 +35,46 @@ const CATALOG: u32 = 0;
 /// Most bytes of a value.
 pub(crate) const VALUE_MAX: u64 = 1 << 30;
 
+/// Bytes of a fence of ordinary keys: two entries of `half_max` bytes share a leaf whose fences
+/// have no more.
+const FENCE: usize = 16;
+
 /// The limits of keys and values at some page size.
 ///
 /// Both fences of a node and an entry of the longest key always fit on its page: a key gets a third
 /// of it. So a full leaf can be split until the entry to insert has one to itself, and an inner
-/// node until the separator to insert has. The value of an entry that would take more than a third
-/// of the page, too, is stored in overflow pages, of which it has at least one to itself.
+/// node until the separator to insert has. An entry of up to a third of the page is stored in its
+/// leaf. So is one of up to half of it, of which two share a leaf ([`Limits::fits_inline`]), unless
+/// the fences of its leaf are so long that it would not fit there alone: then, and if it is larger,
+/// its value is stored in overflow pages, of which it has at least one to itself.
+///
+/// # Why every full leaf can be split
+///
+/// Let a leaf have the fences *L* and *U*, which have *p* bytes in common, and entries of *e(i)*
+/// bytes with keys *k(i)*; *e(i)* ≥ |*k(i)*| − *p* + 6, since four bytes of a key are in its slot
+/// of 10. A separator *S* before entry *i* + 1 is no longer than *k(i + 1)*, and at most one byte
+/// longer than *k(i)*.
+///
+/// - **A cut between two entries always fits**, however large they are. What the left half gets is
+///   |*S*|, and what it is rid of is |*U*| + *e(i + 1)* ≥ *p* + |*k(i + 1)*| − *p* + 6 > |*S*|. What
+///   the right half is rid of is |*L*| + *e(i)* ≥ |*k(i)*| + 6 > |*S*|.
+/// - **An entry that is alone** is cut off a new key beside it: it keeps one fence, of at most
+///   `key_max` bytes, and gets one of at most |*k*| + 1. Both fit beside it: beside a third of the
+///   page by the choice of `key_max`, and beside a larger one since `fits_inline` asks for it.
+/// - **The new entry** gets an empty leaf at last, and is in overflow pages if it does not fit
+///   there (`write/spill.rs`). A reference to them takes less than a third of the page.
+///
+/// Whatever else builds leaves (merges, shifts, compaction) checks first that all fits; a bulk load
+/// gives a row that is alone two fences of at most |*k*| + 1 bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
     /// Most bytes of a key: 1275 at a page size of 4096, 2641 at 8192.
     pub key_max: usize,
-    /// Most bytes of a key and its value together that are stored in a leaf; a larger value is
-    /// stored in overflow pages.
+    /// Most bytes of a key and its value together that are stored in any leaf.
     pub inline_max: usize,
+    /// Most bytes of a key and its value together that are stored in a leaf whose fences leave the
+    /// room; the value of a larger entry is stored in overflow pages.
+    pub half_max: usize,
     /// Most bytes of a value.
     pub value_max: u64,
 }
@@ -57,8 +86,21 @@ impl Limits {
         Limits {
             key_max: room / 3 - INNER_SLOT - REFERENCE_ROOM,
             inline_max: room / 3 - LEAF_SLOT,
+            half_max: (page_size - slots_at(page_size, true)) / 2 - LEAF_SLOT - FENCE,
             value_max: VALUE_MAX,
         }
+    }
+
+    /// Whether a value of `value` bytes is stored in the leaf of its key, of `key` bytes, at this
+    /// page size: always if both have at most `inline_max` bytes together; else if they have at
+    /// most `half_max`, both fit beside a fence of their own and one of `key_max` bytes, and the
+    /// leaf's fences leave the room.
+    #[inline]
+    pub const fn fits_inline(&self, key: usize, value: u64) -> bool {
+        let entry = (key as u64).saturating_add(value);
+        // A leaf has room for three times `inline_max`, and for three slots.
+        let beside = entry + (key + 1) as u64 <= (3 * self.inline_max - self.key_max) as u64;
+        entry <= self.inline_max as u64 || (entry <= self.half_max as u64 && beside)
     }
 }
 
@@ -149,9 +191,10 @@ impl<P: Pages> BTree<P> {
         self.tally.counters()
     }
 
-    /// Whether an entry of this size is stored in a leaf.
+    /// Whether an entry of this size is stored in a leaf, if the leaf's fences leave the room.
+    #[inline(always)]
     pub(crate) fn fits_inline(&self, key: &[u8], value: u64) -> bool {
-        (key.len() as u64).saturating_add(value) <= self.limits.inline_max as u64
+        self.limits.fits_inline(key.len(), value)
     }
 
     /// Checks the lengths of a key and of its value against the limits.

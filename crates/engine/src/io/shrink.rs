@@ -113,6 +113,14 @@ impl PageStore {
         Some(Packing { bound, next: PageId(0) })
     }
 
+    /// Whether nodes of the map lie behind where the file could end: the next map has them
+    /// elsewhere.
+    pub fn move_far_nodes(&self) -> bool {
+        let bound = self.end_of_places();
+        let marked = |bound| Some(self.map()?.move_nodes_from(bound));
+        bound.and_then(marked).unwrap_or(false)
+    }
+
     /// Where the file would end if no place were free before its end; `None` in place.
     fn end_of_places(&self) -> Option<u64> {
         let (least, unit) = self.bounds();

@@ -35,7 +35,7 @@ use super::page_map::MapEntry;
 use super::size::PageSize;
 
 /// The version of the file format that this code reads and writes.
-pub const FORMAT_VERSION: u32 = 3;
+pub const FORMAT_VERSION: u32 = 4;
 
 /// Bytes of page 0 that say everything: enough to read before the page size is known.
 pub const SUPERBLOCK_BYTES: usize = 112;

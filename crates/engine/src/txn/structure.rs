@@ -7,8 +7,7 @@
 //! through [`Structure`].
 
 use crate::btree::{
-    BTree, Before, Detached, NewValue, Undo, UpdateOutcome, WriteCondition, WriteContext,
-    WriteError, WriteOutcome, WriteRequest,
+    BTree, Detached, UpdateOutcome, WriteContext, WriteError, WriteOutcome, WriteRequest,
 };
 use crate::hash_index::{HashIndex, split_name};
 use crate::heap::{Heap, Placing, RecordId};
@@ -104,6 +103,9 @@ pub trait Structure: Send + Sync {
 
 /// A structure with values in overflow pages.
 pub trait LargeValues {
+    /// Whether a value of `len` bytes may be in the page of its key's entry.
+    fn fits_inline(&self, key: &[u8], len: u64) -> bool;
+
     /// Makes `value` the value of `key`.
     ///
     /// # Errors
@@ -139,58 +141,6 @@ pub trait LargeValues {
     /// # Errors
     /// As [`LargeValues::attach`].
     fn free_detached(&self, value: Detached) -> Result<(), PoolError>;
-}
-
-impl dyn Structure + '_ {
-    /// Restores the entry that `undo` describes, and logs that as a CLR for `actor`.
-    pub(super) fn undo(
-        &self,
-        actor: Actor,
-        undo: &Undo<'_>,
-        large: Option<&Detached>,
-    ) -> Result<WriteOutcome, TxnError> {
-        let key = undo.key;
-        let set = |value| {
-            let request = WriteRequest::new(key, value, WriteCondition::Always);
-            self.write(request.within(WriteContext::of(actor)))
-        };
-        if let Some(trees) = self.large_values() {
-            match (large, undo.before) {
-                (Some(large), _) => return Ok(trees.attach(actor, key, large)?),
-                (None, Before::Large(value)) => {
-                    return Ok(trees.attach(actor, key, &trees.detached(value)?)?);
-                }
-                (None, _) => {}
-            }
-        }
-        match undo.before {
-            Before::Absent => set(NewValue::Removed),
-            Before::Value(value) => set(NewValue::Bytes(value)),
-            Before::Part { offset, bytes } => self.overwrite_part(actor, key, offset, bytes),
-            Before::Large(_) => Err(TxnError::NoTree { tx: 0, owner: self.owner() }),
-        }
-    }
-
-    /// Overwrites a part of the value of `key`; not applied if there is no such part.
-    fn overwrite_part(
-        &self,
-        actor: Actor,
-        key: &[u8],
-        offset: usize,
-        bytes: &[u8],
-    ) -> Result<WriteOutcome, TxnError> {
-        let (mut scratch, mut fits) = (Vec::new(), false);
-        let context = WriteContext::of(actor);
-        let UpdateOutcome { updated, at } =
-            self.update(key, context, &mut scratch, &mut |value| {
-                if let Some(place) = value.get_mut(offset..offset.saturating_add(bytes.len())) {
-                    place.copy_from_slice(bytes);
-                    fits = true;
-                }
-            })?;
-        let existed = updated != crate::btree::Updated::Absent;
-        Ok(WriteOutcome { existed, applied: fits, at, ..WriteOutcome::default() })
-    }
 }
 
 /// What a transaction writes to.
@@ -376,6 +326,10 @@ impl<P: Pages> Structure for BTree<P> {
 }
 
 impl<P: Pages> LargeValues for BTree<P> {
+    fn fits_inline(&self, key: &[u8], len: u64) -> bool {
+        self.limits().fits_inline(key.len(), len)
+    }
+
     fn attach(
         &self,
         actor: Actor,

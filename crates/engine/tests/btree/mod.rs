@@ -6,6 +6,7 @@
 mod bulk;
 mod cursors;
 mod damage;
+mod half_leaves;
 mod harness;
 mod in_place;
 mod long_keys;

@@ -19,7 +19,7 @@ fn key(random: &mut fastrand::Rng) -> Vec<u8> {
 }
 
 fn value(random: &mut fastrand::Rng) -> Vec<u8> {
-    let len = if random.u8(..20) == 0 { random.usize(..3000) } else { random.usize(..40) };
+    let len = if random.u8(..20) == 0 { random.usize(..4000) } else { random.usize(..40) };
     vec![random.u8(..); len]
 }
 

@@ -27,4 +27,5 @@ mod snapshots;
 mod spilling;
 mod transact;
 mod undo;
+mod undo_of_half_leaves;
 mod verbs;

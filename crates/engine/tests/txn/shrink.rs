@@ -74,6 +74,30 @@ fn files_give_back_what_is_free_at_their_end_and_grow_again() {
 }
 
 #[test]
+fn a_store_that_was_shrunk_has_nothing_more_to_give_back() {
+    for seed in 0..rounds(12, 40) {
+        let mut random = fastrand::Rng::with_seed(seed);
+        let device = || Arc::new(MemoryDevice::new());
+        let (data, log) = (device(), device());
+        // Small pages: the map has many nodes.
+        let options = options().log_gap(256 << 10).page_size(512);
+        let options = options.lab(|lab| lab.tiny_pages = true);
+        let db = Db::open_on_devices(data.clone(), log, options).unwrap();
+        let tree = db.raw_tree("t").unwrap();
+        for _ in 0..random.u32(6000..12_000) {
+            tree.put(&random.u32(..).to_be_bytes(), &[7; 50]).unwrap();
+        }
+        while !tree.compact(64).unwrap() {}
+        let first = db.shrink().unwrap();
+        assert!(first.data_bytes > 0 && first.pages_left == 0, "{seed}: {first:?}");
+        let length = data.length();
+        let second = db.shrink().unwrap();
+        // A few nodes of the page map may find other places.
+        assert!(second.data_bytes <= 16 << 10, "{seed}: {first:?}, {second:?} of {length}");
+    }
+}
+
+#[test]
 fn shrinking_goes_on_beside_readers_and_writers() {
     let device = Arc::new(MemoryDevice::new());
     let db = Db::open_on_devices(device.clone(), Arc::new(MemoryDevice::new()), options()).unwrap();

@@ -216,9 +216,7 @@ impl<'s> Saver<'s> {
         }
         let view = self.values.view(0);
         let parts = overflow_parts(view, part).map_err(|violation| bad(violation.into()))?;
-        if part.level == 0 {
-            overflow_data(view, out);
-        }
+        overflow_data(view, out);
         self.reached.set(page);
         parts.iter().try_for_each(|part| self.large(source, page, part, left, out))
     }

@@ -107,7 +107,7 @@ pub(crate) enum Value {
 
 /// Where slots begin.
 #[inline(always)]
-pub(crate) fn slots_at(page_size: usize, leaf: bool) -> usize {
+pub(crate) const fn slots_at(page_size: usize, leaf: bool) -> usize {
     if leaf && page_size <= UNHINTED_PAGE_MAX { HINTS } else { SLOTS_HINTED }
 }
 

@@ -4,6 +4,10 @@
 //! content of four fits into three: an *X-merge* packs the entries of a few neighbours below one
 //! parent evenly into one page less, and frees the last page. A call visits a bounded number of
 //! leaves and continues where the last call ended.
+//!
+//! Where a leaf has room for a few entries only, few groups can spare a page: what is left over in
+//! each may be an entry or two. There the entries of a group that stays are moved to its first
+//! leaves, so that the last one, with which the next group begins, has the room of all.
 
 use std::ops::Range;
 
@@ -23,6 +27,8 @@ use crate::pool::{Jump, MiniTransaction, Pages, PoolError, Swip, Try, Write};
 const WIDTH_MAX: usize = 6;
 /// The packed leaves are at most this full, in percent.
 const FILL_MAX: usize = 96;
+/// Entries are moved to the first leaves of a group if its leaves have at most as many on average.
+const FEW: usize = 8;
 
 struct Step {
     /// The leaf that it visited.
@@ -94,40 +100,48 @@ impl<P: Pages> BTree<P> {
         let mut parent = sound(parent.upgrade()?, 1)?;
         let last = Node::inner(parent.view()).count();
         let mut group = vec![self.child_held(&parent, index, 0, depth)?];
-        let mut used = loose(&group[0]);
+        let (mut used, mut entries) = (loose(&group[0]), Node::leaf(group[0].view()).count());
         let room = group[0].view().len() - Node::leaf(group[0].view()).slots();
         while index + group.len() <= last && group.len() < WIDTH_MAX {
             let leaf = self.child_held(&parent, index + group.len(), 0, depth)?;
             used += loose(&leaf);
+            entries += Node::leaf(leaf.view()).count();
             group.push(leaf);
             let pages = group.len() - 1;
+            let even = |group: &[_], prefix| plan(group, pages, prefix);
             if used * 100 <= room * pages * FILL_MAX
-                && self.pack(mtr, &mut parent, index, &mut group)?
+                && self.pack(mtr, &mut parent, index, &mut group, even)?
             {
-                // The next group begins with the last leaf of this one.
-                let from = group.last().map(|leaf| Node::leaf(leaf.view()).lower_bytes());
                 let leaves = pages as u32;
-                return Ok(Step { leaves, merged: true, next: from, ..done });
+                return Ok(Step { leaves, merged: true, next: last_lower(&group), ..done });
             }
+        }
+        let few = entries <= FEW * group.len();
+        let first = |group: &[_], prefix| plan_first(group, room * FILL_MAX / 100, prefix);
+        if few && group.len() > 1 && self.pack(mtr, &mut parent, index, &mut group, first)? {
+            let leaves = group.len() as u32 - 1;
+            return Ok(Step { leaves, next: last_lower(&group), ..done });
         }
         Ok(Step { next, ..done })
     }
 
-    /// Packs the leaves of `group`, which begin at child `index`, into one less; `false`, and
-    /// nothing changed, if they do not fit after all.
+    /// Distributes the entries of `group`, whose leaves begin at child `index`, as `planned`: to as
+    /// many leaves, or to one less. `false`, and nothing changed, if there is no such plan, or they
+    /// do not fit after all.
     fn pack<'o>(
         &self,
         mtr: &'o MiniTransaction<'o, P>,
         parent: &mut Write<'o, P>,
         index: usize,
         group: &mut Vec<Write<'o, P>>,
+        planned: impl FnOnce(&[Write<'o, P>], usize) -> Option<Vec<Pieces>>,
     ) -> Try<bool> {
         debug_assert!(group.len() > 1, "a group has leaves to merge");
         debug_assert!(index + group.len() - 1 <= Node::inner(parent.view()).count());
-        let pages = group.len() - 1;
-        let Some((drafts, fences)) = draft_leaves(group, pages) else { return Ok(false) };
+        let Some((drafts, fences)) = draft_leaves(group, planned) else { return Ok(false) };
         let Some(above) = draft_parent(parent, index, group, &fences) else { return Ok(false) };
-        let Some(mut gone) = group.pop() else { return Ok(false) };
+        let gone = if drafts.len() < group.len() { group.pop() } else { None };
+        debug_assert_eq!(drafts.len(), group.len(), "one leaf is spared at most");
         for (leaf, draft) in group.iter_mut().zip(&drafts) {
             copy_body(draft.bytes(), leaf.page_mut());
             debug_assert!(Node::leaf(leaf.view()).is_sound(), "a merged leaf is sound");
@@ -136,13 +150,20 @@ impl<P: Pages> BTree<P> {
             adopt_all(mtr, leaf);
         }
         copy_body(above.bytes(), parent.page_mut());
-        if let Some(body) = gone.page_mut().get_mut(PAGE_HEADER..) {
-            body.fill(0);
+        if let Some(mut gone) = gone {
+            if let Some(body) = gone.page_mut().get_mut(PAGE_HEADER..) {
+                body.fill(0);
+            }
+            gone.free();
+            self.tally.merged(true, 1);
         }
-        gone.free();
-        self.tally.merged(true, 1);
         Ok(true)
     }
+}
+
+/// Returns the lower fence of the last leaf, with which the next group begins.
+fn last_lower<P: Pages>(group: &[Write<'_, P>]) -> Option<Vec<u8>> {
+    group.last().map(|leaf| Node::leaf(leaf.view()).lower_bytes())
 }
 
 /// Returns the bytes of a leaf's entries below its own prefix, slots included.
@@ -153,7 +174,7 @@ fn loose<P: Pages>(leaf: &Write<'_, P>) -> usize {
 }
 
 /// Plans which entries go to which of `pages` leaves, evenly by bytes under a common prefix.
-fn plan<P: Pages>(group: &[Write<'_, P>], pages: usize, prefix: usize) -> Vec<Pieces> {
+fn plan<P: Pages>(group: &[Write<'_, P>], pages: usize, prefix: usize) -> Option<Vec<Pieces>> {
     let nodes: Vec<Node<'_>> = group.iter().map(|leaf| Node::leaf(leaf.view())).collect();
     let size = |node: &Node<'_>, i: usize| node.entry_len_under(i, prefix);
     let total: usize =
@@ -174,19 +195,49 @@ fn plan<P: Pages>(group: &[Write<'_, P>], pages: usize, prefix: usize) -> Vec<Pi
             plan[page].push((which, from..node.count()));
         }
     }
-    plan
+    Some(plan)
+}
+
+/// Plans that the first leaves get as many entries as `room` allows, and the last one what is left;
+/// `None` if nothing moves then, or no entry is left for the last one.
+fn plan_first<P: Pages>(group: &[Write<'_, P>], room: usize, prefix: usize) -> Option<Vec<Pieces>> {
+    let mut plan: Vec<Pieces> = vec![Vec::new(); group.len()];
+    let (mut page, mut sum, mut moves) = (0, 0, false);
+    for (which, leaf) in group.iter().enumerate() {
+        let node = Node::leaf(leaf.view());
+        let mut from = 0;
+        for i in 0..node.count() {
+            let size = node.entry_len_under(i, prefix);
+            if sum + size > room && page + 1 < group.len() {
+                plan[page].push((which, from..i));
+                (from, sum, page) = (i, 0, page + 1);
+            }
+            sum += size;
+            moves |= page < which;
+            if page > which {
+                // A leaf is fuller than that.
+                return None;
+            }
+        }
+        plan[page].push((which, from..node.count()));
+    }
+    for pieces in &mut plan {
+        pieces.retain(|(_, range)| !range.is_empty());
+    }
+    (moves && page + 1 == group.len()).then_some(plan)
 }
 
 /// Drafts of the new leaves, and the fences between them.
-fn draft_leaves<P: Pages>(
-    group: &[Write<'_, P>],
-    pages: usize,
+fn draft_leaves<'o, P: Pages>(
+    group: &[Write<'o, P>],
+    planned: impl FnOnce(&[Write<'o, P>], usize) -> Option<Vec<Pieces>>,
 ) -> Option<(Vec<PageBuffer>, Vec<Vec<u8>>)> {
     let first = Node::leaf(group.first()?.view());
     let last = Node::leaf(group.last()?.view());
     let (lower, upper) = (first.lower_bytes(), last.upper_bytes());
     let prefix = upper.as_ref().map_or(0, |upper| common(&lower, upper));
-    let plan = plan(group, pages, prefix);
+    let plan = planned(group, prefix)?;
+    let pages = plan.len();
     let key = |(which, i): (usize, usize)| {
         let mut key = Vec::new();
         Node::leaf(group[which].view()).key_to(i, &mut key);
@@ -217,7 +268,7 @@ fn draft_leaves<P: Pages>(
     Some((drafts, fences))
 }
 
-/// The parent with one child less, and new separators between the leaves.
+/// The parent with new separators, `fences`, between the leaves that are left of the group.
 fn draft_parent<P: Pages>(
     parent: &Write<'_, P>,
     index: usize,
@@ -233,7 +284,7 @@ fn draft_parent<P: Pages>(
     for (leaf, fence) in group.iter().zip(fences) {
         whole &= edit.push(fence, &Payload::Child(leaf.swip()));
     }
-    let last_kept = group.get(group.len().checked_sub(2)?)?.swip();
+    let last_kept = group.get(fences.len())?.swip();
     let mut last_child = last_kept;
     if behind < node.count() {
         let mut key = Vec::new();

@@ -50,7 +50,7 @@ impl<P: Pages> BTree<P> {
             let mut anchor = held_anchor(mtr, anchor)?;
             let mut root = anchor.child_exclusive(ANCHOR_SWIP, other(AccessKind::Write))?;
             // It may have been evicted since, and an older version of its page been loaded.
-            if !is_page(root.view(), level, 0) || used(root.view()) > 0 {
+            if !is_page(root.view(), level, 0) || root.view().u64(USED) > 0 {
                 return Err(misfit(root.id()));
             }
             set_word(root.page_mut(), STAMP, stamp);
@@ -65,41 +65,57 @@ impl<P: Pages> BTree<P> {
     /// Writes the pages of a value that is in memory as a whole.
     pub(crate) fn build(&self, bytes: &[u8]) -> Result<Detached, PoolError> {
         let value = self.begin_value(bytes.len() as u64)?;
-        let step = data_max(self.pages.page_size());
-        for (i, part) in bytes.chunks(step).enumerate() {
-            if let Err(error) = self.write_part(&value, (i * step) as u64, part) {
+        let (size, mut offset) = (self.pages.page_size(), 0);
+        while let Some(rest) = bytes.get(offset..).filter(|rest| !rest.is_empty()) {
+            let len = part_at(size, value.len, offset as u64).len.min(rest.len());
+            if let Err(error) = self.write_part(&value, offset as u64, &rest[..len]) {
                 self.free_below(&value)?;
                 return Err(error);
             }
+            offset += len;
         }
         Ok(value)
     }
 
-    /// Writes the data page at `offset`; parts are written in order, and all but the last are full.
+    /// Writes the part at `offset` ([`part_at`]); parts are written in order.
     pub(crate) fn write_part(
         &self,
         value: &Detached,
         offset: u64,
         part: &[u8],
     ) -> Result<(), PoolError> {
-        debug_assert!(part.len() <= data_max(self.pages.page_size()), "a part fits on a page");
-        debug_assert!(offset.is_multiple_of(data_max(self.pages.page_size()) as u64));
+        let size = self.pages.page_size();
+        let Part { front: in_front, len } = part_at(size, value.len, offset);
+        debug_assert_eq!(part.len(), len, "a part is written as a whole");
         self.pages.run(|mtr| {
+            let mut offset = offset;
             let anchor = held_anchor(mtr, value.anchor)?;
             let mut page = anchor.child_exclusive(ANCHOR_SWIP, other(AccessKind::Write))?;
             drop(anchor);
-            let mut level = level_for(self.pages.page_size(), value.len);
+            let mut level = level_for(size, value.len);
             if !is_page(page.view(), level, value.stamp) {
                 return Err(misfit(page.id()));
             }
             while level > 0 {
-                let index = child_index(self.pages.page_size(), level, offset);
-                let at = BODY + 8 * index;
-                level -= 1;
-                // Parts written before are below it, unless the page is an older version.
-                if index > used(page.view()) {
+                let expected = if level == 1 { in_front } else { 0 };
+                let (index, behind) = match place(size, level, expected, offset) {
+                    Place::Child(index, behind) => (index, behind),
+                    Place::Front(_) => {
+                        let bytes = page.page_mut();
+                        if let Some(front) = bytes.get_mut(size - part.len()..) {
+                            front.copy_from_slice(part);
+                        }
+                        let held = Held { used: 0, front: part.len() as u64 };
+                        set_word(bytes, USED, held.word());
+                        return Ok(());
+                    }
+                };
+                // Parts written before are in and below it, unless the page is an older version.
+                if index > used(page.view()) || front(page.view()) != expected {
                     return Err(misfit(page.id()));
                 }
+                let at = BODY + 8 * index;
+                (level, offset) = (level - 1, behind);
                 if index < used(page.view()) {
                     page = page.child_exclusive(at, other(AccessKind::Write))?;
                     continue;
@@ -109,7 +125,7 @@ impl<P: Pages> BTree<P> {
                 set_word(child.page_mut(), STAMP, value.stamp);
                 let swip = child.swip();
                 put_swip(page.page_mut(), at, swip);
-                set_word(page.page_mut(), USED, index as u64 + 1);
+                set_used(&mut page, index + 1);
                 mtr.adopt(swip, &page);
                 page = child;
             }
@@ -282,13 +298,19 @@ impl<P: Pages> BTree<P> {
     }
 }
 
+/// Changes the number of swips of a page above the data.
+fn set_used<P: Pages>(page: &mut Write<'_, P>, used: usize) {
+    let held = Held { used: used as u64, ..held_by(page.view()) };
+    set_word(page.page_mut(), USED, held.word());
+}
+
 /// Unlinks child `count - 1`, the last, from `page` and frees it.
 fn free_last<P: Pages>(page: &mut Write<'_, P>, child: Write<'_, P>, count: usize) {
     debug_assert!(count > 0, "a value has pages");
     debug_assert_eq!(used(page.view()), count, "children are freed from the end");
     let at = BODY + 8 * (count - 1);
     put_swip(page.page_mut(), at, Swip::NULL);
-    set_word(page.page_mut(), USED, count as u64 - 1);
+    set_used(page, count - 1);
     child.free();
 }
 
@@ -310,8 +332,9 @@ fn expect<P: Pages>(page: &Read<'_, P>, level: u8, stamp: u64) -> Try<()> {
     Err(misfit(id))
 }
 
-/// Appends bytes of the value below `page` from `offset` on: those of one data page, and those of
-/// its neighbours that are resident. Appends nothing if the value ends before `offset`.
+/// Appends bytes of the value in and below `page` from `offset` on: those of a front and of the
+/// data page behind it, or of one data page, and those of its neighbours that are resident. Appends
+/// nothing if the value ends before `offset`.
 fn read_from<'o, P: Pages>(
     page: &Read<'o, P>,
     level: u8,
@@ -329,14 +352,20 @@ fn read_from<'o, P: Pages>(
         page.view().copy_to(BODY + from, part, out);
         return page.validate().inspect_err(|_| out.truncate(before));
     }
-    let index = child_index(size, level, offset);
-    let count = used(page.view());
-    if index >= count {
-        return page.validate();
+    let (count, in_front) = (used(page.view()), front(page.view()));
+    let (before, mut index, mut behind) = (out.len(), 0, 0);
+    match place(size, level, in_front, offset) {
+        Place::Child(child, offset) => (index, behind) = (child, offset),
+        Place::Front(from) => {
+            page.view().copy_to(size - in_front + from, (in_front - from).min(max), out);
+        }
+    }
+    let read = out.len() - before;
+    if index >= count || read >= max {
+        return page.validate().inspect_err(|_| out.truncate(before));
     }
     let child = page.child(BODY + 8 * index, other(AccessKind::Read))?;
-    let before = out.len();
-    read_from(&child, level - 1, stamp, offset, max, out)?;
+    read_from(&child, level - 1, stamp, behind, max - read, out)?;
     if level > 1 {
         return Ok(());
     }

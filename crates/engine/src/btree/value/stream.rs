@@ -7,7 +7,7 @@ use crate::btree::lookup::Lookup;
 use crate::btree::node::edit::Reference;
 use crate::btree::tree::BTree;
 use crate::btree::value::large::Detached;
-use crate::btree::value::layout::data_max;
+use crate::btree::value::layout::{data_max, part_at};
 use crate::page::Scratch;
 use crate::pool::{Pages, PoolError};
 
@@ -80,7 +80,6 @@ impl<P: Pages> BTree<P> {
         source: &mut impl io::Read,
     ) -> Result<Streamed, StreamError> {
         self.check_sizes(key, len)?;
-        let page = data_max(self.pages.page_size());
         if self.fits_inline(key, len) {
             let mut value = vec![0; usize::try_from(len).unwrap_or(0)];
             let read = fill(source, &mut value, 0)?;
@@ -92,7 +91,7 @@ impl<P: Pages> BTree<P> {
         }
         let value = self.begin_value(len)?;
         let mut unfinished = Unfinished { tree: self, value: &value, is_over: false };
-        let written = self.write_all(&value, page, source);
+        let written = self.write_all(&value, source);
         unfinished.is_over = true;
         drop(unfinished);
         if let Err(error) = written {
@@ -113,16 +112,12 @@ impl<P: Pages> BTree<P> {
         }
     }
 
-    fn write_all(
-        &self,
-        value: &Detached,
-        page: usize,
-        source: &mut impl io::Read,
-    ) -> Result<(), StreamError> {
-        let mut part = vec![0; page];
+    fn write_all(&self, value: &Detached, source: &mut impl io::Read) -> Result<(), StreamError> {
+        let size = self.pages.page_size();
+        let mut part = vec![0; data_max(size)];
         let mut offset = 0;
         while offset < value.len {
-            let wanted = usize::try_from(value.len - offset).unwrap_or(page).min(page);
+            let wanted = part_at(size, value.len, offset).len;
             let read = fill(source, &mut part[..wanted], offset)?;
             if read < wanted {
                 return Err(StreamError::Short { read: offset + read as u64, len: value.len });

@@ -16,11 +16,12 @@ use crate::btree::node::layout::{Node, Span, Value};
 use crate::btree::tree::{BTree, corrupt};
 use crate::btree::value::large::{Detached, LargeValue};
 use crate::btree::value::layout::{orphan_value, set_word};
-use crate::btree::write::pending::{Need, Pending, Step};
+use crate::btree::write::pending::{Need, Pending, Step, done_anyway};
 use crate::btree::write::redo_note;
 use crate::btree::write::request::{
     NewValue, RootFate, WriteCondition, WriteOutcome, WriteRequest,
 };
+use crate::btree::write::spill::no_room;
 use crate::btree::write::undo::{Before, Undo};
 use crate::pool::{
     ANCHOR_STAMP, ANCHOR_SWIP, Actor, Jump, MiniTransaction, Pages, PoolError, Swip, Try, Write,
@@ -45,10 +46,11 @@ impl<P: Pages> BTree<P> {
     pub(crate) fn apply(
         &self,
         request: &mut WriteRequest<'_>,
-        old: Option<&mut Vec<u8>>,
+        mut old: Option<&mut Vec<u8>>,
     ) -> Result<WriteOutcome, PoolError> {
         let mut pending = Pending::new(request);
-        match self.apply_pending(&mut pending, old) {
+        match self.apply_pending(&mut pending, old.as_deref_mut()) {
+            Ok(()) if pending.spills => self.apply_spilled(request, old),
             Ok(()) => {
                 let Pending { existed, applied, rows, at, detached, .. } = pending;
                 match detached {
@@ -115,6 +117,10 @@ impl<P: Pages> BTree<P> {
                 self.split(key, bytes, is_new)?;
                 Ok(false)
             }
+            Step::Spill => {
+                pending.spills = true;
+                Ok(true)
+            }
             Step::Trash => {
                 pending.trash = Some(self.empty_anchor()?);
                 Ok(false)
@@ -132,7 +138,7 @@ impl<P: Pages> BTree<P> {
                         let done = self.apply_once(pending, old)?;
                         // A value that changed meanwhile is compared again.
                         pending.request.condition = condition;
-                        Ok(done && pending.applied)
+                        Ok(done && (pending.applied || pending.spills))
                     }
                     Some(_) => {
                         pending.refused(true);
@@ -206,7 +212,7 @@ impl<P: Pages> BTree<P> {
         let payload = payload_for(&attaching, value);
         let bytes = Node::leaf(leaf.view()).need(key.len(), &payload);
         if Node::leaf(leaf.view()).free() < bytes {
-            return Ok(pending.split(bytes, true));
+            return no_room(&leaf, pending, bytes, None);
         }
         let root = root_of(mtr, &payload);
         let insertion = redo_note::Insertion { at: i, counts: true };
@@ -361,7 +367,7 @@ impl<P: Pages> BTree<P> {
             let gained = node.entry_len_under(i, node.prefix_len());
             let need = node.need(key.len(), &payload_for(&attaching, value));
             if node.free() + gained < need {
-                return Ok(pending.split(need - gained, false));
+                return no_room(&leaf, pending, need, Some(gained));
             }
         }
         let large = detaching.as_ref().map(|Detaching { reference, .. }| LargeValue {
@@ -410,18 +416,6 @@ impl<P: Pages> BTree<P> {
 fn unreferenced(root: PageId, leaf: PageId) -> Jump {
     let what = "it is free, or the root of a value that was replaced".to_string();
     Jump::failed(PoolError::Misfit { page: root, parent: Some(leaf), what })
-}
-
-/// Logs an error of the work that follows a write on behalf of an actor, and goes on: the write is
-/// applied, and a transaction must not take it for one that is not.
-pub(crate) fn done_anyway(actor: Actor, after: Result<(), PoolError>) -> Result<(), PoolError> {
-    match after {
-        Err(error) if actor != Actor::Itself => {
-            tracing::warn!(%error, "an entry was written, but not all was tidied up after it");
-            Ok(())
-        }
-        other => other,
-    }
 }
 
 /// Latches the anchor of a new value whose pages are written.

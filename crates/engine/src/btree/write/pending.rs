@@ -5,7 +5,7 @@ use millpond_base::Lsn;
 use crate::btree::node::edit::Reference;
 use crate::btree::value::large::{Detached, LargeValue};
 use crate::btree::write::request::WriteRequest;
-use crate::pool::Anchor;
+use crate::pool::{Actor, Anchor, PoolError};
 
 /// A write request that is being applied, and how it ended. What an attempt finds is written here
 /// field by field and read in the same way: a struct of several fields that is returned through
@@ -20,6 +20,8 @@ pub(super) struct Pending<'r, 'a> {
     pub(super) applied: bool,
     /// What becomes [`WriteOutcome::rows`].
     pub(super) rows: i8,
+    /// Nothing was done: the value has to go to overflow pages, see [`Step::Spill`].
+    pub(super) spills: bool,
     /// The leaf may be merged with a neighbour.
     pub(super) thin: bool,
     /// Where the record of the write begins.
@@ -38,6 +40,8 @@ pub(super) enum Step {
     Done,
     /// The leaf has no room.
     Split,
+    /// The leaf's fences leave no room for the value.
+    Spill,
     /// The old value's pages need an anchor.
     Trash,
     /// It is not known yet whether a value in overflow pages equals the expected one.
@@ -61,6 +65,7 @@ impl<'r, 'a> Pending<'r, 'a> {
             existed: false,
             applied: false,
             rows: 0,
+            spills: false,
             thin: false,
             at: Lsn(0),
             detached: None,
@@ -89,5 +94,17 @@ impl<'r, 'a> Pending<'r, 'a> {
     #[inline(always)]
     pub(super) fn applied(&mut self, existed: bool) -> Step {
         self.done(existed, true, false)
+    }
+}
+
+/// Logs an error of the work that follows a write on behalf of an actor, and goes on: the write is
+/// applied, and a transaction must not take it for one that is not.
+pub(crate) fn done_anyway(actor: Actor, after: Result<(), PoolError>) -> Result<(), PoolError> {
+    match after {
+        Err(error) if actor != Actor::Itself => {
+            tracing::warn!(%error, "an entry was written, but not all was tidied up after it");
+            Ok(())
+        }
+        other => other,
     }
 }

@@ -10,7 +10,7 @@ use crate::btree::error::WriteError;
 use crate::btree::tree::BTree;
 use crate::btree::value::large::{Detached, LargeValue};
 use crate::btree::value::layout::set_word;
-use crate::btree::write::apply::done_anyway;
+use crate::btree::write::pending::done_anyway;
 use crate::btree::write::request::{
     NewValue, RootFate, UpdateOutcome, Updated, WriteCondition, WriteContext, WriteOutcome,
     WriteRequest,

@@ -288,11 +288,16 @@ impl PageMap {
         self.space.used_grains()
     }
 
-    /// Marks nodes in places from `bound` on, so that the next map has them elsewhere.
-    pub(in crate::io) fn move_nodes_from(&mut self, bound: u64) {
+    /// Marks nodes in places from `bound` on, so that the next map has them elsewhere; returns
+    /// whether there are any.
+    pub(in crate::io) fn move_nodes_from(&mut self, bound: u64) -> bool {
+        let mut any = false;
         for node in self.nodes.iter_mut().flatten() {
-            node.is_dirty |= node.entry.place().is_some_and(|place| place >= bound);
+            let is_far = node.entry.place().is_some_and(|place| place >= bound);
+            node.is_dirty |= is_far;
+            any |= is_far;
         }
+        any
     }
 
     /// Makes the file end behind the last place that is taken, and returns how many places it has
