@@ -551,6 +551,15 @@ fn a_store_that_grows_ahead_has_room_before_it_is_asked_for() {
     assert_eq!(store.grow_ahead(), Ok(false));
     store.allocate_many(80).unwrap();
     assert_eq!(device.length(), length);
+    // What was given back is not taken again before it is needed.
+    store.cut_off().unwrap();
+    let length = device.length();
+    assert_eq!((store.grow_ahead(), device.length()), (Ok(false), length));
+    store.allocate_many(100).unwrap();
+    assert!(device.length() > length);
+    while store.grow_ahead() == Ok(false) {
+        store.allocate_many(10).unwrap();
+    }
     store.close(None).unwrap();
     assert_eq!(store.grow_ahead(), Err(AllocateError::Closed));
 }

@@ -225,6 +225,7 @@ impl PageStore {
             map.extend_places(old / self.page_size().bytes_u64());
         }
         cut?;
+        self.is_cut.store(true, Ordering::Relaxed);
         debug_assert!(self.device.length() <= old, "a file that is cut off gets no longer");
         Ok(old - self.device.length())
     }

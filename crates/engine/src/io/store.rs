@@ -84,6 +84,8 @@ pub struct PageStore {
     /// Held while the page map is saved.
     pub(super) saving: Mutex<()>,
     pub(super) growing: Mutex<()>,
+    /// Its end was given back, and nothing had to be added since: it does not grow ahead.
+    pub(super) is_cut: AtomicBool,
     pub(super) gate: RwLock<()>,
     /// Set under `gate`.
     pub(super) closed: AtomicBool,
@@ -155,6 +157,7 @@ impl PageStore {
             map_damage: None,
             saving: Mutex::new(()),
             growing: Mutex::new(()),
+            is_cut: AtomicBool::new(false),
             gate: RwLock::new(()),
             closed: AtomicBool::new(false),
             sync_failed: Mutex::new(false),
