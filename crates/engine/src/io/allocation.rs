@@ -102,8 +102,8 @@ impl PageStore {
 
     /// Grows the store if less than half of its next step is free. Returns whether it did. A
     /// background thread that calls this now and then spares those that allocate the wait for
-    /// growth: a step of 64 MiB takes a drive of 600 MB/s a tenth of a second. A store whose end was
-    /// given back stays as it is until somebody needs more.
+    /// growth: a step of 64 MiB takes a drive of 600 MB/s a tenth of a second. A store whose end
+    /// was given back stays as it is until somebody needs more.
     ///
     /// # Errors
     /// If the store cannot grow: no reason for alarm as long as pages are free.
