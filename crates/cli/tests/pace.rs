@@ -36,11 +36,11 @@ fn commits_beside_writes_come_with_ratios_a_time_series_and_a_plot() {
 }
 
 #[test]
-fn a_gap_that_is_no_number_of_bytes_is_refused() {
+fn a_gap_that_is_a_share_is_refused() {
     let output = Command::new(env!("CARGO_BIN_EXE_millpond"))
         .args(["bench", "pace", "--log-gap", "10%"])
         .output()
         .unwrap();
     let text = String::from_utf8_lossy(&output.stderr);
-    assert!(!output.status.success() && text.contains("number of bytes"), "{text}");
+    assert!(!output.status.success() && text.contains("Say bytes"), "{text}");
 }

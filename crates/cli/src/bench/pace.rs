@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use millpond_base::{Seed, Size};
+use millpond_base::Seed;
 use millpond_bench::experiments::pace::{Pace, Paced, Side, pace};
 use millpond_bench::experiments::table::{Row, table};
 use millpond_lab::report::{Line, LinePlot};
@@ -45,10 +45,10 @@ pub(crate) struct Args {
     #[arg(value_parser = clap::value_parser!(u64).range(2..=1_000_000_000))]
     rows: u64,
     /// Memory of each store
-    #[arg(long, default_value = "1GiB", value_name = "SIZE", value_parser = bytes)]
+    #[arg(long, default_value = "1GiB", value_name = "SIZE", value_parser = crate::store::size_of)]
     memory: u64,
     /// Log gap of the busy store
-    #[arg(long, default_value = "64MiB", value_name = "SIZE", value_parser = bytes)]
+    #[arg(long, default_value = "64MiB", value_name = "SIZE", value_parser = crate::store::size_of)]
     log_gap: u64,
     /// Rows that a writer changes beside the one that commits durably, per second; 0: no writer
     #[arg(long, default_value_t = 20_000, value_name = "N")]
@@ -75,14 +75,6 @@ pub(crate) struct Args {
     quiet: bool,
     #[command(flatten)]
     results: ResultArgs,
-}
-
-fn bytes(text: &str) -> Result<u64, String> {
-    match text.parse::<Size>() {
-        Ok(Size::Bytes(bytes)) if bytes > 0 => Ok(bytes),
-        Ok(_) => Err("it is a number of bytes, as in 64MiB".to_string()),
-        Err(error) => Err(error.to_string()),
-    }
 }
 
 fn row(name: &str, side: &Side) -> Row {
