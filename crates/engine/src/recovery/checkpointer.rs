@@ -34,7 +34,7 @@ const LEAST_GAP: u64 = 256 << 10;
 const PAGE_AGE: u64 = 3;
 
 /// Steps of the allowed gap in which the frames are looked at once.
-const STEPS: u64 = 32;
+const STEPS: u64 = 8;
 
 /// A transaction that is older than this number of gaps keeps so much of the log that it is
 /// reported.

@@ -6,6 +6,7 @@
 //! disturbs neither the lists nor replacement.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use millpond_base::FrameId;
@@ -80,6 +81,16 @@ impl FreeLists {
     /// Returns whether there is none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// Returns the frames that were handed out before now, once at least: ranges of their ids.
+    pub fn ever_used(&self) -> Vec<Range<u32>> {
+        let mut begin = 0;
+        let used = self.partitions.iter().map(|part| {
+            let part = locked(part);
+            std::mem::replace(&mut begin, part.end)..part.fresh
+        });
+        used.collect()
     }
 
     /// Returns the node that frame `id` belongs to.
@@ -205,10 +216,13 @@ mod tests {
     #[test]
     fn a_node_gets_its_own_frames_and_then_those_of_others() {
         let lists = lists(10, 3);
+        assert_eq!(lists.ever_used(), [0..0, 3..3, 6..6]);
         assert_eq!(take(&lists, 1), Some(3));
+        assert_eq!(lists.ever_used(), [0..0, 3..4, 6..6]);
         let mut rest: Vec<u32> = std::iter::from_fn(|| take(&lists, 1)).collect();
         assert_eq!(rest.len(), 9);
         assert_eq!(&rest[..2], &[4, 5]);
+        assert_eq!(lists.ever_used(), [0..3, 3..6, 6..10]);
         for frame in 0..10 {
             lists.give(&[FrameId(frame)], 0);
         }

@@ -375,7 +375,8 @@ impl<M: PoolStrategy> Pool<M> {
 
     /// Returns the frames that are dirty and whose recLSN is before `bound`, with it.
     pub fn older(&self, bound: Lsn) -> Vec<(Lsn, FrameId)> {
-        let frames = (0..self.frames()).map(FrameId);
+        // A header that nobody has used costs a page of memory to look at.
+        let frames = self.free.ever_used().into_iter().flatten().map(FrameId);
         let rec_lsn = |id: &FrameId| self.memory.header(*id).and_then(FrameHeader::dirty_since);
         let dirty = frames.filter_map(|id| rec_lsn(&id).map(|rec_lsn| (rec_lsn, id)));
         dirty.filter(|(rec_lsn, _)| *rec_lsn < bound).collect()
@@ -391,7 +392,7 @@ impl<M: PoolStrategy> Pool<M> {
             since.is_some_and(|rec_lsn| rec_lsn < bound)
         };
         let mut written = 0;
-        let mut frames: Vec<FrameId> = (0..self.frames()).map(FrameId).filter(is_older).collect();
+        let mut frames: Vec<FrameId> = self.older(bound).into_iter().map(|(_, id)| id).collect();
         // A page whose latch is held at the moment gets a second chance, no more: the next round
         // finds it again.
         for _ in 0..2 {
@@ -408,7 +409,8 @@ impl<M: PoolStrategy> Pool<M> {
     /// pages that are dirty or being written, and not beyond the tail of the log as it is now.
     pub fn redo_bound(&self) -> Lsn {
         let mut bound = self.redo.tail();
-        for id in (0..self.frames()).map(FrameId) {
+        // A frame that is handed out from now on gets dirty behind that.
+        for id in self.free.ever_used().into_iter().flatten().map(FrameId) {
             let Some(header) = self.memory.header(id) else { continue };
             if header.is_dirty_or_writing()
                 && (header.is_dirty() || !planted!(WritingCountsAsClean))
