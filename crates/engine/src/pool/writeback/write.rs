@@ -355,12 +355,16 @@ impl<M: PoolStrategy> Pool<M> {
     pub fn flush(&self, reason: Reason) -> Result<u32, PoolError> {
         const TRIES_MAX: u32 = 10_000;
         let mut written = 0;
-        for _ in 0..TRIES_MAX {
+        // Nothing that it holds will be dirty.
+        self.forget_buffered();
+        for attempt in 0..TRIES_MAX {
             let dirty = |id: &FrameId| {
                 self.memory.header(*id).is_some_and(FrameHeader::is_dirty_or_writing)
             };
             let frames: Vec<FrameId> = (0..self.frames()).map(FrameId).filter(dirty).collect();
-            if frames.is_empty() {
+            // What others have taken from the write buffer, they evict when they are done.
+            let is_settled = self.writes.buffer.pending() == 0 || attempt > TRIES_MAX / 100;
+            if frames.is_empty() && is_settled {
                 return Ok(written);
             }
             let now = self.write_frames(&frames, reason)?;
