@@ -10,6 +10,7 @@ mod log;
 mod mutations;
 mod page_map;
 mod page_store;
+mod page_store_sync;
 mod pool;
 mod pool_evictors;
 mod pool_faults;
