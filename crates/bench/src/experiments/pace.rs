@@ -210,8 +210,13 @@ impl Stand {
             (from, before) = (Instant::now(), now);
         }
         all.append(&mut slice);
+        let per_s = all.len() as f64 / begun.elapsed().as_secs_f64();
+        if rates.is_empty() {
+            // One commit took as long as all of it.
+            rates.push(per_s);
+        }
         Ok(Turn {
-            per_s: all.len() as f64 / begun.elapsed().as_secs_f64(),
+            per_s,
             p50: quantile(&mut all, 0.5),
             p99: quantile(&mut all, 0.99),
             slow_slice: quantile(&mut rates, 0.01),
