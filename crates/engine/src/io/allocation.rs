@@ -31,6 +31,14 @@ const WORK: (u64, u64) = (2, 64);
 /// Bytes up to which a store grows by half.
 const GROWTH_BY_HALF: u64 = 1 << 20;
 
+/// When somebody needs what a store grows by.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Need {
+    Now,
+    /// Soon, perhaps: not if its end was given back.
+    Later,
+}
+
 /// Places that pages are not allocated for: what the next map takes, and what pages that are
 /// written anew take until it is durable.
 fn kept_free(map: &PageMap) -> u64 {
@@ -55,7 +63,7 @@ impl PageStore {
             }
             drop(free);
             // Others may take all of what is new before this thread does; then it grows again.
-            self.make_room(1)?;
+            self.make_room(1, Need::Now)?;
         }
     }
 
@@ -74,7 +82,7 @@ impl PageStore {
                 return Ok(taken);
             }
             drop(free);
-            self.make_room(count as u64)?;
+            self.make_room(count as u64, Need::Now)?;
         }
     }
 
@@ -96,7 +104,7 @@ impl PageStore {
                 return Ok(taken);
             }
             drop(free);
-            self.make_room(1)?;
+            self.make_room(1, Need::Now)?;
         }
     }
 
@@ -109,13 +117,16 @@ impl PageStore {
     /// If the store cannot grow: no reason for alarm as long as pages are free.
     pub fn grow_ahead(&self) -> Result<bool, AllocateError> {
         let _gate = self.usable()?;
-        if self.is_cut.load(Ordering::Relaxed) {
-            return Ok(false);
-        }
         let before = self.device.length();
         let step = self.step_bytes(before) / self.page_size.bytes_u64();
-        self.make_room(step.div_ceil(2))?;
+        self.make_room(step.div_ceil(2), Need::Later)?;
         Ok(self.device.length() > before)
+    }
+
+    /// Whether the store does not grow for this need. Called while `growing` is held, as the end is
+    /// given back.
+    fn rests(&self, need: Need) -> bool {
+        need == Need::Later && self.is_cut.load(Ordering::Relaxed)
     }
 
     /// Bytes by which a store of `bytes` bytes grows.
@@ -132,9 +143,9 @@ impl PageStore {
     }
 
     /// Grows the store unless `wanted` pages are free by now, and places for them.
-    fn make_room(&self, wanted: u64) -> Result<(), AllocateError> {
+    fn make_room(&self, wanted: u64, need: Need) -> Result<(), AllocateError> {
         if self.map.is_none() {
-            return self.make_pages(wanted);
+            return self.make_pages(wanted, need);
         }
         let (ids, room) = {
             let free = self.free_map();
@@ -149,7 +160,7 @@ impl PageStore {
         let Some((places, free)) = self.map().map(|map| (map.places(), map.free_places())) else {
             return Ok(());
         };
-        Ok(self.grow_places(places, free + missing)?)
+        Ok(self.grow_places(places, free + missing, need)?)
     }
 
     /// Makes at least `wanted` page ids free, where pages are written out of place: there is no
@@ -174,8 +185,11 @@ impl PageStore {
 
     /// Makes the file longer, unless it is by now: it had `old` places, and `wanted` were to be
     /// free.
-    pub(super) fn grow_places(&self, old: u64, wanted: u64) -> Result<(), DeviceError> {
+    pub(super) fn grow_places(&self, old: u64, wanted: u64, need: Need) -> Result<(), DeviceError> {
         let _growing = self.growing.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.rests(need) {
+            return Ok(());
+        }
         let free = match self.map() {
             Some(map) if map.places() == old => map.free_places(),
             _ => return Ok(()),
@@ -205,8 +219,11 @@ impl PageStore {
     }
 
     /// Grows the store, whose pages are written in place, unless `wanted` pages are free by now.
-    fn make_pages(&self, wanted: u64) -> Result<(), AllocateError> {
+    fn make_pages(&self, wanted: u64, need: Need) -> Result<(), AllocateError> {
         let _growing = self.growing.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.rests(need) {
+            return Ok(());
+        }
         let (old, free) = {
             let free = self.free_map();
             (free.pages(), free.free_pages())

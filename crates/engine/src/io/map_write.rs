@@ -10,6 +10,7 @@ use std::io::IoSlice;
 use std::ops::Range;
 use std::sync::PoisonError;
 
+use super::allocation::Need;
 use super::buffer::AlignedBuffer;
 use super::counts::Counters;
 use super::device::WriteRequest;
@@ -219,7 +220,8 @@ impl PageStore {
                 Ok(taken) => return Ok(taken),
                 Err(places) => places,
             };
-            if let Err(error) = self.grow_places(places, lengths.len() as u64 + reserve) {
+            if let Err(error) = self.grow_places(places, lengths.len() as u64 + reserve, Need::Now)
+            {
                 if let Some(mut map) = self.map() {
                     map.starve();
                 }
