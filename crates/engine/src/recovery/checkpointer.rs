@@ -10,6 +10,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use millpond_base::sync::unmodelled::Mutex;
 use millpond_base::{Lsn, PageId, Reason};
@@ -56,6 +57,9 @@ pub(crate) struct Checkpointer<M: PoolStrategy> {
     pub(crate) gap_bytes: u64,
     /// Where the last checkpoint says that recovery begins. Held while one is taken.
     pub(crate) redo: Mutex<Lsn>,
+    /// Which pages are due. Held while dirty pages are written for the log's sake: one that another
+    /// thread is writing would keep what the log has of it.
+    pub(crate) sweep: Mutex<Sweep>,
     /// What those who copy the log still need of it, by their numbers.
     pub(crate) pins: Mutex<BTreeMap<u64, Lsn>>,
 }
@@ -105,7 +109,7 @@ impl<M: PoolStrategy> Checkpointer<M> {
     /// # Errors
     /// As [`Checkpointer::take_here`].
     pub(crate) fn take_pinned(&self) -> Result<(Taken, Pin<'_, M>), CheckpointError> {
-        self.pool.write_older(self.log.tail())?;
+        self.write_dirty()?;
         let mut last = self.redo();
         let number = {
             let mut pins = self.pins();
@@ -127,7 +131,7 @@ impl<M: PoolStrategy> Checkpointer<M> {
     /// # Errors
     /// A backup is under way; or as [`Checkpointer::take_here`].
     pub(crate) fn cut(&self) -> Result<u64, CheckpointError> {
-        self.pool.write_older(self.log.tail())?;
+        self.write_dirty()?;
         let mut last = self.redo();
         if !self.pins().is_empty() {
             return Err(CheckpointError::LogPinned);
@@ -243,12 +247,33 @@ impl<M: PoolStrategy> Checkpointer<M> {
         Ok(Taken { checkpoint, at, kept, map_root: self.pages.map_root() })
     }
 
+    fn sweep(&self) -> MutexGuard<'_, Sweep> {
+        self.sweep.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Writes what is dirty; pages whose latches are held, or that others are writing, are waited
+    /// for a while: they would keep what the log has of them.
+    fn write_dirty(&self) -> Result<(), CheckpointError> {
+        const TRIES: u32 = 100;
+        const NAP: Duration = Duration::from_millis(1);
+        let _sweep = self.sweep();
+        let tail = self.log.tail();
+        for _ in 0..TRIES {
+            self.pool.write_older(tail)?;
+            if self.pool.redo_bound() >= tail {
+                break;
+            }
+            std::thread::sleep(NAP);
+        }
+        Ok(())
+    }
+
     /// Writes what is dirty, and takes a checkpoint, so that a recovery would begin about here.
     ///
     /// # Errors
     /// As [`Checkpointer::take`], or a page could not be written.
     pub(crate) fn take_here(&self) -> Result<Lsn, CheckpointError> {
-        self.pool.write_older(self.log.tail())?;
+        self.write_dirty()?;
         self.take()
     }
 
@@ -257,24 +282,25 @@ impl<M: PoolStrategy> Checkpointer<M> {
     ///
     /// # Errors
     /// As [`Checkpointer::take_here`].
-    pub(crate) fn round(&self, sweep: &mut Sweep) -> Result<(), CheckpointError> {
+    pub(crate) fn round(&self) -> Result<(), CheckpointError> {
         let (begin, tail) = (*self.redo(), self.log.tail());
         let lead = tail.0.saturating_sub(begin.0);
         // Pages that are written now are not in the way for a while.
         let bound = Lsn(tail.0.saturating_sub(self.gap_bytes / 8 * PAGE_AGE));
+        let mut sweep = self.sweep();
         let due = sweep.advance(bound, self.gap_bytes / STEPS, |until| self.pool.older(until));
         let mut written = self.pool.write_frames(&due, Reason::Recov);
-        if lead < self.gap_bytes / 2 {
-            if self.pages.wants_map(self.places_waiting()) {
-                self.take()?;
-            }
-            // What could not be written is listed again.
-            return Ok(written.map(drop)?);
+        let is_far = lead >= self.gap_bytes / 2;
+        if is_far {
+            // Those whose latches were held.
+            written = written.and(self.pool.write_older(bound));
         }
-        // Those whose latches were held.
-        written = written.and(self.pool.write_older(bound));
+        drop(sweep);
         // Where no place is free for a page, it is the checkpoint that makes some so.
-        self.take()?;
+        if is_far || self.pages.wants_map(self.places_waiting()) {
+            self.take()?;
+        }
+        // What could not be written is listed again.
         Ok(written.map(drop)?)
     }
 

@@ -34,5 +34,4 @@ pub use rebuild::ApplyRedoNote;
 pub use redo::{RedoOptions, Redone, redo};
 pub use report::{Recovery, Salvaged};
 pub use run::{Recovered, recover};
-pub(crate) use sweep::Sweep;
 pub(crate) use undo::HoldsStructure;

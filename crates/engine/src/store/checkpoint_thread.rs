@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::pool::{PoolError, PoolStrategy};
-use crate::recovery::{Checkpointer, Sweep};
+use crate::recovery::Checkpointer;
 use crate::store::housekeeping::Housekeeping;
 
 /// Time between two looks at the log's tail.
@@ -15,9 +15,9 @@ const PERIOD: Duration = Duration::from_millis(20);
 pub(crate) fn start<M: PoolStrategy>(
     checkpointer: Arc<Checkpointer<M>>,
 ) -> Result<Housekeeping, PoolError> {
-    let (mut failed, mut sweep) = (false, Sweep::default());
+    let mut failed = false;
     Housekeeping::start("millpond-check", PERIOD, move |_| {
-        if let Err(error) = checkpointer.round(&mut sweep) {
+        if let Err(error) = checkpointer.round() {
             checkpointer.txns.room().failed();
             if !std::mem::replace(&mut failed, true) {
                 tracing::warn!(%error, "a checkpoint failed: the log is kept, and grows");

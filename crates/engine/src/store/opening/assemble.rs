@@ -148,6 +148,7 @@ impl<M: PoolStrategy> Store<M> {
             catalog_root,
             gap_bytes: options.log_gap,
             redo: Mutex::default(),
+            sweep: Mutex::default(),
             pins: Mutex::default(),
         });
         checkpointer.take()?;
