@@ -26,6 +26,7 @@ use crate::pool::error::PoolError;
 use crate::pool::frame::{FrameHeader, POLICY_LINE, State};
 use crate::pool::kind::{Kind, Kinds};
 use crate::pool::latch::Latching;
+use crate::pool::memory::ahead::Ahead;
 use crate::pool::memory::frame_page;
 use crate::pool::memory::free_list::FreeLists;
 use crate::pool::memory::numa::Nodes;
@@ -77,6 +78,8 @@ pub struct Pool<M: PoolStrategy> {
     // What is needed when a page is loaded, created, evicted or deleted.
     /// Every frame without a page, but for those that a thread just took.
     pub(crate) free: FreeLists,
+    /// What of the memory of frames that were never used is populated.
+    pub(crate) ahead: Ahead,
     /// The cold half of the policy. It knows the pages in state hot or cooling, and no others.
     pub(crate) policy_host: PolicyHost<M::Hook>,
     policy: &'static str,
@@ -119,6 +122,8 @@ pub(crate) struct Sleep {
     pub(crate) evictor_threads: EvictorThreads,
     /// Signalled when frames became free.
     pub(crate) frames: Event,
+    /// Signalled when more memory is to be populated.
+    pub(crate) memory: Event,
 }
 
 impl<M: PoolStrategy> Pool<M> {
@@ -151,6 +156,7 @@ impl<M: PoolStrategy> Pool<M> {
         if options.prefault {
             memory.prefault();
         }
+        let free = FreeLists::new(options.frames, nodes);
         let evictions_per_tick = hosted.policy_host.evictions_per_tick();
         Ok(Pool {
             page_size,
@@ -162,7 +168,8 @@ impl<M: PoolStrategy> Pool<M> {
             table: PageTable::new(if M::HAS_TABLE { options.frames } else { 2 }),
             redo: RedoLog::default(),
             kinds: Kinds::new(),
-            free: FreeLists::new(options.frames, nodes),
+            ahead: Ahead::new(free.parts()),
+            free,
             policy_host: hosted.policy_host,
             policy: hosted.name,
             in_flight: InFlight::default(),

@@ -93,8 +93,13 @@ impl FreeLists {
         used.collect()
     }
 
-    /// Returns the node that frame `id` belongs to.
-    fn node_of(&self, id: FrameId) -> usize {
+    /// Returns the number of parts that the frames are in, one for each NUMA node.
+    pub fn parts(&self) -> usize {
+        self.partitions.len()
+    }
+
+    /// Returns the node that frame `id` belongs to, and so its part.
+    pub fn node_of(&self, id: FrameId) -> usize {
         let nodes = self.partitions.len() as u64;
         let node = (u64::from(id.0) * nodes) / u64::from(self.frames.max(1));
         // Bounds round down: the frame may belong to the next part.

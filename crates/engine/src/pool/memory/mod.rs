@@ -1,4 +1,6 @@
-//! The pool's memory: the region of frames, huge pages, NUMA nodes, free lists.
+//! The pool's memory: the region of frames, huge pages, NUMA nodes, free lists, memory
+//! populated ahead of need.
+pub mod ahead;
 pub(in crate::pool) mod frame_page;
 pub mod free_list;
 pub mod huge;

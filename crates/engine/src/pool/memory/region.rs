@@ -5,6 +5,7 @@
 //! reads as a free frame; its header is written when it is handed out first, so that opening a
 //! large pool costs nothing and memory comes as it is needed, unless it is pre-faulted.
 
+use std::ops::Range;
 use std::ptr::NonNull;
 
 use millpond_base::FrameId;
@@ -15,6 +16,9 @@ use crate::pool::frame::{FRAME_HEADER_BYTES, FrameHeader, IS_MODEL, POLICY_BYTES
 
 /// Bytes of a huge page; the first frame begins at a multiple of it.
 const HUGE: usize = 2 << 20;
+
+/// Bytes of a small page.
+const SMALL: usize = 4096;
 
 /// All frames of a pool.
 pub struct FrameMemory {
@@ -156,10 +160,36 @@ impl FrameMemory {
         Ok(())
     }
 
+    /// Lets the system find the memory of the bytes `range` behind the first frame, as if they had
+    /// been written to; contents do not change.
+    ///
+    /// # Errors
+    /// The system cannot (Linux before 5.14), or has no memory.
+    pub fn populate(&self, range: Range<usize>) -> std::io::Result<()> {
+        let end = range.end.min(self.frames as usize * self.stride);
+        let begin = range.start / SMALL * SMALL;
+        if begin >= end {
+            return Ok(());
+        }
+        #[cfg(target_os = "linux")]
+        {
+            use rustix::mm::{Advice, madvise};
+            // SAFETY: inside the mapping, whose first frame is aligned to huge pages; advice that
+            // changes no contents.
+            unsafe {
+                let start = self.start.add(begin).as_ptr().cast();
+                madvise(start, end - begin, Advice::LinuxPopulateWrite)
+            }?;
+            Ok(())
+        }
+        #[cfg(not(target_os = "linux"))]
+        Err(std::io::ErrorKind::Unsupported.into())
+    }
+
     /// Touches every page of the memory, so that no later access pays for it.
     pub fn prefault(&self) {
         let bytes = self.frames as usize * self.stride;
-        for at in (0..bytes).step_by(4096) {
+        for at in (0..bytes).step_by(SMALL) {
             // SAFETY: inside the mapping; a volatile read and write-back of the same byte, before
             // anybody else has the pool.
             unsafe {

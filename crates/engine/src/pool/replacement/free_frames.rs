@@ -1,6 +1,7 @@
 //! Where free frames come from: the free lists, and eviction where those are empty.
 
 use std::ptr::NonNull;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use millpond_base::{FrameId, PageId};
@@ -10,6 +11,7 @@ use crate::pool::buffer_pool::Pool;
 use crate::pool::epoch::Epochs;
 use crate::pool::error::PoolError;
 use crate::pool::frame::{FrameHeader, IS_MODEL, State};
+use crate::pool::memory::ahead::Populating;
 use crate::pool::options::{EvictionMode, PoolStrategy};
 use crate::stats::Wait;
 use crate::stats::counters::Counter;
@@ -53,6 +55,9 @@ impl<M: PoolStrategy> Pool<M> {
             (None, _) => return None,
         };
         if taken.fresh {
+            if self.ahead.taken(self.free.node_of(taken.frame), taken.frame) {
+                self.sleep.memory.signal();
+            }
             self.memory.initialise(taken.frame);
         }
         let frame = self.memory.frame(taken.frame)?;
@@ -65,6 +70,20 @@ impl<M: PoolStrategy> Pool<M> {
         debug_assert_eq!(header.page(), None);
         debug_assert!(!header.is_dirty_or_writing(), "a free frame owes storage nothing");
         Some(frame)
+    }
+
+    /// The thread that populates memory ahead of its use, until all is populated or the pool ends.
+    pub(crate) fn populate_ahead(&self) {
+        const LONGEST: Duration = Duration::from_secs(60);
+        let is_over = || self.sleep.stop.load(Ordering::Acquire);
+        let mut populating = Populating::new(&self.memory, &self.ahead, &self.free.ever_used());
+        while !is_over() {
+            self.sleep.memory.wait(LONGEST, || self.ahead.is_asked() || is_over());
+            if self.ahead.is_asked() && !populating.advance(&self.free.ever_used()) {
+                break;
+            }
+        }
+        self.ahead.end();
     }
 
     /// Puts a frame on a free list that this thread latched exclusively, and whose page the policy

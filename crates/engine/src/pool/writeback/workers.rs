@@ -1,5 +1,5 @@
-//! The pool's own threads: evictors, and the background writer. They sleep when there is nothing
-//! to do, and end when [`Workers`] is dropped.
+//! The pool's own threads: evictors, the background writer, and the one that populates memory. They
+//! sleep when there is nothing to do, and end when [`Workers`] is dropped.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -8,6 +8,8 @@ use millpond_base::sync::thread::{Builder, JoinHandle};
 
 use crate::pool::buffer_pool::Pool;
 use crate::pool::error::PoolError;
+use crate::pool::frame::IS_MODEL;
+use crate::pool::latch::Latching;
 use crate::pool::options::{EvictionMode, PoolStrategy};
 
 /// The threads of one pool.
@@ -35,6 +37,9 @@ impl<M: PoolStrategy> Workers<M> {
         if workers.pool.reads_ahead() {
             workers.spawn("millpond-write", Pool::background_writer)?;
         }
+        if M::Latching::THREADS && !workers.pool.options.prefault && !IS_MODEL {
+            workers.spawn("millpond-memory", Pool::populate_ahead)?;
+        }
         Ok(workers)
     }
 
@@ -60,6 +65,7 @@ impl<M: PoolStrategy> Drop for Workers<M> {
         self.pool.sleep.work.signal();
         self.pool.sleep.evictor_threads.dismiss();
         self.pool.sleep.frames.signal();
+        self.pool.sleep.memory.signal();
         for thread in self.threads.drain(..) {
             if thread.join().is_err() {
                 tracing::error!("a thread of the pool ended by a panic");
