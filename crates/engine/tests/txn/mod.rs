@@ -16,6 +16,7 @@ mod making;
 mod moving;
 mod own_thread;
 mod panics;
+mod pops;
 mod queue;
 mod recovery;
 mod removals;

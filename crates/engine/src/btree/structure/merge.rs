@@ -1,7 +1,9 @@
 //! Merges of neighbours, and shrinking of the root.
 //!
 //! A node that became thin is merged with a neighbour below the same parent, if both fit into one
-//! page and leave some room in it. The left page is kept, the right one is freed. That may make the
+//! page and leave some room in it. The left page is kept, the right one is freed. So an empty leaf
+//! without a left neighbour waits until its right one is thin: the whole of a page would move, and
+//! be logged, over and over where entries are removed in ascending order. A merge may make the
 //! parent thin: it is merged in turn, one level up, until the root, which takes over the content of
 //! its only child.
 
@@ -9,7 +11,10 @@ use crate::btree::descend::{Place, Seek, sound};
 use crate::btree::node::edit::{Edit, Payload, put_swip};
 use crate::btree::node::layout::{LAST_CHILD, Node, common, rest_of, stride};
 use crate::btree::structure::relink::{adopt_all, copy_body};
+use crate::btree::structure::shift::drafted;
 use crate::btree::tree::BTree;
+use crate::btree::write::rebuild::{Moved, Rebuild};
+use crate::btree::write::redo_note;
 use crate::page::{PAGE_HEADER, PageBuffer};
 use crate::pool::{Jump, MiniTransaction, Pages, PoolError, Swip, Try, Write};
 
@@ -157,7 +162,8 @@ impl<P: Pages> BTree<P> {
             node.validate()?;
             return Ok(Step::Top);
         };
-        let thin = Node::of(node.view()).is_thin();
+        let (thin, is_empty) =
+            (Node::of(node.view()).is_thin(), Node::of(node.view()).count() == 0);
         node.validate()?;
         drop(node);
         if !thin {
@@ -165,8 +171,15 @@ impl<P: Pages> BTree<P> {
         }
         let mut parent = sound(parent.upgrade()?, level.saturating_add(1))?;
         let last = Node::inner(parent.view()).count();
-        // The right neighbour, or else the left one.
-        let pairs = [(index < last).then_some(index), index.checked_sub(1)];
+        // The right neighbour, or else the left one; it is the other way round where that costs
+        // nothing but a fence.
+        let mut pairs = [(index < last).then_some(index), index.checked_sub(1)];
+        if level == 0 && is_empty && index < last {
+            let right = self.child_held(&parent, index + 1, level, depth)?;
+            if Node::of(right.view()).count() > 0 {
+                pairs.reverse();
+            }
+        }
         for left_index in pairs.into_iter().flatten() {
             let left = self.child_held(&parent, left_index, level, depth)?;
             let right = self.child_held(&parent, left_index + 1, level, depth)?;
@@ -192,6 +205,9 @@ impl<P: Pages> BTree<P> {
         let (a, b) = (Node::of(left.view()), Node::of(right.view()));
         debug_assert_eq!(a.level(), b.level(), "neighbours are on one level");
         let leaf = a.leaf;
+        if leaf && a.count() == 0 && !b.is_thin() {
+            return false;
+        }
         let (lower, upper) = (a.lower_bytes(), b.upper_bytes());
         let prefix = upper.as_ref().map_or(0, |upper| common(&lower, upper));
         let size = |node: Node<'_>| -> usize {
@@ -208,30 +224,26 @@ impl<P: Pages> BTree<P> {
         if size(a) + size(b) + middle + fences > room {
             return false;
         }
-        let mut draft = PageBuffer::new(a.view.len());
-        let mut edit =
-            if leaf { Edit::leaf(draft.bytes_mut()) } else { Edit::inner(draft.bytes_mut()) };
-        edit.init(&lower, upper.as_deref());
-        let mut whole = edit.push_range(left.page(), 0..a.count());
-        if !leaf {
-            let child = Payload::Child(Swip(a.view.u64(LAST_CHILD)));
-            whole &= edit.push(&separator, &child);
-        }
-        whole &= edit.push_range(right.page(), 0..b.count());
-        edit.finish();
-        if !whole {
-            return false;
-        }
-        if !leaf {
-            put_swip(draft.bytes_mut(), LAST_CHILD, Swip(b.view.u64(LAST_CHILD)));
-        }
-        copy_body(draft.bytes(), left.page_mut());
+        let merged = if leaf {
+            let (front, back) =
+                (Moved::default(), Moved { source: right.page(), entries: 0..b.count() });
+            let (kept, upper) = (0..a.count(), upper.as_deref());
+            drafted(mtr, left.page(), &Rebuild { kept, lower: &lower, upper, front, back })
+        } else {
+            inner_merged((a, left.page()), &separator, (b, right.page()))
+                .map(|draft| (draft, Vec::new()))
+        };
+        let Some((draft, redo)) = merged else { return false };
+        let page = match leaf {
+            true => left.page_mut_with_redo(|out| out.extend_from_slice(&redo)),
+            false => left.page_mut(),
+        };
+        copy_body(draft.bytes(), page);
         debug_assert!(Node::of(left.view()).is_sound(), "a merged node is sound");
         adopt_all(mtr, &left);
-        let swip = left.swip();
-        let mut above = Edit::inner(parent.page_mut());
-        above.set_child(index + 1, swip);
-        above.remove(index);
+        let (swip, id) = (left.swip(), left.id());
+        let above = parent.page_mut_with_redo(|out| redo_note::unlink(out, index, id));
+        redo_note::unlink_in(&mut Edit::inner(above), index, swip);
         if let Some(body) = right.page_mut().get_mut(PAGE_HEADER..) {
             body.fill(0);
         }
@@ -239,4 +251,23 @@ impl<P: Pages> BTree<P> {
         self.tally.merged(leaf, 1);
         true
     }
+}
+
+/// What becomes of two inner nodes and the separator between them; `None` if it does not fit, or an
+/// entry cannot be read.
+fn inner_merged(
+    (a, left): (Node<'_>, &[u8]),
+    separator: &[u8],
+    (b, right): (Node<'_>, &[u8]),
+) -> Option<PageBuffer> {
+    let mut draft = PageBuffer::new(left.len());
+    let mut edit = Edit::inner(draft.bytes_mut());
+    edit.init(&a.lower_bytes(), b.upper_bytes().as_deref());
+    let child = Payload::Child(Swip(a.view.u64(LAST_CHILD)));
+    let is_whole = edit.push_range(left, 0..a.count())
+        && edit.push(separator, &child)
+        && edit.push_range(right, 0..b.count());
+    edit.finish();
+    put_swip(draft.bytes_mut(), LAST_CHILD, Swip(b.view.u64(LAST_CHILD)));
+    is_whole.then_some(draft)
 }

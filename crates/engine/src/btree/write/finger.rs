@@ -27,6 +27,9 @@ pub struct Finger {
     at: u16,
     /// The last two writes went to the same leaf.
     stays: bool,
+    /// Where entries are popped at an end: the outermost leaf, which is empty. The remembered leaf
+    /// is its neighbour.
+    emptied: Option<PageHint>,
 }
 
 impl Finger {
@@ -35,10 +38,20 @@ impl Finger {
         self.leaf.filter(|_| self.owner == owner)
     }
 
-    /// Remembers the leaf of an entry that is to be written next.
+    /// The outermost leaf of the tree `owner`, if it is remembered as empty.
+    pub(crate) fn emptied_of(&self, owner: u32) -> Option<PageHint> {
+        self.emptied.filter(|_| self.owner == owner)
+    }
+
+    /// Remembers the leaf of an entry that is to be written next, and the empty one at its side.
     #[inline]
-    pub(crate) fn found(&mut self, owner: u32, leaf: Option<PageHint>, at: usize) {
-        *self = Finger { owner, leaf, at: at as u16, stays: true };
+    pub(crate) fn found(
+        &mut self,
+        owner: u32,
+        (leaf, emptied): (Option<PageHint>, Option<PageHint>),
+        at: usize,
+    ) {
+        *self = Finger { owner, leaf, at: at as u16, stays: true, emptied };
     }
 
     /// Remembers a leaf that was written for the last time under this latch.
@@ -46,6 +59,9 @@ impl Finger {
     pub(crate) fn set(&mut self, owner: u32, leaf: Option<PageHint>, at: usize) {
         let is_same = |known: PageHint| leaf.is_some_and(|leaf| leaf.is_of_page_of(known));
         self.stays = self.owner == owner && self.leaf.is_some_and(is_same);
+        if !self.stays {
+            self.emptied = None;
+        }
         (self.owner, self.leaf, self.at) = (owner, leaf, at as u16);
     }
 }

@@ -11,6 +11,8 @@
 //!  5  rebuild         see `rebuild`          other fences, and entries from a neighbour
 //!  6  link            slot, separator, page of the child left of it, page of the one right of it
 //!                                            inner: a new child
+//!  7  unlink          slot, page of the child that stays
+//!                                            inner: a child that took over its right neighbour
 //! ```
 //! Numbers are varints; bytes have their number before them. Payloads are those of
 //! `logged_payload`.
@@ -32,6 +34,7 @@ const REMOVE: u8 = 3;
 const OVERWRITE: u8 = 4;
 const REBUILD: u8 = 5;
 const LINK: u8 = 6;
+const UNLINK: u8 = 7;
 
 /// Where an entry was inserted.
 #[derive(Clone, Copy)]
@@ -70,6 +73,14 @@ pub(crate) fn link(out: &mut Vec<u8>, at: usize, separator: &[u8], beside: [Page
     beside.iter().for_each(|page| put_varint(out, page.0));
 }
 
+/// Writes the note of a child that is gone: the separator at `at` goes, and the child on either
+/// side of it is `stays`.
+pub(crate) fn unlink(out: &mut Vec<u8>, at: usize, stays: PageId) {
+    out.push(UNLINK);
+    put_varint(out, at as u64);
+    put_varint(out, stays.0);
+}
+
 /// Writes the note of a removal.
 pub(crate) fn remove(out: &mut Vec<u8>, at: usize) {
     out.push(REMOVE);
@@ -88,13 +99,31 @@ pub(crate) fn overwrite(out: &mut Vec<u8>, at: usize, offset: usize, bytes: &[u8
 /// not in the state that it had before the edit.
 pub fn apply_redo_note(page: &mut [u8], note: &[u8]) -> bool {
     let node = Node::of(View::of(page));
-    let is_link = note.first() == Some(&LINK);
-    let needed = if is_link { PageType::BTREE_INNER } else { PageType::BTREE_LEAF };
+    let is_inner = matches!(note.first(), Some(&(LINK | UNLINK)));
+    let needed = if is_inner { PageType::BTREE_INNER } else { PageType::BTREE_LEAF };
     if node.view.u8(KIND) != needed.0 || !node.is_sound() {
         return false;
     }
-    let done = if is_link { redo_link(page, note) } else { redo(page, note) };
+    let done = match note.first() {
+        Some(&LINK) => redo_link(page, note),
+        Some(&UNLINK) => redo_unlink(page, note),
+        _ => redo(page, note),
+    };
     done.is_some()
+}
+
+fn redo_unlink(page: &mut [u8], note: &[u8]) -> Option<()> {
+    let (_, mut note) = note.split_first()?;
+    let at = usize::try_from(take_varint(&mut note)?).ok()?;
+    let stays = PageId(take_varint(&mut note)?);
+    let mut edit = Edit::inner(page);
+    (at < edit.node().count()).then(|| unlink_in(&mut edit, at, Swip::evicted(stays)))
+}
+
+/// Removes the separator at `at`; `stays` is the child on either side of it.
+pub(crate) fn unlink_in(edit: &mut Edit<'_>, at: usize, stays: Swip) {
+    edit.set_child(at + 1, stays);
+    edit.remove(at);
 }
 
 fn redo_link(page: &mut [u8], note: &[u8]) -> Option<()> {
@@ -267,6 +296,48 @@ mod tests {
             assert!(apply_redo_note(&mut other, &note), "round {round}");
             assert_eq!(page, other, "round {round}");
         }
+    }
+
+    #[test]
+    fn redo_of_new_and_merged_children_gives_the_same_bytes() {
+        let mut random = fastrand::Rng::with_seed(8);
+        let mut page = vec![0; 1024];
+        let (lsn, kind) = (millpond_base::Lsn(0), PageType::BTREE_INNER);
+        PageHeader { checksum: 0, lsn, page: PageId(9), owner: 1, kind, level: 1 }.write(&mut page);
+        Edit::inner(&mut page).init(b"", None);
+        let mut other = page.clone();
+        let mut done = [0; 2];
+        for round in 0..3000u64 {
+            let mut note = Vec::new();
+            let mut edit = Edit::inner(&mut page);
+            let count = edit.node().count();
+            let key = random.u32(..).to_be_bytes();
+            let (at, found) = edit.node().lower_bound(&key);
+            if random.bool() && !found {
+                let beside = [PageId(round), PageId(round + 1)];
+                if !link_in(&mut edit, at, &key, beside.map(Swip::evicted)) {
+                    continue;
+                }
+                link(&mut note, at, &key, beside);
+                done[0] += 1;
+            } else if count > 0 {
+                let at = random.usize(0..count);
+                unlink_in(&mut edit, at, Swip::evicted(PageId(round)));
+                unlink(&mut note, at, PageId(round));
+                done[1] += 1;
+            }
+            if !note.is_empty() {
+                assert!(apply_redo_note(&mut other, &note), "round {round}");
+            }
+            assert_eq!(page, other, "round {round}");
+        }
+        assert!(done.iter().all(|done| *done > 500), "{done:?}");
+        let count = Node::of(View::of(&page)).count() as u8;
+        for note in [&[7, count, 1][..], &[7, 0], &[7]] {
+            assert!(!apply_redo_note(&mut page, note), "{note:?}");
+            assert_eq!(page, other);
+        }
+        assert!(!apply_redo_note(&mut leaf(), &[7, 0, 1]), "a leaf has no children");
     }
 
     #[test]
