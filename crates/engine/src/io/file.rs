@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::fs::FallocateFlags;
 
-use super::buffer::AlignedBuffer;
+use super::buffer::{AlignedBuffer, read_batch_aligned, with_aligned};
 use super::device::Alignment;
 use super::device::Device;
 use super::device::ReadRequest;
@@ -322,10 +322,11 @@ impl Device for FileDevice {
     fn read(&self, offset: u64, bytes: &mut [u8]) -> Result<(), DeviceError> {
         self.check(offset, bytes.len() as u64)?;
         if self.is_misaligned(bytes) {
-            let mut copy = AlignedBuffer::new(bytes.len());
-            self.read_fully(offset, &mut copy)?;
-            bytes.copy_from_slice(&copy);
-            return Ok(());
+            return with_aligned(bytes.len(), |room| {
+                self.read_fully(offset, room)?;
+                bytes.copy_from_slice(room);
+                Ok(())
+            });
         }
         self.read_fully(offset, bytes)
     }
@@ -341,9 +342,12 @@ impl Device for FileDevice {
     }
 
     fn read_batch(&self, requests: &mut [ReadRequest<'_, '_>]) {
+        let mut parts = requests.iter().flat_map(|request| request.parts.iter());
+        if parts.any(|part| self.is_misaligned(part)) {
+            return read_batch_aligned(self, self.direct.map_or(1, |need| need.memory), requests);
+        }
         let fits = |request: &ReadRequest<'_, '_>| {
             self.check(request.offset, request.length() as u64).is_ok()
-                && !request.parts.iter().any(|part| self.is_misaligned(part))
         };
         match &self.rings {
             Some(rings) if requests.len() > 1 && requests.iter().all(fits) => {

@@ -43,7 +43,7 @@ impl Anchors {
     /// [`PoolError::Memory`]: the size is absurd.
     pub(crate) fn new(page_size: usize) -> Result<Anchors, PoolError> {
         let bytes = FRAME_HEADER_BYTES + page_size;
-        let layout = Layout::from_size_align(bytes, FRAME_HEADER_BYTES)
+        let layout = Layout::from_size_align(bytes, align_of::<FrameHeader>())
             .map_err(|e| PoolError::Memory { bytes: bytes as u64, reason: e.to_string() })?;
         Ok(Anchors { page_size, layout, used: Mutex::default(), released: Mutex::default() })
     }

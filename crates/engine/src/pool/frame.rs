@@ -4,11 +4,12 @@
 //! bytes   0..64    latch, page id, parent, state, index, links    read by every access
 //! bytes  64..128   dirty page's recLSN, epoch, spare               when pages come and go
 //! bytes 128..192   the replacement policy's line (`HitHook::Meta`)
-//! bytes 512..      the page itself
+//! bytes 192..      the page itself
 //! ```
 //! Header and page are adjacent (leanstore IV-I): one translation look-aside entry serves both, the
-//! address of the page needs no load, and frames of 512 bytes more than a power of two spread the
-//! headers over all cache sets. 512 is also what direct I/O wants of a page's address.
+//! address of the page needs no load, and frames of 192 bytes more than a power of two spread the
+//! headers over all cache sets. Direct I/O wants multiples of 512 of a page's address: reads go by
+//! way of a copy there (`io/buffer.rs`), as writes do anyway.
 //!
 //! # The states of a frame
 //!
@@ -38,7 +39,7 @@ use crate::io::simulated::planted::planted;
 use crate::pool::latch::Latch;
 
 /// Bytes from the start of a frame to its page. A model checker's atomics are larger.
-pub const FRAME_HEADER_BYTES: usize = if IS_MODEL { 8192 } else { 512 };
+pub const FRAME_HEADER_BYTES: usize = if IS_MODEL { 8192 } else { 192 };
 /// Bytes from the start of a frame to the policy's line.
 pub const POLICY_LINE: usize = if IS_MODEL { 4096 } else { 128 };
 /// Bytes reserved for the policy.
@@ -119,12 +120,13 @@ pub struct FrameHeader {
     /// See [`FrameHeader::rec_lsn`].
     rec_lsn: AtomicU64,
     _line1: [u64; 6],
-    // The policy's line follows, and room up to the page; neither is reached through this type.
+    // The policy's line follows, which is not reached through this type.
 }
 
 const _: () = assert!(size_of::<FrameHeader>() == POLICY_LINE || IS_MODEL);
 const _: () = assert!(std::mem::offset_of!(FrameHeader, epoch) == 64 || IS_MODEL);
 const _: () = assert!(POLICY_LINE + POLICY_BYTES <= FRAME_HEADER_BYTES);
+const _: () = assert!(FRAME_HEADER_BYTES.is_multiple_of(align_of::<FrameHeader>()));
 const _: () = assert!(size_of::<FrameHeader>() <= POLICY_LINE);
 
 impl Default for FrameHeader {

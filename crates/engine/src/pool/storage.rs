@@ -24,7 +24,7 @@ pub struct PageIn<'a> {
     pub page: PageId,
     /// The frame that it is read for.
     pub frame: FrameId,
-    /// The frame's page, aligned to 512, to read into.
+    /// The frame's page, to read into.
     pub bytes: &'a mut [u8],
     /// The result of the read.
     pub result: Result<(), PoolError>,

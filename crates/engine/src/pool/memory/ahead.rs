@@ -138,8 +138,10 @@ impl<'a> Populating<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pool::frame::FRAME_HEADER_BYTES;
 
     const FRAMES: u32 = 20_000;
+    const FRAME: u64 = 4096 + FRAME_HEADER_BYTES as u64;
 
     /// How far the memory is populated, as the asks of one part after the other would have it.
     fn fill(parts: &[Range<u32>]) -> Vec<(u64, u64)> {
@@ -159,7 +161,7 @@ mod tests {
                 }
                 let part = &populating.parts[i];
                 seen.push((
-                    u64::from(frame + 1 - parts[i].start) * 4608,
+                    u64::from(frame + 1 - parts[i].start) * FRAME,
                     part.populated - part.begin,
                 ));
             }
@@ -177,7 +179,7 @@ mod tests {
             assert!(populated <= used + used / SHARE + STEP && populated <= used + MOST);
             // A step behind what is wanted at most.
             let wanted = used + (used / SHARE).min(MOST);
-            assert!(populated + STEP > wanted.min(u64::from(FRAMES) * 4608), "{used} {populated}");
+            assert!(populated + STEP > wanted.min(u64::from(FRAMES) * FRAME), "{used} {populated}");
         }
     }
 

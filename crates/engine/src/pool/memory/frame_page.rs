@@ -27,7 +27,7 @@ pub(crate) unsafe fn start(frame: NonNull<FrameHeader>) -> *mut u8 {
 /// `frame` is the header of a frame or anchor with a page of `page_size` bytes, mapped for `'a`.
 #[inline(always)]
 pub(crate) unsafe fn view<'a>(frame: NonNull<FrameHeader>, page_size: usize) -> View<'a> {
-    // SAFETY: the caller's promise; pages are aligned to 512.
+    // SAFETY: the caller's promise; pages are aligned as headers are, to 64.
     unsafe { View::raw(start(frame), page_size) }
 }
 

@@ -1,7 +1,7 @@
 //! The pool's memory: one allocation, frame after frame (leanstore IV-H). This file needs
 //! `unsafe`.
 //!
-//! Frames are `page_size + 512` bytes apart. A frame that was never handed out is all zeros, which
+//! Frames are `page_size + 192` bytes apart. A frame that was never handed out is all zeros, which
 //! reads as a free frame; its header is written when it is handed out first, so that opening a
 //! large pool costs nothing and memory comes as it is needed, unless it is pre-faulted.
 
@@ -216,12 +216,12 @@ mod tests {
     use crate::pool::frame::State;
 
     #[test]
-    fn frames_lie_512_bytes_more_than_a_page_apart_and_know_their_place() {
+    fn frames_lie_192_bytes_more_than_a_page_apart_and_know_their_place() {
         let memory = FrameMemory::map(5, 4096).unwrap();
         for i in 0..5 {
             let id = FrameId(i);
             let frame = memory.frame(id).unwrap();
-            assert_eq!(frame.as_ptr().addr() % 512, 0);
+            assert_eq!(frame.as_ptr().addr() % 64, 0);
             assert_eq!(memory.id_of(frame), Some(id));
             assert_eq!(memory.header(id).unwrap().state(), State::Free);
             memory.initialise(id);

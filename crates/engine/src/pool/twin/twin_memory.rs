@@ -22,8 +22,8 @@ use crate::pool::frame::{FRAME_HEADER_BYTES, FrameHeader};
 const CHUNK_BYTES: usize = 64 << 20;
 /// Chunks begin where huge pages do.
 const CHUNK_ALIGN: usize = 2 << 20;
-// Frames are aligned as direct I/O is, so that pages lie exactly as in the pool.
-const _: () = assert!(CHUNK_ALIGN.is_multiple_of(FRAME_HEADER_BYTES));
+// Pages lie as in the pool.
+const _: () = assert!(CHUNK_ALIGN.is_multiple_of(align_of::<FrameHeader>()));
 
 /// A piece of memory and how it is given back.
 enum Chunk {
@@ -80,9 +80,9 @@ impl TwinMemory {
             _ => self.grow()?,
         };
         let frame = start.cast::<FrameHeader>();
-        // SAFETY: `left` frames lie behind `start`, inside a chunk, aligned to 512 since the chunk
-        // and the stride are; no thread knows this one yet. The next one lies inside the chunk or
-        // at its end.
+        // SAFETY: `left` frames lie behind `start`, inside a chunk, aligned as headers are since
+        // the chunk and the stride are; no thread knows this one yet. The next one lies inside
+        // the chunk or at its end.
         unsafe {
             frame.write(FrameHeader::new(FrameId::NONE));
             self.fresh = Some((start.add(self.stride), left - 1));
@@ -188,8 +188,8 @@ mod tests {
         {
             let frames: Vec<_> = (0..1000).map(|_| memory.take().unwrap()).collect();
             for pair in frames.windows(2) {
-                assert_eq!(pair[0].as_ptr().addr() % 512, 0);
-                assert_eq!(pair[1].as_ptr().addr() - pair[0].as_ptr().addr(), 1024);
+                assert_eq!(pair[0].as_ptr().addr() % 64, 0);
+                assert_eq!(pair[1].as_ptr().addr() - pair[0].as_ptr().addr(), 192 + 512);
             }
             memory.give_back(frames[3]);
             memory.give_back(frames[7]);

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! fixed          counters, latency histograms, tables of reads in flight and of epochs
-//! pool           frames × (512-byte header + page), rounded up to 4 KiB
+//! pool           frames × (192-byte header + page), rounded up to 4 KiB
 //! lists          24 bytes per frame: free frames, frames that wait for their epoch, frames that
 //!                wait to be written
 //! page table     only if translation has one: 16 bytes per bucket, a bucket per frame, rounded
@@ -232,7 +232,10 @@ mod tests {
         };
         let budget = Budget::split(1 << 30, &demand).unwrap();
         assert!(budget.pool_bytes as f64 > 0.98 * (1u64 << 30) as f64, "{budget:?}");
-        assert_eq!(budget.pool_bytes, (u64::from(budget.frames) * 4608).next_multiple_of(4096));
+        assert_eq!(
+            budget.pool_bytes,
+            (u64::from(budget.frames) * (192 + 4096)).next_multiple_of(4096)
+        );
         assert_eq!(budget.table_bytes, 0);
         let hashed = Demand { translation: TranslationMode::Hashed, ..demand };
         let hashed = Budget::split(1 << 30, &hashed).unwrap();
