@@ -17,8 +17,9 @@ use crate::btree::tree::BTree;
 use crate::page::Scratch;
 use crate::pool::{Pages, PoolError};
 
-/// Leaves that a scan enters before more than one is copied at once.
-const PATIENCE: usize = 1;
+/// Leaves that a scan enters for each that is copied at once: what it copies and does not need is
+/// cold memory, while another descent is not.
+const PATIENCE: usize = 4;
 
 /// A position in a tree.
 ///
@@ -207,9 +208,9 @@ impl<P: Pages> Cursor<'_, P> {
         };
         self.restart(false);
         match &bound {
-            None => self.fetch(Seek::Last, 1)?,
-            Some((key, true)) if !key.is_empty() => self.fetch(Seek::Below(key), 1)?,
-            Some((key, _)) => self.fetch(Seek::At(key), 1)?,
+            None => self.fetch(Seek::Last, 1, false)?,
+            Some((key, true)) if !key.is_empty() => self.fetch(Seek::Below(key), 1, false)?,
+            Some((key, _)) => self.fetch(Seek::At(key), 1, false)?,
         }
         self.settle_backward(self.end)
     }
@@ -274,18 +275,19 @@ impl<P: Pages> Cursor<'_, P> {
     /// Fetches the leaf that covers `key`.
     fn enter(&mut self, forward: bool, key: Option<&[u8]>) -> Result<(), PoolError> {
         self.restart(forward);
-        self.fetch(Seek::At(key.unwrap_or(&[])), 1)
+        self.fetch(Seek::At(key.unwrap_or(&[])), 1, false)
     }
 
-    fn fetch(&mut self, seek: Seek<'_>, leaves: usize) -> Result<(), PoolError> {
+    fn fetch(&mut self, seek: Seek<'_>, leaves: usize, goes_on: bool) -> Result<(), PoolError> {
         let bound = if self.forward { &self.upper } else { &self.lower };
         let wish = Wish {
             seek,
             forward: self.forward,
             leaves,
-            ahead: if self.entered == 0 { 0 } else { leaves * 4 },
+            ahead: self.entered.min(LEAVES_MAX) * 4,
             stop: key_of(bound),
             scan: self.scan,
+            goes_on,
         };
         self.valid = false;
         self.fetches += 1;
@@ -354,12 +356,13 @@ impl<P: Pages> Cursor<'_, P> {
             self.look(self.current + 1);
             return Ok(Some(if forward { self.begin } else { self.end }));
         }
-        if forward != self.forward {
+        let goes_on = forward == self.forward;
+        if !goes_on {
             self.restart(forward);
         }
         let leaves = (self.entered / PATIENCE).clamp(1, LEAVES_MAX);
         let seek = if forward { Seek::At(&fence) } else { Seek::Below(&fence) };
-        self.fetch(seek, leaves)?;
+        self.fetch(seek, leaves, goes_on)?;
         // The leaf may have merged or shared with its neighbour meanwhile: entries on this side of
         // the fence were shown already.
         let (at, _) = place_in(self.batch.leaf(self.current), &fence);

@@ -8,14 +8,16 @@ use std::cell::RefCell;
 
 use millpond_base::{AccessKind, PageId};
 
-use crate::btree::descend::{Place, Seek, astray};
+use crate::btree::descend::{Seek, astray};
 use crate::btree::node::layout::{LEAF_SLOT, Node, Span};
 use crate::btree::tree::{BTree, mark};
 use crate::page::{PageBuffer, PageHeader, View};
-use crate::pool::{MiniTransaction, Pages, PoolError, Read, Try};
+use crate::pool::{MiniTransaction, PageHint, Pages, PoolError, Read, Try};
 
 /// Most leaves of one attempt.
 pub(crate) const LEAVES_MAX: usize = 8;
+/// Bytes of the next leaf whose cache lines are asked for while one is copied.
+const APPROACHED: usize = 1024;
 /// Most leaves that are prefetched.
 const AHEAD_MAX: usize = 32;
 
@@ -32,6 +34,8 @@ pub(crate) struct Wish<'k> {
     pub(crate) stop: Option<&'k [u8]>,
     /// The leaves are marked as referenced by a scan.
     pub(crate) scan: bool,
+    /// The first leaf comes right after the last one of the batch, in the direction of the scan.
+    pub(crate) goes_on: bool,
 }
 
 /// Leaves, in the order of the scan.
@@ -39,6 +43,10 @@ pub(crate) struct Wish<'k> {
 pub(crate) struct Batch {
     copies: Vec<PageBuffer>,
     len: usize,
+    /// The parent of the last leaf, and which child that is.
+    last: Option<(PageHint, usize)>,
+    /// How far down the leaves are.
+    depth: u8,
 }
 
 /// Buffers that a thread keeps for its next scans.
@@ -135,9 +143,11 @@ fn copy_used(view: View<'_>, out: &mut [u8]) {
 impl<P: Pages> BTree<P> {
     /// Fetches at least one leaf.
     pub(crate) fn fetch(&self, wish: Wish<'_>, batch: &mut Batch) -> Result<(), PoolError> {
+        let mut last = batch.last.filter(|_| wish.goes_on);
         self.pages.run(|mtr| {
             batch.len = 0;
-            self.fetch_attempt(mtr, wish, batch)
+            // At the next attempt it has changed, perhaps.
+            self.fetch_attempt(mtr, (wish, last.take()), batch)
         })?;
         match batch.stray(wish) {
             Some(page) => Err(astray(page)),
@@ -148,22 +158,35 @@ impl<P: Pages> BTree<P> {
     fn fetch_attempt<'o>(
         &self,
         mtr: &'o MiniTransaction<'o, P>,
-        wish: Wish<'_>,
+        (wish, last): (Wish<'_>, Option<(PageHint, usize)>),
         batch: &mut Batch,
     ) -> Try<()> {
-        let Some(place) = self.place(mtr, wish.seek, 1)? else {
-            let Some(root) = self.place(mtr, wish.seek, 0)? else { return Ok(()) };
-            batch.take(root.node.view());
-            return root.node.validate();
+        batch.last = None;
+        let (parent, mut index) = match self.next_by(mtr, (wish.forward, batch.depth), last) {
+            Some(next) => next,
+            None => {
+                let Some(place) = self.place(mtr, wish.seek, 1)? else {
+                    let Some(root) = self.place(mtr, wish.seek, 0)? else { return Ok(()) };
+                    batch.take(root.node.view());
+                    return root.node.validate();
+                };
+                batch.depth = place.depth.saturating_add(1);
+                let index = wish.seek.child(Node::inner(place.node.view()));
+                (place.node, index)
+            }
         };
-        let Place { node: parent, depth, .. } = place;
         let inner = Node::inner(parent.view());
-        let (mut index, last) = (wish.seek.child(inner), inner.count());
-        let to = mark(AccessKind::Read, true, depth.saturating_add(1)).with_scan(wish.scan);
+        let (last, hint) = (inner.count(), parent.hint());
+        let to = mark(AccessKind::Read, true, batch.depth).with_scan(wish.scan);
         loop {
             match self.child_node(&parent, index, 0, to) {
                 Ok(child) => {
                     child.view().prefetch(0, 512);
+                    let next = if wish.forward { Some(index + 1) } else { index.checked_sub(1) };
+                    if let Some(next) = next.filter(|next| *next <= last) {
+                        let next = parent.swip(inner.child_at(next));
+                        parent.mtr().pages().approach(next, APPROACHED);
+                    }
                     batch.take(child.view());
                     if let Err(jump) = child.validate() {
                         batch.len -= 1;
@@ -172,6 +195,7 @@ impl<P: Pages> BTree<P> {
                         }
                         return Ok(());
                     }
+                    batch.last = hint.map(|hint| (hint, index));
                 }
                 // The copies so far are valid; the next call fetches this one.
                 Err(_) if batch.len > 0 => return Ok(()),
@@ -186,6 +210,24 @@ impl<P: Pages> BTree<P> {
             }
             if wish.forward { index += 1 } else { index -= 1 }
         }
+    }
+}
+
+impl<P: Pages> BTree<P> {
+    /// Returns the parent of the last leaf, to be read, and which child the next one is; `None` if
+    /// the parent has changed, or has no more children in that direction.
+    fn next_by<'o>(
+        &self,
+        mtr: &'o MiniTransaction<'o, P>,
+        (forward, depth): (bool, u8),
+        last: Option<(PageHint, usize)>,
+    ) -> Option<(Read<'o, P>, usize)> {
+        let (hint, index) = last?;
+        let what = mark(AccessKind::Read, false, depth.saturating_sub(1));
+        let parent = mtr.pages().recall_to_read(mtr, hint, what)?;
+        let next = if forward { Some(index + 1) } else { index.checked_sub(1) };
+        let next = next.filter(|next| *next <= Node::inner(parent.view()).count())?;
+        Some((parent, next))
     }
 }
 
