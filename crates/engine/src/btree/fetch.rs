@@ -47,6 +47,8 @@ pub(crate) struct Batch {
     last: Option<(PageHint, usize)>,
     /// How far down the leaves are.
     depth: u8,
+    /// Leaves ahead were not resident: they are read from storage.
+    is_cold: bool,
 }
 
 /// Buffers that a thread keeps for its next scans.
@@ -144,6 +146,10 @@ impl<P: Pages> BTree<P> {
     /// Fetches at least one leaf.
     pub(crate) fn fetch(&self, wish: Wish<'_>, batch: &mut Batch) -> Result<(), PoolError> {
         let mut last = batch.last.filter(|_| wish.goes_on);
+        if batch.is_cold && wish.goes_on {
+            // Nothing is read ahead without free frames. What fails here, the load meets.
+            let _ = self.pages.make_ready(wish.ahead as u32);
+        }
         self.pages.run(|mtr| {
             batch.len = 0;
             // At the next attempt it has changed, perhaps.
@@ -202,7 +208,7 @@ impl<P: Pages> BTree<P> {
                 Err(jump) => return Err(jump),
             }
             if batch.len == 1 && wish.ahead > 0 {
-                look_ahead(&parent, index, last, wish);
+                batch.is_cold = look_ahead(&parent, index, last, wish);
             }
             let more = if wish.forward { index < last } else { index > 0 };
             if !more || batch.len >= wish.leaves || reaches(batch.leaf(batch.len - 1), wish) {
@@ -242,8 +248,8 @@ fn reaches(leaf: Node<'_>, wish: Wish<'_>) -> bool {
     }
 }
 
-/// Prefetches the leaves after `index` that are not resident.
-fn look_ahead<P: Pages>(parent: &Read<'_, P>, index: usize, last: usize, wish: Wish<'_>) {
+/// Prefetches the leaves after `index` that are not resident; returns whether there are any.
+fn look_ahead<P: Pages>(parent: &Read<'_, P>, index: usize, last: usize, wish: Wish<'_>) -> bool {
     let mut places = [0; AHEAD_MAX];
     let mut n = 0;
     let mut missing = false;
@@ -258,4 +264,5 @@ fn look_ahead<P: Pages>(parent: &Read<'_, P>, index: usize, last: usize, wish: W
     if missing {
         parent.mtr().pages().prefetch(parent, &places[..n]);
     }
+    missing
 }

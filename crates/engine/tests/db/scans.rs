@@ -143,3 +143,21 @@ fn a_scanned_page_that_is_looked_up_is_one_like_any_other() {
     assert_eq!(scanned.iter().as_scan().count(), scanned_rows() as usize);
     assert!(db.stats().since(&before).reads > rounds(350, 800));
 }
+
+#[test]
+fn a_store_that_is_only_read_is_read_ahead() {
+    let (_folder, path) = place();
+    let db = Db::open(&path, tiny(FRAMES)).unwrap();
+    fill(&db, "scanned", scanned_rows());
+    db.close().unwrap();
+    for read_only in [false, true] {
+        let db = Db::open(&path, tiny(FRAMES).read_only(read_only)).unwrap();
+        let tree = db.raw_tree("scanned").unwrap();
+        assert_eq!(tree.iter().as_scan().map(Result::unwrap).count(), scanned_rows() as usize);
+        let stats = db.stats();
+        let part = stats.prefetches as f64 / stats.reads as f64;
+        assert!(part > 0.4, "{part} of the reads were ahead, only read: {read_only}");
+        drop(tree);
+        db.close().unwrap();
+    }
+}

@@ -326,7 +326,7 @@ pub(crate) fn pool_options(options: &Options, plan: &Plan) -> PoolOptions {
         reclamation: lab.reclamation,
         evictors: lab.eviction,
         batch: lab.batch.unwrap_or(defaults.batch),
-        background_writer: lab.background_writer && !options.read_only,
+        background_writer: lab.background_writer,
         prefault: options.lab.prefault,
         nodes: options.lab.numa_nodes,
         sample_period: lab.latency_sample_period,

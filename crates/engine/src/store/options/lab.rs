@@ -57,7 +57,7 @@ pub struct Lab {
     /// Frames that evictor threads keep ready, and victims that a worker looks for at once, 1 to
     /// 4096. Default: the pool's own.
     pub batch: Option<u32>,
-    /// Whether a thread writes dirty pages in the background. Default: yes.
+    /// Whether a thread writes dirty pages in the background, and reads ahead. Default: yes.
     pub background_writer: bool,
     /// References by which the clock of policies that count references moves at once, 1 to 65,536.
     /// With 1 it is exact, and a word that all threads write at each reference. Default: 1.
