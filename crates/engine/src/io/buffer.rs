@@ -94,13 +94,16 @@ thread_local! {
 
 /// Calls `read` with `length` aligned bytes, whose contents are anything.
 pub(super) fn with_aligned<R>(length: usize, read: impl FnOnce(&mut [u8]) -> R) -> R {
+    // A thread that is ending has dropped its own already.
     let mut room = ROOM
-        .take()
+        .try_with(Cell::take)
+        .ok()
+        .flatten()
         .filter(|room| room.len() >= length)
         .unwrap_or_else(|| AlignedBuffer::new(length));
     let result = read(room.get_mut(..length).unwrap_or(&mut []));
     if room.len() <= KEPT {
-        ROOM.set(Some(room));
+        let _ = ROOM.try_with(|kept| kept.set(Some(room)));
     }
     result
 }
@@ -162,6 +165,25 @@ mod tests {
             assert!(two.iter().all(|&b| b == 0));
             assert!(one.iter().all(|&b| b == 9));
         }
+    }
+
+    #[test]
+    fn a_thread_that_ends_gets_memory_to_read_into() {
+        struct Last;
+        impl Drop for Last {
+            fn drop(&mut self) {
+                with_aligned(8192, |room| assert_eq!(room.as_ptr() as usize % BUFFER_ALIGNMENT, 0));
+            }
+        }
+        thread_local! {
+            static LAST: Last = const { Last };
+        }
+        let ends = || {
+            LAST.with(|_| {});
+            // Made later, dropped earlier.
+            with_aligned(4096, |room| assert_eq!(room.len(), 4096));
+        };
+        std::thread::spawn(ends).join().unwrap();
     }
 
     #[test]
