@@ -162,8 +162,7 @@ impl<P: Pages> BTree<P> {
             node.validate()?;
             return Ok(Step::Top);
         };
-        let (thin, is_empty) =
-            (Node::of(node.view()).is_thin(), Node::of(node.view()).count() == 0);
+        let thin = Node::of(node.view()).is_thin();
         node.validate()?;
         drop(node);
         if !thin {
@@ -171,15 +170,8 @@ impl<P: Pages> BTree<P> {
         }
         let mut parent = sound(parent.upgrade()?, level.saturating_add(1))?;
         let last = Node::inner(parent.view()).count();
-        // The right neighbour, or else the left one; it is the other way round where that costs
-        // nothing but a fence.
-        let mut pairs = [(index < last).then_some(index), index.checked_sub(1)];
-        if level == 0 && is_empty && index < last {
-            let right = self.child_held(&parent, index + 1, level, depth)?;
-            if Node::of(right.view()).count() > 0 {
-                pairs.reverse();
-            }
-        }
+        // The right neighbour, or else the left one.
+        let pairs = [(index < last).then_some(index), index.checked_sub(1)];
         for left_index in pairs.into_iter().flatten() {
             let left = self.child_held(&parent, left_index, level, depth)?;
             let right = self.child_held(&parent, left_index + 1, level, depth)?;
