@@ -54,7 +54,8 @@ fn new_store(device: Arc<dyn Device>, compression: Compression) -> PageStore {
 fn checkpoint(store: &PageStore, position: u64) {
     let map = store.write_map().unwrap();
     store.sync().unwrap();
-    store.set_log_position(Lsn(position), None, map).unwrap();
+    store.set_log_position(Lsn(position), None, map.as_ref()).unwrap();
+    map.unwrap().release();
 }
 
 /// Moves what lies at the end of the file to free places; returns how many pages moved.
@@ -275,18 +276,20 @@ fn a_superblock_whose_sync_failed_is_made_durable_before_places_are_used() {
         let pages = store.allocate_many(40).unwrap();
         for version in 1..4 {
             pages.iter().for_each(|page| write(&store, *page, version * 8).unwrap());
-            let map = store.write_map().unwrap();
+            let mut map = store.write_map().unwrap();
             store.sync().unwrap();
             if version == 3 {
                 device.fail_next_sync();
             }
-            let named = store.set_log_position(Lsn(version * 8), None, map);
+            let named = store.set_log_position(Lsn(version * 8), None, map.as_ref());
             assert_eq!(named.is_ok(), version < 3);
+            named.into_iter().for_each(|_| map.take().unwrap().release());
         }
         drop(store);
         // The next process finds what that one wrote, and writes where that map has nothing.
         let store = PageStore::open_to_recover(device.clone(), None).unwrap();
         assert_eq!(store.log_position(), Lsn(24));
+        store.confirm().unwrap();
         pages.iter().for_each(|page| write(&store, *page, 32).unwrap());
         drop(store);
         let left = Arc::new(device.crash(seed).unwrap());
@@ -335,7 +338,7 @@ fn is_full(compression: Compression) {
     let (position, mut saved) = (store.log_position(), 0);
     for page in &pages {
         if write(&store, *page, 48).is_err() {
-            store.save_map().unwrap();
+            store.save_map(Lsn(0), |_| Ok::<_, WriteError>(())).unwrap();
             saved += 1;
             write(&store, *page, 48).unwrap();
         }

@@ -41,6 +41,7 @@ fn name_of(number: u8) -> &'static str {
         kind::ABORT => "abort",
         kind::CHECKPOINT => "checkpoint",
         kind::CHECKPOINT_PART => "checkpoint part",
+        kind::SUPERBLOCK => "superblock",
         _ => "unknown",
     }
 }

@@ -270,6 +270,8 @@ impl PageCopy<'_> {
                 log_position: position,
                 clean,
                 pid,
+                // The log's copy ends before it, and has none that is later.
+                generation: self.store.generation(),
                 ..superblock
             };
             write_superblock(target, &open).map_err(CopyError::Target)?;

@@ -10,6 +10,8 @@ use std::io::IoSlice;
 use std::ops::Range;
 use std::sync::PoisonError;
 
+use millpond_base::Lsn;
+
 use super::allocation::Need;
 use super::buffer::AlignedBuffer;
 use super::counts::Counters;
@@ -43,8 +45,8 @@ impl Drop for NewMap<'_> {
 }
 
 impl NewMap<'_> {
-    /// The superblock that names it is durable.
-    pub(super) fn release(mut self) {
+    /// The superblock that names it is durable, and the log has that: what it superseded is free.
+    pub fn release(mut self) {
         self.free();
     }
 
@@ -168,16 +170,26 @@ impl PageStore {
     }
 
     /// Makes the page map durable, as it is now, without another checkpoint: so that what it
-    /// supersedes is free. For a recovery, which may be begun again at any time.
+    /// supersedes is free. For a recovery, which may be begun again at any time. `lsn` is that of a
+    /// durable record that was logged for it, and `note` has the log say that the superblock of a
+    /// generation is durable.
     ///
     /// # Errors
-    /// If there is no room for it, or the device fails.
-    pub fn save_map(&self) -> Result<(), WriteError> {
+    /// If there is no room for it, or the device fails; or as `note`.
+    pub fn save_map<E: From<WriteError>>(
+        &self,
+        lsn: Lsn,
+        note: impl FnOnce(u64) -> Result<(), E>,
+    ) -> Result<(), E> {
         let _one = self.saving.lock().unwrap_or_else(PoisonError::into_inner);
         let (position, root) = (self.log_position(), self.catalog_root());
         let Some(map) = self.write_map()? else { return Ok(()) };
         self.sync().map_err(not_synced)?;
-        self.set_log_position(position, root, Some(map)).map_err(not_synced)
+        let named = self.name_checkpoint((position, lsn), root, Some(&map));
+        let generation = named.map_err(not_synced)?;
+        note(generation)?;
+        map.release();
+        Ok(())
     }
 
     /// Keeps the places of the next durable map, and of those after it, until the guard goes.

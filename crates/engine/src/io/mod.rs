@@ -36,6 +36,7 @@ pub use file_open::{FileOptions, Submission};
 pub use map_write::NewMap;
 pub(crate) use map_write::PlacesPin;
 pub use memory::MemoryDevice;
+pub(crate) use open::superblock_of;
 pub use overlay::OverlayDevice;
 pub use placement::map_read::{MapDamage, MapError};
 pub use simulated::faulty::{Faults, FaultyDevice};

@@ -170,18 +170,6 @@ impl PageStore {
         }))
     }
 
-    /// As [`PageStore::open_on`] for writing, but the store stays marked as closed until the first
-    /// [`PageStore::set_log_position`]: nothing may be changed before.
-    ///
-    /// # Errors
-    /// As [`PageStore::open_on`].
-    pub fn open_unmarked_on(
-        device: Arc<dyn Device>,
-        page_size: Option<PageSize>,
-    ) -> Result<PageStore, OpenError> {
-        Self::open_clean(device, page_size, Access::Write, true)
-    }
-
     /// Opens the store in the file at `path`: for writing and exclusively, or beside other
     /// readers if `options.read_only`. `page_size` is what the caller relies on, `None` for any.
     ///
@@ -208,27 +196,30 @@ impl PageStore {
         read_only: bool,
     ) -> Result<PageStore, OpenError> {
         let access = if read_only { Access::Read } else { Access::Write };
+        let superblock = superblock_of(&*device, page_size)?;
         // Without a log it is whole when it is closed, and not before.
-        let store = Self::open_clean(device, page_size, access, false)?;
+        let store = Self::open_clean(device, superblock, access, false)?;
         if let (Access::Write, Some(superblock)) = (access, store.superblock) {
             // What the log says is no longer what the store holds.
             let log_position = Lsn(0);
             let pid = std::process::id();
-            let open = Superblock { clean: false, pid, log_position, ..superblock };
+            let generation = superblock.generation + 1;
+            let open = Superblock { clean: false, pid, log_position, generation, ..superblock };
             write_superblock(&*store.device, &open)?;
             store.device.sync()?;
-            store.anchor().log_position = log_position;
+            let mut anchor = store.anchor();
+            (anchor.log_position, anchor.generation) = (log_position, generation);
+            drop(anchor);
         }
         Ok(store)
     }
 
-    fn open_clean(
+    pub(super) fn open_clean(
         device: Arc<dyn Device>,
-        page_size: Option<PageSize>,
+        superblock: Superblock,
         access: Access,
         waits: bool,
     ) -> Result<PageStore, OpenError> {
-        let superblock = superblock_of(&*device, page_size)?;
         let path = || device.path().to_path_buf();
         let found = superblock.page_size;
         let is_in_place = superblock.placement == Placement::InPlace;
@@ -250,9 +241,6 @@ impl PageStore {
         }
         if !is_in_place {
             let map = read_map(&*device, &superblock, waits)?;
-            if access == Access::Write {
-                confirm(&*device, &superblock)?;
-            }
             return Ok(Self::over_map(device, access, Some(superblock), found, map));
         }
         let taken = Bitmap::all_taken(superblock.pages);
@@ -370,6 +358,7 @@ impl PageStore {
         self.sync_now(|| self.device.sync())?;
         let mut anchor = self.anchor();
         let log_position = anchor.log_position;
+        anchor.generation += 1;
         let (map_root, pages) =
             map.as_ref().map_or((MapEntry::NONE, pages), |map| (map.root, map.ids));
         let clean = Superblock {
@@ -380,6 +369,7 @@ impl PageStore {
             lsn_floor: superblock.lsn_floor.max(log_position),
             clean: true,
             pid: 0,
+            generation: anchor.generation,
             ..superblock
         };
         write_superblock(&*self.device, &clean)?;
@@ -425,11 +415,12 @@ fn first_superblock(
         compression,
         lsn_floor: Lsn(0),
         map_root: MapEntry::NONE,
+        generation: 0,
     }
 }
 
 /// The superblock of `device`, whose pages are to be of `page_size`, if that is given.
-pub(super) fn superblock_of(
+pub(crate) fn superblock_of(
     device: &dyn Device,
     page_size: Option<PageSize>,
 ) -> Result<Superblock, OpenError> {
@@ -470,16 +461,6 @@ pub(super) fn write_superblock(
     let mut page = AlignedBuffer::new(superblock.page_size.bytes());
     superblock.write(&mut page);
     device.write(0, &page)
-}
-
-/// Makes the superblock durable as it was read, before anything is written to a place that its page
-/// map does not name. The process that wrote it may have failed to sync it, and died: then the
-/// operating system shows it, and a power failure leaves the one before, with its map. No later
-/// sync covers what a failed one was to cover, but for what is written again. What the superblock
-/// names had been synced before it was written.
-pub(super) fn confirm(device: &dyn Device, superblock: &Superblock) -> Result<(), DeviceError> {
-    write_superblock(device, superblock)?;
-    device.sync()
 }
 
 fn write_free_map(

@@ -20,16 +20,11 @@ use super::counts::Counters;
 use super::device::Device;
 use super::error::DeviceError;
 use super::map_write::NewMap;
-use super::open::write_superblock;
-use super::open::{confirm, superblock_of};
+use super::open::{superblock_of, write_superblock};
 use super::placement::bitmap::Bitmap;
 use super::placement::map_read::read_map;
-use super::store::Access;
-use super::store::Anchor;
-use super::store::PageStore;
-use super::store_error::AllocateError;
-use super::store_error::OpenError;
-use super::store_error::SyncError;
+use super::store::{Access, Anchor, PageStore};
+use super::store_error::{AllocateError, OpenError, SyncError};
 use crate::io::simulated::planted::unless_planted;
 use crate::page::superblock::{Placement, Superblock};
 use crate::page::{MapEntry, PageSize};
@@ -37,8 +32,8 @@ use crate::page::{MapEntry, PageSize};
 impl PageStore {
     /// Opens the store on `device`, which was not closed and has a log, for writing. Its length is
     /// that of the device; all pages count as in use until [`PageStore::restore_map`]. It stays
-    /// marked as open, so recovery can restart at any moment. `page_size` is what the caller
-    /// relies on, `None` for any.
+    /// marked as open, so recovery can restart at any moment. Nothing may be written before
+    /// [`PageStore::confirm`]. `page_size` is what the caller relies on, `None` for any.
     ///
     /// # Errors
     /// If the device holds no store of this version, one of another page size, one that was closed
@@ -48,6 +43,30 @@ impl PageStore {
         page_size: Option<PageSize>,
     ) -> Result<PageStore, OpenError> {
         let superblock = superblock_of(&*device, page_size)?;
+        Self::recover_by(device, superblock)
+    }
+
+    /// Opens the store on `device` for writing, and with a log. Returns whether it is to be
+    /// recovered, as after [`PageStore::open_to_recover`]. If it was closed, it stays marked so
+    /// until the first [`PageStore::set_log_position`]: nothing may be changed before, and nothing
+    /// at all before [`PageStore::confirm`]. The superblock is read once: a drive that errs might
+    /// not return the same twice.
+    ///
+    /// # Errors
+    /// As [`PageStore::open_on`] and [`PageStore::open_to_recover`].
+    pub fn open_with_log(
+        device: Arc<dyn Device>,
+        page_size: Option<PageSize>,
+    ) -> Result<(PageStore, bool), OpenError> {
+        let superblock = superblock_of(&*device, page_size)?;
+        if superblock.clean || superblock.log_position == Lsn(0) {
+            let store = Self::open_clean(device, superblock, Access::Write, true)?;
+            return Ok((store, false));
+        }
+        Ok((Self::recover_by(device, superblock)?, true))
+    }
+
+    fn recover_by(device: Arc<dyn Device>, superblock: Superblock) -> Result<PageStore, OpenError> {
         let path = || device.path().to_path_buf();
         if superblock.clean {
             return Err(OpenError::NothingToRecover { path: path() });
@@ -58,7 +77,6 @@ impl PageStore {
         if superblock.placement == Placement::OutOfPlace {
             // Its length was durable before the superblock named anything in it.
             let map = read_map(&*device, &superblock, true)?;
-            confirm(&*device, &superblock)?;
             let (size, taken) = (superblock.page_size, Bitmap::all_taken(map.ids()));
             return Ok(Self::over(device, size, Access::Write, Some(superblock), taken, Some(map)));
         }
@@ -70,6 +88,25 @@ impl PageStore {
         debug_assert!(device.length() >= expected, "the file is as long as the superblock says");
         let map = Bitmap::all_taken(device.length() / page_bytes);
         Ok(Self::over(device, superblock.page_size, Access::Write, Some(superblock), map, None))
+    }
+
+    /// Makes the superblock durable as it was read, before anything is written to a place that its
+    /// page map does not name. The process that wrote it may have failed to sync it, and died: then
+    /// the operating system shows it, and a power failure leaves the one before, with its map. No
+    /// later sync covers what a failed one was to cover, but for what is written again. What the
+    /// superblock names had been synced before it was written.
+    ///
+    /// # Errors
+    /// If the device fails.
+    pub fn confirm(&self) -> Result<(), SyncError> {
+        let _gate = self.usable()?;
+        let Some(superblock) = self.superblock() else { return Ok(()) };
+        if superblock.generation < self.generation() {
+            // A later one is durable.
+            return Ok(());
+        }
+        write_superblock(&*self.device, superblock)?;
+        self.sync_now(|| self.device.sync())
     }
 
     /// Makes the store at least `pages` long. What is new is free, the store's own pages aside.
@@ -123,7 +160,9 @@ impl PageStore {
 
     /// Writes into the superblock, durably, that recovery begins at `position` of the log (0: that
     /// there is no log) and where the catalog is, and the page map, if there is a new one. The
-    /// store stays marked as open. All other writes that have returned become durable, too.
+    /// store stays marked as open. All other writes that have returned become durable, too. Returns
+    /// the superblock's generation: once the log has it, durably, the map's places can be released.
+    /// A log position that no superblock had is its generation; otherwise the next number is.
     ///
     /// # Errors
     /// If the device fails: either the old superblock or this one is then what a crash leaves.
@@ -131,16 +170,29 @@ impl PageStore {
         &self,
         position: Lsn,
         catalog_root: Option<PageId>,
-        map: Option<NewMap<'_>>,
-    ) -> Result<(), SyncError> {
+        map: Option<&NewMap<'_>>,
+    ) -> Result<u64, SyncError> {
+        self.name_checkpoint((position, position), catalog_root, map)
+    }
+
+    /// As [`PageStore::set_log_position`], with the LSN of a durable record that was logged for it.
+    pub(super) fn name_checkpoint(
+        &self,
+        (position, lsn): (Lsn, Lsn),
+        catalog_root: Option<PageId>,
+        map: Option<&NewMap<'_>>,
+    ) -> Result<u64, SyncError> {
         let _gate = self.usable()?;
-        let Some(superblock) = self.superblock().copied() else { return Ok(()) };
+        let Some(superblock) = self.superblock().copied() else { return Ok(0) };
         let mut anchor = self.anchor();
-        let map_root = match (&map, &self.map) {
+        let map_root = match (map, &self.map) {
             (Some(map), _) => (map.root, map.ids),
             (None, Some(_)) => anchor.map_root,
             (None, None) => (MapEntry::NONE, self.pages()),
         };
+        // Whatever comes of it: no other superblock is of that generation.
+        let generation = lsn.0.max(anchor.generation + 1);
+        anchor.generation = generation;
         let open = Superblock {
             pages: map_root.1,
             map_root: map_root.0,
@@ -148,15 +200,12 @@ impl PageStore {
             log_position: position,
             clean: false,
             pid: std::process::id(),
+            generation,
             ..superblock
         };
         write_superblock(&*self.device, &open)?;
         unless_planted!(SuperblockNotSynced, self.sync_now(|| self.device.sync())?);
-        *anchor = Anchor { log_position: position, catalog_root, map_root };
-        drop(anchor);
-        if let Some(map) = map {
-            map.release();
-        }
-        Ok(())
+        *anchor = Anchor { log_position: position, catalog_root, map_root, generation };
+        Ok(generation)
     }
 }

@@ -61,6 +61,8 @@ pub(super) struct Anchor {
     pub(super) catalog_root: Option<PageId>,
     /// Root of the durable page map, and the page ids that it is of.
     pub(super) map_root: (MapEntry, u64),
+    /// Of the superblock that was written last.
+    pub(super) generation: u64,
 }
 
 /// Pages on a device. All methods take `&self` and may be called from any number of threads.
@@ -140,6 +142,7 @@ impl PageStore {
             log_position: block.log_position,
             catalog_root: block.catalog_root,
             map_root: (block.map_root, block.pages),
+            generation: block.generation,
         });
         debug_assert!(
             map.as_ref().is_none_or(|map| map.ids() == free.pages()),
@@ -196,6 +199,11 @@ impl PageStore {
     /// [`PageStore::set_log_position`] since.
     pub fn catalog_root(&self) -> Option<PageId> {
         self.anchor().catalog_root
+    }
+
+    /// Generation of the superblock that was read, or written last.
+    pub fn generation(&self) -> u64 {
+        self.anchor().generation
     }
 
     /// Where recovery would begin; 0 for a store without a log.

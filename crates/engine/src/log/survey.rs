@@ -36,6 +36,17 @@ pub struct Survey {
     pub durable: Option<Lsn>,
 }
 
+/// A whole record in a survey.
+#[derive(Clone, Copy, Debug)]
+pub struct Found<'a> {
+    /// Its header.
+    pub header: &'a Header,
+    /// Its body.
+    pub body: &'a [u8],
+    /// Whether it lies behind the hole.
+    pub is_behind: bool,
+}
+
 /// Whole records behind a hole.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Behind {
@@ -49,8 +60,8 @@ pub struct Behind {
 
 impl Log {
     /// Looks at the log on `device` from `start` on, where a record begins or begun: how far its
-    /// records follow each other, and what lies behind. Each whole record behind is shown to
-    /// `visit`. Nothing is written.
+    /// records follow each other, and what lies behind. Each whole record is shown to `visit`.
+    /// Nothing is written.
     ///
     /// # Errors
     /// If the device holds no log, that of another store or version, or its headers cannot be read.
@@ -58,7 +69,7 @@ impl Log {
         device: Arc<dyn Device>,
         uuid: [u8; 16],
         start: Lsn,
-        visit: &mut dyn FnMut(&Header),
+        visit: &mut dyn FnMut(Found<'_>),
     ) -> Result<Survey, LogError> {
         let start = start.0.max(FIRST);
         if !start.is_multiple_of(8) {
@@ -68,19 +79,42 @@ impl Log {
         let limit = segments.end_of_run(start);
         let window = Window::new(segments.clone(), AHEAD, limit, record::salt(&uuid));
         let (mut window, mut end) = (window.lenient(), start);
-        while let Some((header, _)) = window.record(end)? {
+        while let Some((header, body)) = window.record(end)? {
+            visit(Found { header: &header, body, is_behind: false });
             end = header.end.0;
         }
         let mut behind: Option<Behind> = None;
-        let found = tail::behind(&segments, &mut window, end, &mut |header| {
+        let found = tail::behind(&segments, &mut window, end, &mut |header, body| {
             debug_assert!(header.start.0 > end, "what lies behind begins behind the hole");
-            visit(header);
+            visit(Found { header, body, is_behind: true });
             let (first, records) = behind.map_or((header.start, 0), |b| (b.first, b.records));
             behind = Some(Behind { first, until: header.end, records: records + 1 });
         })?;
         let offset = segments.offset(end).ok();
         let durable = found.durable.filter(|&durable| durable > end).map(Lsn);
         Ok(Survey { end: Lsn(end), offset, behind, durable })
+    }
+
+    /// Shows the records of the log on `device` from the one at `start` on to `visit`, as long as
+    /// they follow each other. Nothing is written.
+    ///
+    /// # Errors
+    /// As [`Log::survey`].
+    pub(crate) fn walk(
+        device: Arc<dyn Device>,
+        uuid: [u8; 16],
+        start: Lsn,
+        visit: &mut dyn FnMut(&Header, &[u8]),
+    ) -> Result<(), LogError> {
+        let segments = Arc::new(Segments::open(device, uuid)?);
+        let limit = segments.end_of_run(start.0);
+        let mut window = Window::new(segments, AHEAD, limit, record::salt(&uuid)).lenient();
+        let mut at = start.0;
+        while let Some((header, body)) = window.record(at)? {
+            visit(&header, body);
+            at = header.end.0;
+        }
+        Ok(())
     }
 
     /// Whether the log on `device`, whosever it is, goes on behind the first record of kind `kind`:

@@ -94,7 +94,7 @@ pub(super) fn find(
     }
     let is_torn = limit > end && window.bytes(end, 8)?.is_some_and(|bytes| bytes != [0; 8]);
     let mut starts = Vec::new();
-    let behind = behind(segments, &mut window, end, &mut |header| starts.push(header.start.0))?;
+    let behind = behind(segments, &mut window, end, &mut |header, _| starts.push(header.start.0))?;
     debug_assert!(behind.until >= end, "what lies behind the end ends there or later");
     debug_assert!(starts.is_sorted(), "records behind the end are found in order");
     debug_assert!(starts.first().is_none_or(|first| *first > end), "they begin behind the end");
@@ -153,7 +153,7 @@ pub(super) fn behind(
     segments: &Segments,
     window: &mut Window,
     end: u64,
-    visit: &mut dyn FnMut(&Header),
+    visit: &mut dyn FnMut(&Header, &[u8]),
 ) -> Result<Behind, LogError> {
     let mut found = Behind { until: end, durable: None };
     let mut at = end + 8;
@@ -166,8 +166,8 @@ pub(super) fn behind(
         // The whole record before `at`, if one ends there, and whether it is the first of its row.
         let mut before: Option<(Header, bool)> = None;
         while at < limit {
-            if let Some((header, _)) = window.record(at)? {
-                visit(&header);
+            if let Some((header, body)) = window.record(at)? {
+                visit(&header, body);
                 found.until = header.end.0;
                 at = header.end.0;
                 if let Some((first, true)) = before {

@@ -16,7 +16,9 @@
 //!     92    4  id of the process that has the store open for writing, 0 if none
 //!     96    8  no page has an LSN beyond this one, as of the last clean close
 //!    104    8  entry of the page map's root (`page::page_map`), 0 without one
-//!    112       reserved, 0
+//!    112    8  generation, higher with each change: the log says which is durable
+//!              (`recovery/generation.rs`)
+//!    120       reserved, 0
 //! ```
 //! All integers are little-endian. Magic, version and page size keep their places in every
 //! version to come, so that any version can name any other.
@@ -35,10 +37,10 @@ use super::page_map::MapEntry;
 use super::size::PageSize;
 
 /// The version of the file format that this code reads and writes.
-pub const FORMAT_VERSION: u32 = 4;
+pub const FORMAT_VERSION: u32 = 5;
 
 /// Bytes of page 0 that say everything: enough to read before the page size is known.
-pub const SUPERBLOCK_BYTES: usize = 112;
+pub const SUPERBLOCK_BYTES: usize = 120;
 
 const MAGIC: [u8; 8] = *b"MILLPOND";
 const NO_CATALOG: u64 = u64::MAX;
@@ -71,6 +73,8 @@ pub struct Superblock {
     pub lsn_floor: Lsn,
     /// Entry of the page map's root; [`MapEntry::NONE`] if no page was written out of place yet.
     pub map_root: MapEntry,
+    /// Tells it from those before, whose generations are lower.
+    pub generation: u64,
 }
 
 /// Where the new version of a page is written.
@@ -237,6 +241,7 @@ impl Superblock {
             },
             lsn_floor: Lsn(u64_at(page, 96)),
             map_root: MapEntry(u64_at(page, 104)),
+            generation: u64_at(page, 112),
         })
     }
 
@@ -274,6 +279,7 @@ impl Superblock {
         page[92..96].copy_from_slice(&self.pid.to_le_bytes());
         page[96..104].copy_from_slice(&self.lsn_floor.0.to_le_bytes());
         page[104..112].copy_from_slice(&self.map_root.0.to_le_bytes());
+        page[112..120].copy_from_slice(&self.generation.to_le_bytes());
         PageHeader::seal(PageId(0), page);
     }
 }
@@ -310,6 +316,7 @@ mod tests {
             compression: Compression::Lz4,
             lsn_floor: Lsn(1 << 41),
             map_root: MapEntry::new(Spot::new(8, 0, None), 9),
+            generation: 1 << 50,
         }
     }
 
@@ -354,7 +361,7 @@ mod tests {
             assert!(Superblock::read(&page).is_err(), "bit {bit}");
             page[bit / 8] ^= 1 << (bit % 8);
         }
-        for length in [0, 1, 31, 40, 47, 111, 4095] {
+        for length in [0, 1, 31, 40, 47, 119, 4095] {
             assert!(Superblock::read(&page[..length]).is_err(), "{length} bytes");
         }
     }

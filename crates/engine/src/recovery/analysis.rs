@@ -7,6 +7,7 @@ use millpond_base::Lsn;
 
 use super::checkpoint::Checkpoint;
 use super::error::RecoveryError;
+use super::generation::Noted;
 use super::index::PageIndex;
 use super::progress::Phase;
 use super::progress::Progress;
@@ -50,6 +51,8 @@ pub struct Analysis {
     pub next_tx: u64,
     /// Pages that the store had, at least.
     pub pages: u64,
+    /// The latest superblock of which the log says that it was durable.
+    pub noted: Noted,
     /// Where reading began.
     pub start: Lsn,
     /// Where the log ends.
@@ -77,6 +80,7 @@ struct Pass {
     /// Whether storage has what a page was before its first record.
     is_stored: bool,
     tx_max: u64,
+    noted: Noted,
 }
 
 impl Analysis {
@@ -101,6 +105,7 @@ impl Analysis {
             rows: checkpoint.rows.iter().map(|&(owner, rows)| (owner, rows as i64)).collect(),
             is_stored: placement == Placement::OutOfPlace,
             tx_max: 0,
+            noted: Noted::default(),
         };
         let mut reader = log.reader(checkpoint.redo);
         let (start, end) = (checkpoint.redo, reader.end());
@@ -128,6 +133,7 @@ impl Analysis {
             rows: counts(pass.rows),
             next_tx: checkpoint.next_tx.max(pass.tx_max.saturating_add(1)),
             pages,
+            noted: pass.noted,
             start,
             end: reader.position(),
             records,
@@ -173,6 +179,10 @@ impl Pass {
         let is_behind = at >= self.begin;
         match header.kind {
             kind::CHECKPOINT | kind::CHECKPOINT_PART => return Ok(()),
+            kind::SUPERBLOCK => {
+                self.noted.record(header, body);
+                return Ok(());
+            }
             kind::COMMIT | kind::ABORT => {
                 if is_behind {
                     self.standings.remove(&header.tx);

@@ -17,6 +17,7 @@ use millpond_base::{Lsn, PageId, Reason};
 
 use super::checkpoint::{Active, Checkpoint};
 use super::error::CheckpointError;
+use super::generation;
 use super::sweep::Sweep;
 use crate::io::PageStore;
 use crate::io::PlacesPin;
@@ -234,7 +235,11 @@ impl<M: PoolStrategy> Checkpointer<M> {
             "redo begins at the map's LSN or before"
         );
         debug_assert!(at >= checkpoint.begin, "a checkpoint is logged behind what it describes");
-        self.pages.set_log_position(at, self.catalog_root, map)?;
+        let generation = self.pages.set_log_position(at, self.catalog_root, map.as_ref())?;
+        generation::note(&self.log, generation)?;
+        if let Some(map) = map {
+            map.release();
+        }
         let mut kept = checkpoint.redo.min(checkpoint.begin);
         unless_planted!(LogForgottenEarly, kept = kept.min(oldest));
         let pinned = self.pins().values().min().copied().unwrap_or(kept);

@@ -38,6 +38,24 @@ pub enum RecoveryError {
         /// The kind of the record that is there.
         kind: u8,
     },
+    /// The superblock is older than one of which the log says that it was durable.
+    #[error(
+        "the superblock of {} is of generation {found}, and the log says at position {} that one of \
+         generation {durable} was durable: the drive returned an older one, or has lost the newer. \
+         Nothing was changed: open the store again, and if that fails, restore a backup, or read \
+         what is intact with `millpond dump --salvage`",
+        path.display(), at.0
+    )]
+    OlderSuperblock {
+        /// The store.
+        path: PathBuf,
+        /// Generation of the superblock that was read.
+        found: u64,
+        /// Generation of the one that was durable.
+        durable: u64,
+        /// Where the record of that begins in the log.
+        at: Lsn,
+    },
     /// A checkpoint cannot be understood.
     #[error(
         "the checkpoint at position {} of the log cannot be decoded: {what}; restore a backup, or \

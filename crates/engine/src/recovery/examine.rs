@@ -39,6 +39,7 @@ use super::damage::Obstacle;
 use super::damage::StrayPage;
 use super::damage::StrayPages;
 use super::error::RecoveryError;
+use super::generation::Noted;
 use crate::io::{AlignedBuffer, Device, PageRead, PageStore};
 use crate::log::{Log, LogError, LogOptions};
 use crate::page::record_body::{Section, sections};
@@ -59,6 +60,8 @@ pub struct Examined {
     pub damage: LogDamage,
     /// What the log says up to the hole, unless there is an obstacle.
     pub analysis: Option<Analysis>,
+    /// The latest superblock of which the log says that it was durable.
+    pub noted: Noted,
 }
 
 /// Looks at the log on `device`, which does not open, or fails when `store` is recovered.
@@ -73,22 +76,22 @@ pub fn examine(
     options: &LogOptions,
 ) -> Result<Examined, RecoveryError> {
     let checkpoint = store.log_position();
-    let mut damage = survey(store, &device, checkpoint, was_closed)?;
+    let (mut damage, noted) = survey(store, &device, checkpoint, was_closed)?;
     if was_closed {
-        return Ok(Examined { damage, analysis: None });
+        return Ok(Examined { damage, analysis: None, noted });
     }
     let log = Log::open_up_to(device.clone(), store.uuid(), damage.at, options)?;
     match analyse(&log, checkpoint, store.placement())? {
-        Ok(analysis) => Ok(Examined { damage, analysis: Some(analysis) }),
+        Ok(analysis) => Ok(Examined { damage, analysis: Some(analysis), noted }),
         Err((at, obstacle)) => {
             let at = at.unwrap_or(damage.at);
             if at < damage.at {
-                damage = survey(store, &device, at, was_closed)?;
+                (damage, _) = survey(store, &device, at, was_closed)?;
                 // What is whole before the checkpoint was walked over, too.
                 damage.at = at;
             }
             (damage.checkpoint, damage.obstacle) = (checkpoint, Some(obstacle));
-            Ok(Examined { damage, analysis: None })
+            Ok(Examined { damage, analysis: None, noted })
         }
     }
 }
@@ -98,10 +101,11 @@ fn survey(
     device: &Arc<dyn Device>,
     start: Lsn,
     was_closed: bool,
-) -> Result<LogDamage, LogError> {
-    let mut commits = 0;
-    let survey = Log::survey(device.clone(), store.uuid(), start, &mut |header| {
-        commits += u64::from(header.kind == kind::COMMIT);
+) -> Result<(LogDamage, Noted), LogError> {
+    let (mut commits, mut noted) = (0, Noted::default());
+    let survey = Log::survey(device.clone(), store.uuid(), start, &mut |found| {
+        commits += u64::from(found.is_behind && found.header.kind == kind::COMMIT);
+        noted.record(found.header, found.body);
     })?;
     let lost = survey.behind.map_or_else(LostRecords::default, |behind| LostRecords {
         records: behind.records,
@@ -113,7 +117,9 @@ fn survey(
     debug_assert!(lost.first <= lost.until, "what is lost begins before its end");
     let path = device.path().to_path_buf();
     let (at, offset, durable) = (survey.end, survey.offset, survey.durable);
-    Ok(LogDamage { path, at, offset, checkpoint: start, lost, durable, was_closed, obstacle: None })
+    let (checkpoint, obstacle) = (start, None);
+    let damage = LogDamage { path, at, offset, checkpoint, lost, durable, was_closed, obstacle };
+    Ok((damage, noted))
 }
 
 /// Where a hole is, if that is known, and what it is in the way of.

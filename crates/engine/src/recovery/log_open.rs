@@ -9,6 +9,7 @@ use millpond_base::{Lsn, PageId};
 use super::analysis::Loser;
 use super::checkpoint::Checkpoint;
 use super::error::{OpenLogError, RecoveryError};
+use super::generation::{self, Noted};
 use super::log_salvage;
 use super::log_settings::LogSettings;
 use super::redo::RedoOptions;
@@ -16,7 +17,7 @@ use super::report::Recovery;
 use super::run;
 use crate::btree::apply_redo_note;
 use crate::io::simulated::planted::planted;
-use crate::io::{Device, FileDevice, FileOptions, OpenError, PageStore, beside};
+use crate::io::{Device, FileDevice, FileOptions, OpenError, PageStore, beside, superblock_of};
 use crate::log::{Log, LogError, LogOptions, Tail};
 use crate::page::PageSize;
 use crate::page::record_body::OrphanRoot;
@@ -93,19 +94,47 @@ pub(crate) fn create(
     Ok((pages, OpenedLog::fresh(log)))
 }
 
-/// Opens the pages of the store on `device`, which holds one.
+/// Opens the pages of the store on `device`, which holds one; `log` returns the device of its log.
 pub(crate) fn open_pages(
     device: Arc<dyn Device>,
     page_size: Option<PageSize>,
-) -> Result<Unopened, OpenError> {
-    match PageStore::open_unmarked_on(device.clone(), page_size) {
-        Ok(pages) => Ok(Unopened { pages, needs_recovery: false }),
-        Err(OpenError::NeedsRecovery { .. }) => {
-            let pages = PageStore::open_to_recover(device, page_size)?;
-            Ok(Unopened { pages, needs_recovery: true })
-        }
-        Err(error) => Err(error),
+    log: impl FnOnce() -> Result<Arc<dyn Device>, OpenLogError>,
+) -> Result<Unopened, OpenLogError> {
+    let opened = PageStore::open_with_log(device.clone(), page_size);
+    let opened = opened.map_err(|error| map_error(error, &*device, log));
+    opened.map(|(pages, needs_recovery)| Unopened { pages, needs_recovery })
+}
+
+/// What is wrong with the store on `device`, which does not open: where a superblock older than the
+/// log says names a page map, there may be none any more.
+fn map_error(
+    error: OpenError,
+    device: &dyn Device,
+    log: impl FnOnce() -> Result<Arc<dyn Device>, OpenLogError>,
+) -> OpenLogError {
+    if let OpenError::PageMap(_) = error
+        && let Ok(superblock) = superblock_of(device, None)
+        && let Err(older) = generation::check(device.path(), &superblock, log)
+    {
+        return older.into();
     }
+    error.into()
+}
+
+/// Opens the store on `device` to read it, if it was closed; its log, if there is one, knows
+/// whether the superblock is the latest. `page_size` is what the caller relies on, `None` for any.
+pub(crate) fn open_to_read(
+    device: Arc<dyn Device>,
+    page_size: Option<PageSize>,
+    file: &FileOptions,
+) -> Result<PageStore, OpenLogError> {
+    let log = || log_file(device.path(), false, file);
+    let opened = PageStore::open_on(device.clone(), page_size, true);
+    let pages = opened.map_err(|error| map_error(error, &*device, log))?;
+    if let Some(superblock) = pages.superblock() {
+        generation::check(pages.path(), superblock, log)?;
+    }
+    Ok(pages)
 }
 
 /// Opens the log of a store, and recovers the store if it was not closed. `log` returns the log's
@@ -140,16 +169,19 @@ fn open_closed(
     };
     let Some(old) = old.filter(|device| device.length() > 0) else {
         // The store is whole without it.
+        pages.confirm().map_err(RecoveryError::from)?;
         let log = Log::create(log(true)?, pages.uuid(), pages.lsn_floor(), &settings.log)?;
         return Ok(OpenedLog::fresh(log));
     };
     match open_log(old.clone(), pages, &settings.log) {
         Ok((log, _)) => {
             let Checkpoint { next_tx, orphans, rows, .. } = Checkpoint::read(&log, position)?;
+            generation::settle(pages, &log, Noted::behind(&log, position)?)?;
             Ok(OpenedLog { orphans, next_tx, rows, ..OpenedLog::fresh(log) })
         }
         Err(error) => {
             let salvaged = log_salvage::closed(error, pages, old, settings.salvage)?;
+            pages.confirm().map_err(RecoveryError::from)?;
             let device = log(true)?;
             Log::wipe(&*device)?;
             let log = Log::create(device, pages.uuid(), pages.lsn_floor(), &settings.log)?;

@@ -48,8 +48,11 @@ pub(crate) fn closed(
     if !is_no_log && !is_damage(&error) {
         return Err(error.into());
     }
+    let found = examine(store, device, true, &LogOptions::default());
+    if let Ok(Examined { noted, .. }) = &found {
+        noted.check(store)?;
+    }
     if !salvage {
-        let found = examine(store, device, true, &LogOptions::default());
         return Err(found.map_or_else(|_| error.into(), |found| found.damage.into()));
     }
     tracing::warn!(%error, "the store was closed and needs no log: it gets a new one");
@@ -75,7 +78,8 @@ pub(crate) fn cut(
     let Ok(found) = examine(store, device.clone(), false, &settings.log) else {
         return Err(plain(error));
     };
-    let Examined { mut damage, analysis } = found;
+    let Examined { mut damage, analysis, noted } = found;
+    noted.check(store)?;
     let analysis = analysis.filter(|_| settings.salvage);
     let Some(analysis) = analysis else { return Err(damage.into()) };
     let pages = stray_pages(store, &analysis, damage.at);

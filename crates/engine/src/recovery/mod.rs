@@ -7,6 +7,7 @@ pub(crate) mod checkpointer;
 pub mod damage;
 pub mod error;
 pub mod examine;
+pub(crate) mod generation;
 pub mod index;
 pub mod log_open;
 pub(crate) mod log_salvage;

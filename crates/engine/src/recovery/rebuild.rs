@@ -6,8 +6,10 @@ use hashbrown::HashMap;
 use millpond_base::{Lsn, PageId, Reason};
 
 use super::error::RecoveryError;
+use super::generation;
 use crate::io::simulated::planted::planted;
 use crate::io::{AlignedBuffer, PageRead, PageStore, PageWrite, WriteError};
+use crate::log::Log;
 use crate::page::PageHeader;
 use crate::page::record_body::{Section, sections};
 
@@ -62,6 +64,7 @@ pub(super) struct Batch {
 /// The pages of one thread.
 pub(super) struct Rebuild<'a> {
     store: &'a PageStore,
+    log: &'a Log,
     note: ApplyRedoNote,
     /// What all threads have done.
     tally: &'a Tally,
@@ -74,13 +77,13 @@ pub(super) struct Rebuild<'a> {
 
 impl<'a> Rebuild<'a> {
     pub(super) fn new(
-        store: &'a PageStore,
+        (store, log): (&'a PageStore, &'a Log),
         note: ApplyRedoNote,
         tally: &'a Tally,
         whole_max: usize,
     ) -> Rebuild<'a> {
         let (growing, whole, spare) = (HashMap::new(), Vec::new(), Vec::new());
-        Rebuild { store, note, tally, whole_max, growing, whole, spare }
+        Rebuild { store, log, note, tally, whole_max, growing, whole, spare }
     }
 
     /// Applies the pieces of `batch`, and writes what has become whole, if that is enough.
@@ -199,7 +202,7 @@ impl<'a> Rebuild<'a> {
         match self.store.write_batch(&mut writes) {
             // What recovery has superseded makes room, once a map is durable that does without it.
             Err(WriteError::NoPlace(_)) => {
-                self.store.save_map()?;
+                generation::save_map(self.store, self.log)?;
                 self.store.write_batch(&mut writes)?;
             }
             other => other?,

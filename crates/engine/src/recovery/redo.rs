@@ -107,7 +107,7 @@ pub fn redo(
             ended: 0,
             over: Vec::new(),
         };
-        let rebuild = || Rebuild::new(store, note, &tally, gathered.max(1));
+        let rebuild = || Rebuild::new((store, log), note, &tally, gathered.max(1));
         let (bytes, left) = std::thread::scope(|scope| {
             let hands = Hands::new(scope, threads, rebuild);
             pass.run(log, start, hands, &mut || report(tally.done.load(Ordering::Relaxed)))

@@ -3,6 +3,7 @@
 use super::analysis::Analysis;
 use super::checkpoint::Checkpoint;
 use super::error::RecoveryError;
+use super::generation;
 use super::progress::Progress;
 use super::rebuild::ApplyRedoNote;
 use super::redo::RedoOptions;
@@ -37,6 +38,7 @@ pub fn recover(
 ) -> Result<Recovered, RecoveryError> {
     let checkpoint = Checkpoint::read(log, store.log_position())?;
     let analysis = Analysis::of(log, &checkpoint, store.placement(), progress)?;
+    generation::settle(store, log, analysis.noted)?;
     let redone = redo(store, log, &analysis, note, options, progress)?;
     store.restore_map(analysis.space.taken());
     Ok(Recovered { checkpoint, analysis, redone })

@@ -60,9 +60,10 @@ fn a_survey_tells_where_the_hole_is_and_what_is_behind() {
         device.write_at(at, &bytes);
         let before = device.to_bytes();
         let mut kinds = 0;
-        let survey =
-            Log::survey(device.clone(), ID, Lsn(4096), &mut |h| kinds += u64::from(h.kind))
-                .unwrap();
+        let survey = Log::survey(device.clone(), ID, Lsn(4096), &mut |found| {
+            kinds += u64::from(found.is_behind) * u64::from(found.header.kind);
+        })
+        .unwrap();
         assert_eq!(device.to_bytes(), before);
         let behind = survey.behind.unwrap();
         assert!(survey.end.0 <= 4096 + 200 * RECORD && survey.durable.unwrap() > survey.end);

@@ -42,6 +42,7 @@ mod plan;
 mod planted;
 mod stories;
 mod story;
+mod superblock;
 #[path = "../common/telling.rs"]
 mod telling;
 mod worker;

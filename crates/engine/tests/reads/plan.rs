@@ -57,6 +57,9 @@ pub struct Plan {
     pub opens_under_faults: bool,
     /// The process dies after the operations, and reads go wrong in recovery.
     pub crashes: bool,
+    /// When the store is opened after that, its superblock is read as an older version; what
+    /// decides which.
+    pub older_superblock: Option<u64>,
     /// Reads of the log go wrong, too: in recovery, in a backup, when a transaction is aborted.
     pub log_faults: bool,
 }
@@ -69,6 +72,9 @@ impl Plan {
     pub fn of(seed: u64) -> Plan {
         let mut random = fastrand::Rng::with_seed(seed);
         let random = &mut random;
+        // What came later: it leaves all else of a seed as it was.
+        let mut later = fastrand::Rng::with_seed(!seed);
+        let older_superblock = (later.u8(0..3) == 0).then(|| later.u64(..));
         let kinds = [Kind::Raw, Kind::Typed, Kind::Large, Kind::Hash, Kind::Heap];
         let mut structures = vec![(Kind::Raw, random.usize(200..1500))];
         for _ in 0..random.usize(1..=4) {
@@ -106,6 +112,7 @@ impl Plan {
             is_cold: random.u8(0..4) > 0,
             opens_under_faults: is_anywhere && random.u8(0..3) == 0,
             crashes: random.u8(0..3) == 0,
+            older_superblock,
             log_faults: random.u8(0..4) == 0,
         }
     }

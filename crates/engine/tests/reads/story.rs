@@ -281,6 +281,9 @@ impl Story {
         self.set_faults(true);
         self.tally.recoveries += 1;
         self.world.phase = "after a crash";
+        if let Some(seed) = self.world.plan.older_superblock {
+            self.world.devices.store.damage(PageId(0), ReadFault::OlderVersion, seed);
+        }
         let db = self.open("recovery")?;
         self.work(&db)?;
         Ok(db)

@@ -147,7 +147,8 @@ pub fn is_silent(misread: &Misread, placement: Placement) -> bool {
     let (old, new) = (&versions.0, &versions.1);
     let (was, is) = (PageHeader::read(old), PageHeader::read(new));
     if placement == Placement::OutOfPlace {
-        return misread.page == PageId(0);
+        // The log knows which superblock is durable.
+        return false;
     }
     if is.page != misread.page || is.kind == PageType::NONE {
         // Nothing is stored there yet, or it is no page of anything.
@@ -308,7 +309,9 @@ impl World {
         let was_misread = |page| store.iter().any(|m| m.page == PageId(page));
         // What page 0 says it is not is no page of a store.
         let is_lost =
-            ["cannot be opened", "nothing can be salvaged"].iter().any(|w| text.contains(w));
+            ["cannot be opened", "nothing can be salvaged", "the superblock of", "the page map of"]
+                .iter()
+                .any(|w| text.contains(w));
         if item.is_none() && is_lost && was_misread(0) {
             return Ok(());
         }

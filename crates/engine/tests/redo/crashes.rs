@@ -66,7 +66,7 @@ fn outlive(world: &World, random: &mut fastrand::Rng, seed: u64) -> Option<World
         let (data, log) = (Arc::new(copy(&crash.data)), Arc::new(copy(&crash.log)));
         let (store, opened, found) = recovered(data.clone(), log.clone(), &drawn(random));
         let found = found.unwrap_or_else(|e| panic!("seed {seed}: {e}"));
-        let state = world.state_at(opened.tail());
+        let state = world.state_at(found.analysis.end);
         check(&store, &found, state, seed);
         let written = data.to_bytes();
         drop((store, opened));
@@ -76,14 +76,14 @@ fn outlive(world: &World, random: &mut fastrand::Rng, seed: u64) -> Option<World
         assert!(data.to_bytes() == written, "seed {seed}: the second time gives the same");
         drop((store, opened));
 
-        next = Some(cut_off(world, crash, random, seed));
+        next = Some(cut_off(state, crash, random, seed));
     }
     next
 }
 
 /// Recovery that fails, or is cut off, in its middle, and is done again.
 fn cut_off(
-    world: &World,
+    state: &State,
     crash: &super::world::Crash,
     random: &mut fastrand::Rng,
     seed: u64,
@@ -102,7 +102,6 @@ fn cut_off(
     let data = Arc::new(FaultyDevice::with_crashes(data, random.u64(..)));
     let log = Arc::new(FaultyDevice::with_crashes(log, random.u64(..)));
     let (store, opened, found) = recovered(data.clone(), log.clone(), &drawn(random));
-    let state = world.state_at(opened.tail());
     check(&store, &found.unwrap(), state, seed);
     World::after(data, log, store, opened, state.clone(), random.u64(..))
 }

@@ -169,7 +169,7 @@ fn the_golden_store_with_a_log_is_recovered_to_what_was_committed() {
         true
     })
     .unwrap();
-    let all = ["abort", "checkpoint", "commit", "compensation", "pages", "update"];
+    let all = ["abort", "checkpoint", "commit", "compensation", "pages", "superblock", "update"];
     assert_eq!(Vec::from_iter(kinds), all, "the file has every kind of record");
     let db = Db::open(&path, options()).unwrap();
     assert_recovered(&db);

@@ -98,6 +98,8 @@ pub enum Bug {
     MapNotSynced,
     /// A checkpoint looks for the oldest dirty page after it copied the page map.
     RedoBoundAfterMap,
+    /// The log does not say that a superblock is durable.
+    SuperblockNotNoted,
     /// A place is written to that a backup is to read.
     PlaceReusedDuringBackup,
     /// A place becomes free as soon as one of the pages in it does.
@@ -122,7 +124,7 @@ pub enum Bug {
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Bug; 51] = [
+    pub const ALL: [Bug; 52] = [
         Bug::CommitDoesNotWait,
         Bug::LogNotSynced,
         Bug::LogTailNotCleared,
@@ -164,6 +166,7 @@ impl Bug {
         Bug::PlacesFreedEarly,
         Bug::MapNotSynced,
         Bug::RedoBoundAfterMap,
+        Bug::SuperblockNotNoted,
         Bug::PlaceReusedDuringBackup,
         Bug::PlaceFreedWithPart,
         Bug::GapCountsAsUnchanged,
@@ -177,7 +180,8 @@ impl Bug {
     ];
 
     /// Those of the read path: they show when reads go wrong, and not after a crash.
-    pub const OF_READS: [Bug; 6] = [
+    pub const OF_READS: [Bug; 7] = [
+        Bug::SuperblockNotNoted,
         Bug::StalePageAccepted,
         Bug::ReadsOutOfOrder,
         Bug::FencesNotCompared,

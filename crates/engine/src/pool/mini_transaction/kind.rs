@@ -14,3 +14,5 @@ pub const ABORT: u8 = 5;
 pub const CHECKPOINT: u8 = 6;
 /// A part of a checkpoint that is too long for one record.
 pub const CHECKPOINT_PART: u8 = 7;
+/// The superblock of a generation is durable.
+pub const SUPERBLOCK: u8 = 8;

@@ -175,8 +175,11 @@ impl Prepared {
         } else {
             let device = FileDevice::open(path, &file)?;
             options.check_device(&device)?;
-            let opened =
-                PageStore::open_on(Arc::new(device), page_size_of(options), options.read_only);
+            let (device, page_size) = (Arc::new(device), page_size_of(options));
+            let opened = match options.read_only {
+                true => log_open::open_to_read(device, page_size, &file),
+                false => PageStore::open_on(device, page_size, false).map_err(OpenLogError::from),
+            };
             opened.map_err(needs_log)?
         };
         let publisher = || Arc::new(Publisher::new(path, PUBLISH_PERIOD));
@@ -234,7 +237,7 @@ impl Prepared {
         options.check()?;
         let pages = if device.length() > 0 {
             PageStore::open_on(device, page_size_of(options), options.read_only)
-                .map_err(needs_log)?
+                .map_err(|error| needs_log(error.into()))?
         } else if options.may_create() {
             PageStore::create_on(device, new_page_size(options)?)?
         } else {
@@ -279,7 +282,7 @@ fn open_or_create(
         may_be && log(false).is_ok_and(log_open::was_in_use)
     };
     if !PageStore::is_unmarked(&*device)? || is_lost() {
-        let store = log_open::open_pages(device, page_size_of(options))?;
+        let store = log_open::open_pages(device, page_size_of(options), || log(false))?;
         let settings = LogSettings {
             log: log_options(options, store.pages.page_size())?,
             salvage: options.lab.salvage_log,
@@ -306,9 +309,9 @@ fn log_options(options: &Options, page_size: PageSize) -> Result<LogOptions, Err
 }
 
 /// A store that only its log makes whole was opened without it.
-fn needs_log(error: OpenError) -> Error {
+fn needs_log(error: OpenLogError) -> Error {
     match error {
-        OpenError::NeedsRecovery { path } => Error::MustRecover { path },
+        OpenLogError::Open(OpenError::NeedsRecovery { path }) => Error::MustRecover { path },
         other => other.into(),
     }
 }
