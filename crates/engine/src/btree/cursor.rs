@@ -9,8 +9,9 @@
 
 use std::ops::Bound;
 
+use crate::btree::ahead::{AHEAD_MAX, Wish};
 use crate::btree::descend::Seek;
-use crate::btree::fetch::{Batch, LEAVES_MAX, Wish};
+use crate::btree::fetch::{Batch, LEAVES_MAX};
 use crate::btree::lookup::Lookup;
 use crate::btree::node::layout::{Node, Span, Value};
 use crate::btree::tree::BTree;
@@ -284,7 +285,7 @@ impl<P: Pages> Cursor<'_, P> {
             seek,
             forward: self.forward,
             leaves,
-            ahead: self.entered.min(LEAVES_MAX) * 4,
+            ahead: (self.entered * 4).min(AHEAD_MAX).min(self.tree.pages.ahead_max()),
             stop: key_of(bound),
             scan: self.scan,
             goes_on,

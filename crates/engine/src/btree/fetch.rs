@@ -8,6 +8,7 @@ use std::cell::RefCell;
 
 use millpond_base::{AccessKind, PageId};
 
+use crate::btree::ahead::{Ahead, Wish};
 use crate::btree::descend::{Seek, astray};
 use crate::btree::node::layout::{LEAF_SLOT, Node, Span};
 use crate::btree::tree::{BTree, mark};
@@ -18,25 +19,6 @@ use crate::pool::{MiniTransaction, PageHint, Pages, PoolError, Read, Try};
 pub(crate) const LEAVES_MAX: usize = 8;
 /// Bytes of the next leaf whose cache lines are asked for while one is copied.
 const APPROACHED: usize = 1024;
-/// Most leaves that are prefetched.
-const AHEAD_MAX: usize = 32;
-
-/// Which leaves to fetch.
-#[derive(Clone, Copy)]
-pub(crate) struct Wish<'k> {
-    pub(crate) seek: Seek<'k>,
-    pub(crate) forward: bool,
-    /// Most leaves to fetch.
-    pub(crate) leaves: usize,
-    /// Leaves after those to prefetch.
-    pub(crate) ahead: usize,
-    /// No leaf after the one that covers this key is fetched.
-    pub(crate) stop: Option<&'k [u8]>,
-    /// The leaves are marked as referenced by a scan.
-    pub(crate) scan: bool,
-    /// The first leaf comes right after the last one of the batch, in the direction of the scan.
-    pub(crate) goes_on: bool,
-}
 
 /// Leaves, in the order of the scan.
 #[derive(Default)]
@@ -47,8 +29,7 @@ pub(crate) struct Batch {
     last: Option<(PageHint, usize)>,
     /// How far down the leaves are.
     depth: u8,
-    /// Leaves ahead were not resident: they are read from storage.
-    is_cold: bool,
+    ahead: Ahead,
 }
 
 /// Buffers that a thread keeps for its next scans.
@@ -146,15 +127,17 @@ impl<P: Pages> BTree<P> {
     /// Fetches at least one leaf.
     pub(crate) fn fetch(&self, wish: Wish<'_>, batch: &mut Batch) -> Result<(), PoolError> {
         let mut last = batch.last.filter(|_| wish.goes_on);
-        if batch.is_cold && wish.goes_on {
-            // Nothing is read ahead without free frames. What fails here, the load meets.
-            let _ = self.pages.make_ready(wish.ahead as u32);
+        if wish.goes_on {
+            self.make_ready(&batch.ahead, wish);
+        } else {
+            batch.ahead.forget();
         }
         self.pages.run(|mtr| {
             batch.len = 0;
             // At the next attempt it has changed, perhaps.
             self.fetch_attempt(mtr, (wish, last.take()), batch)
         })?;
+        self.look_beyond(&mut batch.ahead, wish);
         match batch.stray(wish) {
             Some(page) => Err(astray(page)),
             None => Ok(()),
@@ -202,13 +185,14 @@ impl<P: Pages> BTree<P> {
                         return Ok(());
                     }
                     batch.last = hint.map(|hint| (hint, index));
+                    batch.ahead.pass(&parent, if wish.forward { last - index } else { index });
                 }
                 // The copies so far are valid; the next call fetches this one.
                 Err(_) if batch.len > 0 => return Ok(()),
                 Err(jump) => return Err(jump),
             }
-            if batch.len == 1 && wish.ahead > 0 {
-                batch.is_cold = look_ahead(&parent, index, last, wish);
+            if batch.len == 1 {
+                batch.ahead.look(&parent, index, wish);
             }
             let more = if wish.forward { index < last } else { index > 0 };
             if !more || batch.len >= wish.leaves || reaches(batch.leaf(batch.len - 1), wish) {
@@ -246,23 +230,4 @@ fn reaches(leaf: Node<'_>, wish: Wish<'_>) -> bool {
         let lower = leaf.lower();
         leaf.view.compare(lower.at, lower.len, stop).is_le()
     }
-}
-
-/// Prefetches the leaves after `index` that are not resident; returns whether there are any.
-fn look_ahead<P: Pages>(parent: &Read<'_, P>, index: usize, last: usize, wish: Wish<'_>) -> bool {
-    let mut places = [0; AHEAD_MAX];
-    let mut n = 0;
-    let mut missing = false;
-    let inner = Node::inner(parent.view());
-    for (step, place) in places.iter_mut().take(wish.ahead).enumerate() {
-        let next = if wish.forward { Some(index + 1 + step) } else { index.checked_sub(1 + step) };
-        let Some(next) = next.filter(|next| *next <= last) else { break };
-        *place = inner.child_at(next);
-        missing |= parent.swip(*place).is_evicted();
-        n += 1;
-    }
-    if missing {
-        parent.mtr().pages().prefetch(parent, &places[..n]);
-    }
-    missing
 }

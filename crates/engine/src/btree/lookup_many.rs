@@ -210,7 +210,7 @@ impl<P: Pages> Group<'_, '_, '_, P> {
                 mtr.pages().approach(word, lines);
                 continue;
             }
-            let reads = mtr.pages().order_reads(node, &[descent.place]);
+            let reads = mtr.pages().order_reads(node, &[descent.place]).reads;
             ordered += reads;
             let (made, lacks_frame) = (depth - 1, reads == 0);
             let how = DropOut { made, of_leaf: false, notified: depth, lacks_frame };

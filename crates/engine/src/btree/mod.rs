@@ -3,6 +3,7 @@
 //! Written once, over [`crate::pool::Pages`], so that it runs on the buffer pool and on the
 //! in-memory twin alike.
 
+mod ahead;
 mod check;
 mod counters;
 mod cursor;

@@ -36,6 +36,15 @@ pub enum Cold {
     Failed(PoolError),
 }
 
+/// Reads that were ordered.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Ordered {
+    /// How many.
+    pub reads: u32,
+    /// How many of the swips, from the first on, refer to pages in memory, or on their way.
+    pub passed: usize,
+}
+
 /// Which page is missing, and where its swip was.
 #[derive(Debug)]
 pub struct Load {

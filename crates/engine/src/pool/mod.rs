@@ -82,7 +82,7 @@ pub use error::PoolError;
 pub use frame::{FRAME_HEADER_BYTES, FrameHeader, State};
 pub use guard::{Read, Shared, Write};
 pub use hint::PageHint;
-pub use jump::{Cold, Jump, Load, Try};
+pub use jump::{Cold, Jump, Load, Ordered, Try};
 pub use kind::{ANCHOR_STAMP, ANCHOR_SWIP, Kind, NoSwips};
 pub use latch::{Latch, Latched, Latching, Optimistic, Unlatched};
 pub use mini_transaction::Actor;

@@ -29,7 +29,7 @@ use crate::pool::error::PoolError;
 use crate::pool::frame::FrameHeader;
 use crate::pool::guard::{Read, Write};
 use crate::pool::hint::PageHint;
-use crate::pool::jump::{Jump, Try};
+use crate::pool::jump::{Jump, Ordered, Try};
 use crate::pool::latch::Latching;
 use crate::pool::memory::frame_page;
 use crate::pool::mini_transaction::{Actor, ChangeLog, ChangeSet, PendingChanges};
@@ -173,18 +173,22 @@ pub trait Pages: Send + Sync + Sized + 'static {
     /// Returns whether the page of a swip is in memory: a hint, which may be outdated at once.
     fn is_resident(&self, word: Swip) -> bool;
     /// Begins to load the pages of those swips of `parent`'s page, at the byte offsets `at`, that
-    /// are evicted. A hint: it never waits for I/O, and never fails.
-    fn prefetch<'o>(&'o self, parent: &Read<'o, Self>, at: &[usize]) {
-        if self.order_reads(parent, at) > 0 {
+    /// are evicted. A hint: it never waits for I/O, and never fails. Returns how many of the swips,
+    /// from the first on, need nothing more: there may not be frames for all of them.
+    fn prefetch<'o>(&'o self, parent: &Read<'o, Self>, at: &[usize]) -> usize {
+        let ordered = self.order_reads(parent, at);
+        if ordered.reads > 0 {
             self.begin_reads();
         }
+        ordered.passed
     }
-    /// Orders what [`Pages::prefetch`] loads, without beginning; returns how many pages.
-    fn order_reads<'o>(&'o self, parent: &Read<'o, Self>, at: &[usize]) -> u32;
+    /// Orders what [`Pages::prefetch`] loads, without beginning.
+    fn order_reads<'o>(&'o self, parent: &Read<'o, Self>, at: &[usize]) -> Ordered;
     /// Begins the reads that were ordered.
     fn begin_reads(&self);
-    /// Makes frames for `pages` pages, about, whose reads are to be ordered; outside any
-    /// mini-transaction.
+    /// Most pages that a scan should have on their way: others want frames, too.
+    fn ahead_max(&self) -> usize;
+    /// Makes frames for about `pages` reads to be ordered; outside any mini-transaction.
     ///
     /// # Errors
     /// There are none, or a victim could not be written.

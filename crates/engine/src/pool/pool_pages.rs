@@ -10,14 +10,14 @@ use crate::pool::error::PoolError;
 use crate::pool::frame::FrameHeader;
 use crate::pool::guard::{Read, Write};
 use crate::pool::hint::PageHint;
-use crate::pool::jump::{Jump, Try};
+use crate::pool::jump::{Jump, Ordered, Try};
 use crate::pool::kind::{ANCHOR_SWIP, OWNER_UNKNOWN};
 use crate::pool::latch::Latching;
 use crate::pool::mini_transaction::RedoLog;
 use crate::pool::options::PoolStrategy;
 use crate::pool::pages::{Anchor, MiniTransaction, NewPage, Pages, References};
 use crate::pool::swip::Swip;
-use crate::pool::translation::fetch::FRAMES_KEPT;
+use crate::pool::translation::fetch::{AHEAD_PART, FRAMES_KEPT};
 use crate::stats::Statistics;
 use crate::stats::counters::Counter;
 use crate::stats::thread_slot::thread_slot;
@@ -201,13 +201,17 @@ impl<M: PoolStrategy> Pages for Pool<M> {
         matches!(self.table.find(&self.memory, word.page()), Ok(Some(_)))
     }
 
-    fn order_reads<'o>(&'o self, parent: &Read<'o, Self>, at: &[usize]) -> u32 {
+    fn order_reads<'o>(&'o self, parent: &Read<'o, Self>, at: &[usize]) -> Ordered {
         self.order_children(parent, at)
     }
 
     fn begin_reads(&self) {
         // Threads that need the pages meanwhile wait for the reads.
         self.sleep.work.signal();
+    }
+
+    fn ahead_max(&self) -> usize {
+        if self.reads_ahead() { self.frames() as usize / AHEAD_PART } else { 0 }
     }
 
     fn make_ready(&self, pages: u32) -> Result<(), PoolError> {

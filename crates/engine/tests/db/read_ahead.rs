@@ -86,3 +86,72 @@ fn a_scan_with_read_ahead_over_a_damaged_page_shows_right_rows_and_ends_with_an_
         assert_sound(&path);
     }
 }
+
+/// A closed store with a tree of three levels, `leaves` of it about 8,000.
+fn make_high(path: &Path) -> u64 {
+    const ROWS: u64 = 24_000;
+    let options = Options::new().page_size(512).memory(64 << 20).lab(|lab| lab.tiny_pages = true);
+    let db = Db::open(path, options).unwrap();
+    let tree = db.raw_tree("t").unwrap();
+    let mut keys: Vec<u64> = (0..ROWS).collect();
+    fastrand::Rng::with_seed(3).shuffle(&mut keys);
+    for key in keys {
+        tree.put(&key.to_be_bytes(), &[7; 100]).unwrap();
+    }
+    assert!(tree.stats().unwrap().levels.len() >= 4, "inner nodes have inner nodes above");
+    drop(tree);
+    db.close().unwrap();
+    ROWS
+}
+
+/// What a scan that begins at its first leaf needs itself, and what was read for it.
+fn scanned(path: &Path, scan: impl Fn(&Db) -> u64) -> (u64, u64, u64) {
+    let options = Options::new().read_only(true).lab(|lab| {
+        lab.frames = Some(2000);
+        lab.tiny_pages = true;
+    });
+    let db = Db::open(path, options).unwrap();
+    let rows = scan(&db);
+    let stats = db.stats();
+    db.close().unwrap();
+    (rows, stats.misses, stats.reads)
+}
+
+/// A story: the next parent's first leaves were to be ordered before a scan had left its own, and
+/// were, of the first parent; from the second on the fence between them was that of the one before.
+/// A third of the leaves was read by the scan itself.
+#[test]
+fn a_long_scan_reads_hardly_a_page_itself_and_passes_from_parent_to_parent() {
+    let (_dir, path) = place();
+    let all = make_high(&path);
+    let forward = |db: &Db| db.open_tree("t").unwrap().iter().map(|row| drop(row.unwrap())).count();
+    let back = |db: &Db| {
+        let tree = db.open_tree("t").unwrap();
+        tree.iter().rev().map(|row| drop(row.unwrap())).count()
+    };
+    for (rows, misses, reads) in
+        [scanned(&path, |db| forward(db) as u64), scanned(&path, |db| back(db) as u64)]
+    {
+        assert_eq!(rows, all);
+        assert!(reads > 6000, "{reads}");
+        assert!(misses < reads / 50, "{misses} of {reads} pages were read by the scan");
+    }
+}
+
+#[test]
+fn a_range_reads_nothing_beyond_its_end() {
+    let (_dir, path) = place();
+    make_high(&path);
+    let ranges = |db: &Db| {
+        let tree = db.open_tree("t").unwrap();
+        let count = |from: u64| {
+            let (from, to) = (from.to_be_bytes(), (from + 300).to_be_bytes());
+            tree.range(&from[..]..&to[..]).map(|row| drop(row.unwrap())).count() as u64
+        };
+        (0..16).map(|n| count(n * 1400)).sum()
+    };
+    let (rows, _, reads) = scanned(&path, ranges);
+    assert_eq!(rows, 4800);
+    // Two or three rows to a leaf, and the way there.
+    assert!((1600..2280).contains(&reads), "{reads}");
+}

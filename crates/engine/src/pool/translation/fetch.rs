@@ -17,7 +17,7 @@ use crate::pool::buffer_pool::Pool;
 use crate::pool::error::PoolError;
 use crate::pool::frame::{FrameHeader, POLICY_LINE, State};
 use crate::pool::guard::Read;
-use crate::pool::jump::{Cold, Jump, Load, Try};
+use crate::pool::jump::{Cold, Jump, Load, Ordered, Try};
 use crate::pool::latch::Latching;
 use crate::pool::options::PoolStrategy;
 use crate::pool::recording::storage_recorder::StorageRequest;
@@ -31,6 +31,9 @@ use crate::stats::thread_slot::thread_slot;
 /// Free frames that are left alone when reads are ordered: frames for pages that may not be used
 /// are not worth an eviction under way.
 pub(crate) const FRAMES_KEPT: u32 = 4;
+
+/// The part of the frames that pages read ahead may take until a thread needs them.
+pub(crate) const AHEAD_PART: usize = 8;
 
 impl<M: PoolStrategy> Pool<M> {
     /// Does what a jump asks for; the thread holds nothing. Returns whether the policy has received
@@ -326,19 +329,20 @@ impl<M: PoolStrategy> Pool<M> {
     }
 
     /// See [`crate::pool::Pages::order_reads`].
-    pub(crate) fn order_children(&self, parent: &Read<'_, Self>, at: &[usize]) -> u32 {
+    pub(crate) fn order_children(&self, parent: &Read<'_, Self>, at: &[usize]) -> Ordered {
+        let mut done = Ordered::default();
         if !self.reads_ahead() {
-            return 0;
+            return Ordered { passed: at.len(), ..done };
         }
         // Pages that no thread needed must not fill the pool.
-        let most = (self.frames() / 8).max(1) as usize;
-        let mut ordered = 0;
+        let most = (self.frames() as usize / AHEAD_PART).max(1);
         for place in at {
             let word = parent.swip(*place);
             if parent.validate().is_err() || self.free.len() <= FRAMES_KEPT {
-                return ordered;
+                return done;
             }
             if !word.is_evicted() || (!M::SWIZZLES && self.is_in_table(word.page())) {
+                done.passed += 1;
                 continue;
             }
             let load = Load {
@@ -354,23 +358,24 @@ impl<M: PoolStrategy> Pool<M> {
                 as_before && (M::SWIZZLES || !self.is_in_table(load.page))
             };
             if !matches!(self.in_flight.ask(load.page, is_missing), Step::LoadIt) {
+                done.passed += 1;
                 continue;
             }
             let crowded = self.in_flight.len() > most && !self.drop_abandoned();
             let Some(frame) = (if crowded { None } else { self.take_free() }) else {
                 self.in_flight.end(load.page);
-                return ordered;
+                return done;
             };
             if !self.writes.order_read(load.page, self.header(frame).id()) {
                 // The background thread has ended: nothing would read it.
                 self.give_back_unused(frame);
                 self.in_flight.end(load.page);
-                return ordered;
+                return done;
             }
             self.statistics.counters.count(Counter::Prefetches);
-            ordered += 1;
+            (done.reads, done.passed) = (done.reads + 1, done.passed + 1);
         }
-        ordered
+        done
     }
 
     pub(crate) fn is_in_table(&self, page: PageId) -> bool {

@@ -62,8 +62,18 @@ impl Completion {
 }
 
 enum InFlightLoad {
-    Loading(Arc<Completion>),
+    /// With its completion, once a thread waits for that.
+    Loading(Option<Arc<Completion>>),
     Ready(Arrived),
+}
+
+impl InFlightLoad {
+    /// Wakes those who wait for the load that this was.
+    fn complete(self) {
+        if let InFlightLoad::Loading(Some(completion)) = self {
+            completion.complete();
+        }
+    }
 }
 
 /// What a thread that misses a page has to do.
@@ -115,15 +125,17 @@ impl InFlight {
     /// `is_missing` checks the swip again, under the table's mutex.
     pub fn ask(&self, page: PageId, is_missing: impl FnOnce() -> bool) -> Step {
         let mut table = locked(&self.table);
-        match table.loads.get(&page) {
-            Some(InFlightLoad::Loading(completion)) => return Step::Wait(completion.clone()),
+        match table.loads.get_mut(&page) {
+            Some(InFlightLoad::Loading(completion)) => {
+                return Step::Wait(completion.get_or_insert_default().clone());
+            }
             Some(InFlightLoad::Ready(_)) => return Step::Ready,
             None => {}
         }
         if !is_missing() {
             return Step::Changed;
         }
-        table.loads.insert(page, InFlightLoad::Loading(Arc::default()));
+        table.loads.insert(page, InFlightLoad::Loading(None));
         Step::LoadIt
     }
 
@@ -134,18 +146,14 @@ impl InFlight {
         debug_assert!(matches!(before, Some(InFlightLoad::Loading(_))), "{page:?} was not loading");
         table.list(page);
         drop(table);
-        if let Some(InFlightLoad::Loading(completion)) = before {
-            completion.complete();
-        }
+        before.into_iter().for_each(InFlightLoad::complete);
     }
 
     /// The load of `page` failed, or it was attached by its loader: those who wait look again.
     pub fn end(&self, page: PageId) {
         let before = locked(&self.table).loads.remove(&page);
         debug_assert!(matches!(before, Some(InFlightLoad::Loading(_))), "{page:?} was not loading");
-        if let Some(InFlightLoad::Loading(completion)) = before {
-            completion.complete();
-        }
+        before.into_iter().for_each(InFlightLoad::complete);
     }
 
     /// Takes a ready page, to attach it. Its in-flight load lasts until [`InFlight::end`] or, if it
@@ -155,7 +163,7 @@ impl InFlight {
         let load = table.loads.get_mut(&page)?;
         let InFlightLoad::Ready(arrived) = load else { return None };
         let arrived = *arrived;
-        *load = InFlightLoad::Loading(Arc::default());
+        *load = InFlightLoad::Loading(None);
         Some(arrived)
     }
 

@@ -18,7 +18,7 @@ use crate::pool::borrowed::back_off;
 use crate::pool::error::PoolError;
 use crate::pool::frame::FrameHeader;
 use crate::pool::guard::{Read, Write};
-use crate::pool::jump::{Cold, Jump, Try};
+use crate::pool::jump::{Cold, Jump, Ordered, Try};
 use crate::pool::kind::ANCHOR_SWIP;
 use crate::pool::latch::Latching;
 use crate::pool::memory::frame_page;
@@ -226,11 +226,15 @@ impl<L: Latching> Pages for Twin<L> {
         true
     }
 
-    fn order_reads<'o>(&'o self, _: &Read<'o, Self>, _: &[usize]) -> u32 {
-        0
+    fn order_reads<'o>(&'o self, _: &Read<'o, Self>, at: &[usize]) -> Ordered {
+        Ordered { reads: 0, passed: at.len() }
     }
 
     fn begin_reads(&self) {}
+
+    fn ahead_max(&self) -> usize {
+        0
+    }
 
     fn make_ready(&self, _: u32) -> Result<(), PoolError> {
         Ok(())
