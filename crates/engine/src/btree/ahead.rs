@@ -103,7 +103,8 @@ impl Ahead {
     /// Frames that are wanted for what it will look at next, if leaves were missing.
     fn frames(&self, wish: Wish<'_>) -> Option<u32> {
         let is_due = 2 * self.looked < wish.ahead;
-        (self.is_cold && is_due).then_some(wish.ahead as u32)
+        let comes = self.looked < self.rest || self.next.is_some();
+        (self.is_cold && is_due && comes).then_some(wish.ahead as u32)
     }
 }
 

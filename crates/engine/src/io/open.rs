@@ -203,7 +203,7 @@ impl PageStore {
             // What the log says is no longer what the store holds.
             let log_position = Lsn(0);
             let pid = std::process::id();
-            let generation = superblock.generation + 1;
+            let generation = superblock.generation.saturating_add(1);
             let open = Superblock { clean: false, pid, log_position, generation, ..superblock };
             write_superblock(&*store.device, &open)?;
             store.device.sync()?;
@@ -358,7 +358,7 @@ impl PageStore {
         self.sync_now(|| self.device.sync())?;
         let mut anchor = self.anchor();
         let log_position = anchor.log_position;
-        anchor.generation += 1;
+        anchor.generation = anchor.generation.saturating_add(1);
         let (map_root, pages) =
             map.as_ref().map_or((MapEntry::NONE, pages), |map| (map.root, map.ids));
         let clean = Superblock {

@@ -191,7 +191,7 @@ impl PageStore {
             (None, None) => (MapEntry::NONE, self.pages()),
         };
         // Whatever comes of it: no other superblock is of that generation.
-        let generation = lsn.0.max(anchor.generation + 1);
+        let generation = lsn.0.max(anchor.generation.saturating_add(1));
         anchor.generation = generation;
         let open = Superblock {
             pages: map_root.1,
