@@ -60,6 +60,8 @@ pub struct Plan {
     /// When the store is opened after that, its superblock is read as an older version; what
     /// decides which.
     pub older_superblock: Option<u64>,
+    /// Its pages are compressed, where they are written out of place.
+    pub is_compressed: bool,
     /// Reads of the log go wrong, too: in recovery, in a backup, when a transaction is aborted.
     pub log_faults: bool,
 }
@@ -75,6 +77,7 @@ impl Plan {
         // What came later: it leaves all else of a seed as it was.
         let mut later = fastrand::Rng::with_seed(!seed);
         let older_superblock = (later.u8(0..3) == 0).then(|| later.u64(..));
+        let is_compressed = later.u8(0..3) == 0;
         let kinds = [Kind::Raw, Kind::Typed, Kind::Large, Kind::Hash, Kind::Heap];
         let mut structures = vec![(Kind::Raw, random.usize(200..1500))];
         for _ in 0..random.usize(1..=4) {
@@ -113,6 +116,7 @@ impl Plan {
             opens_under_faults: is_anywhere && random.u8(0..3) == 0,
             crashes: random.u8(0..3) == 0,
             older_superblock,
+            is_compressed,
             log_faults: random.u8(0..4) == 0,
         }
     }
