@@ -100,11 +100,11 @@ impl Ahead {
         self.next = if goes_on { fence(inner, wish).map(|fence| (fence, 0)) } else { None };
     }
 
-    /// Frames that are wanted for what it will look at next, if leaves were missing.
+    /// Frames that are wanted for what it looks at next, if leaves were missing.
     fn frames(&self, wish: Wish<'_>) -> Option<u32> {
         let is_due = 2 * self.looked < wish.ahead;
         let comes = self.looked < self.rest || self.next.is_some();
-        (self.is_cold && is_due && comes).then_some(wish.ahead as u32)
+        (self.is_cold && is_due && comes).then_some(wish.ahead.saturating_sub(self.looked) as u32)
     }
 }
 
