@@ -109,7 +109,7 @@ fn main() -> Result<(), Error> {
         let (name, ratio) = (stand.name, scan / device);
         let (device, scan) = (device / 1e6, scan / 1e6);
         println!("{name:<16} {device:>12.0} {scan:>12.0}   {ratio:.2} [{least:.2}, {most:.2}]");
-        for ending in ["mp", "mp-log", "mp-stats"] {
+        for ending in ["mp", "mp-log", "mp.stat"] {
             let _ = std::fs::remove_file(stand.path.with_extension(ending));
         }
     }

@@ -131,7 +131,8 @@ fn append(log: &Log, generation: u64) -> Result<Lsn, LogError> {
 /// # Errors
 /// The device or the log fails.
 pub(super) fn save_map(store: &PageStore, log: &Log) -> Result<(), RecoveryError> {
-    let lsn = append(log, store.generation())?;
+    // It claims nothing: the last superblock that was written may not be durable.
+    let lsn = append(log, 0)?;
     store.save_map(lsn, |generation| Ok(note(log, generation)?))
 }
 
@@ -147,4 +148,34 @@ pub(super) fn settle(store: &PageStore, log: &Log, noted: Noted) -> Result<(), R
         note(log, store.generation())?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::io::{FaultyDevice, MemoryDevice};
+    use crate::log::LogOptions;
+    use crate::page::PageSize;
+    use crate::page::superblock::{Compression, Placement};
+
+    /// A claim that is not true would refuse the store for ever.
+    #[test]
+    fn a_superblock_that_could_not_be_written_is_not_noted_by_the_next_one() {
+        let device = Arc::new(FaultyDevice::new(Arc::new(MemoryDevice::new()), 1));
+        let (size, placement) = (PageSize::KIB_4, Placement::OutOfPlace);
+        let store =
+            PageStore::create_unmarked_on(device.clone(), size, placement, Compression::None)
+                .unwrap();
+        let log = Arc::new(MemoryDevice::new());
+        let log = Log::create(log, store.uuid(), Lsn(0), &LogOptions::default()).unwrap();
+        let begin = append(&log, 0).unwrap();
+        let durable = store.set_log_position(begin, None, None).unwrap();
+        note(&log, durable).unwrap();
+        device.fail_writes_at(0);
+        store.set_log_position(Lsn(begin.0 + 8), None, None).unwrap_err();
+        assert!(store.generation() > durable);
+        save_map(&store, &log).unwrap_err();
+        let noted = Noted::behind(&log, begin).unwrap();
+        assert_eq!(noted.generation, durable);
+    }
 }
