@@ -59,7 +59,7 @@ impl LockOwner {
                 self.begin_writing();
             }
             self.lock_in_tree(at, Want::Whole(whole), &mut None)?;
-            self.trees[at].whole = Some(whole);
+            self.hold_whole(at, whole);
         }
         Ok(())
     }

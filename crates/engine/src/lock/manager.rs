@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use millpond_base::sync::Mutex;
 use millpond_base::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use millpond_base::sync::{Mutex, unmodelled::RwLock};
 
 use super::bytes::Budget;
 use super::counts::LockCounts;
@@ -15,6 +15,8 @@ use super::graph::Graph;
 use super::graph::Place;
 use super::graph::WaitCycle;
 use super::graph::WaitingThread;
+use super::name::Name;
+use super::near::RangeFilter;
 use super::options::LockOptions;
 use super::own::own_transactions;
 use super::own::this_thread;
@@ -32,6 +34,15 @@ const WRITER: u64 = 1;
 /// One more owner that has begun to write, ever. Twenty bits are left for how many there are.
 const GENERATION: u64 = 1 << 20;
 
+/// Stripes of a tree: threads that run at the same time have one each, up to a number.
+fn stripes() -> usize {
+    if cfg!(feature = "model") {
+        return 2;
+    }
+    let processors = std::thread::available_parallelism().map_or(8, |number| number.get());
+    processors.next_power_of_two().clamp(8, 64)
+}
+
 /// All locks of a database.
 pub struct LockManager {
     pub(super) options: LockOptions,
@@ -39,9 +50,14 @@ pub struct LockManager {
     pub(super) graph: Graph,
     pub(super) budget: Budget,
     pub(super) statistics: Statistics,
-    trees: Mutex<HashMap<u32, Arc<Tree>>>,
+    trees: RwLock<HashMap<u32, Arc<Tree>>>,
+    /// Stripes of each tree.
+    stripes: usize,
+    filter: Arc<RangeFilter>,
     /// Owners that hold an `X` lock, and above them how many ever took a first one.
     writers: AtomicU64,
+    /// Trees that are locked in `X` as a whole, and above them how many ever were.
+    whole_writers: AtomicU64,
     owners: AtomicUsize,
     namer: OnceLock<Box<Namer>>,
     /// Owners that keep what they hold for good.
@@ -61,6 +77,14 @@ pub(super) struct Waits<'a> {
     pub wait_max: Duration,
 }
 
+/// Nobody wrote a key when this was given: see [`LockManager::key_quiet`].
+#[derive(Debug)]
+pub struct QuietKey {
+    name: Name,
+    part: u64,
+    whole: u64,
+}
+
 /// With this bit, a tree's id stands for its two ends: a transaction that pops the first or the
 /// last entry locks that end in X before it looks for the entry.
 pub(super) const TREE_ENDS: u32 = 1 << 31;
@@ -76,8 +100,11 @@ impl LockManager {
             graph: Graph::new(),
             budget: Budget::new(memory_bytes),
             statistics: Statistics::default(),
-            trees: Mutex::new(HashMap::new()),
+            trees: RwLock::new(HashMap::new()),
+            stripes: stripes(),
+            filter: Arc::new(RangeFilter::new()),
             writers: AtomicU64::new(0),
+            whole_writers: AtomicU64::new(0),
             owners: AtomicUsize::new(0),
             namer: OnceLock::new(),
             stranded: Mutex::default(),
@@ -123,6 +150,12 @@ impl LockManager {
         self.table.len()
     }
 
+    /// Ranges that are locked, or wait to be, in the filter that writers look at; one that grew may
+    /// count several times. Looks at all of it: for tests and reports.
+    pub fn ranges_counted(&self) -> u64 {
+        self.filter.counted()
+    }
+
     /// Owners that hold an `X` lock on a key or a tree.
     pub fn writers(&self) -> u64 {
         self.writers.load(Ordering::SeqCst) % GENERATION
@@ -150,6 +183,39 @@ impl LockManager {
         self.writers.load(Ordering::SeqCst) == token
     }
 
+    /// If nobody holds an `X` lock on `key` of `tree`, nor on another key of its part of the table,
+    /// nor on a whole tree: a token for [`LockManager::key_still_quiet`] (rule 8).
+    #[inline]
+    pub fn key_quiet(&self, tree: u32, key: &[u8]) -> Option<QuietKey> {
+        let name = Name::of(tree, key);
+        let part = self.table.quiet(name)?;
+        // Behind the part: an owner whose lock on a tree takes the place of its locks on keys has
+        // the one before it releases the others.
+        let whole = self.whole_writers.load(Ordering::SeqCst);
+        whole.is_multiple_of(GENERATION).then_some(QuietKey { name, part, whole })
+    }
+
+    /// Whether none of what `token` says has been otherwise since it was given. What was read of
+    /// its key in between is then what a transaction of its own would have read at that time.
+    #[inline]
+    pub fn key_still_quiet(&self, token: &QuietKey) -> bool {
+        // As in `still_quiet`.
+        std::sync::atomic::fence(std::sync::atomic::Ordering::Acquire);
+        self.table.still_quiet(token.name, token.part)
+            && self.whole_writers.load(Ordering::SeqCst) == token.whole
+    }
+
+    /// An owner has locked a whole tree in `X`.
+    pub(super) fn begin_whole(&self) {
+        self.whole_writers.fetch_add(GENERATION + WRITER, Ordering::SeqCst);
+    }
+
+    /// It releases it.
+    pub(super) fn end_whole(&self) {
+        let before = self.whole_writers.fetch_sub(WRITER, Ordering::SeqCst);
+        debug_assert!(before % GENERATION >= WRITER, "a tree that is released was locked");
+    }
+
     /// A token of now, if exactly one owner, the caller's own, has held an `X` lock since `token`.
     pub fn quiet_after_own(&self, token: u64) -> Option<u64> {
         token.checked_add(GENERATION).filter(|token| self.still_quiet(*token))
@@ -173,13 +239,17 @@ impl LockManager {
     }
 
     pub(super) fn tree(&self, id: u32) -> Arc<Tree> {
-        let mut trees = self.trees.lock().unwrap_or_else(PoisonError::into_inner);
-        Arc::clone(trees.entry(id).or_insert_with(|| Arc::new(Tree::new(id))))
+        if let Some(tree) = self.trees.read().unwrap_or_else(PoisonError::into_inner).get(&id) {
+            return Arc::clone(tree);
+        }
+        let mut trees = self.trees.write().unwrap_or_else(PoisonError::into_inner);
+        let tree = || Arc::new(Tree::new(id, self.stripes, &self.filter));
+        Arc::clone(trees.entry(id).or_insert_with(tree))
     }
 
     /// Forgets a tree that was dropped, if no owner remembers it.
     pub fn forget_tree(&self, id: u32) {
-        let mut trees = self.trees.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut trees = self.trees.write().unwrap_or_else(PoisonError::into_inner);
         for id in [id, id | TREE_ENDS] {
             if trees.get(&id).is_some_and(|tree| Arc::strong_count(tree) == 1) {
                 trees.remove(&id);

@@ -10,6 +10,7 @@ mod hold;
 mod manager;
 mod mode;
 mod name;
+mod near;
 mod options;
 mod own;
 mod owner;

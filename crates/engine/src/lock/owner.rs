@@ -191,7 +191,7 @@ impl LockOwner {
         writes.push(key);
         drop(writes);
         let want = Want::Write(key.to_vec());
-        if hold.tree.needs_attention()
+        if hold.tree.may_have_range_with(key)
             && !hold.tree.request(&self.asking(at), &want, &mut None, false)
         {
             hold.writes.lock().pop();
@@ -222,7 +222,7 @@ impl LockOwner {
     pub fn is_free(&self, tree: u32, key: &[u8]) -> bool {
         let Some(hold) = self.trees.iter().find(|hold| hold.id == tree) else { return false };
         !self.manager.table.is_locked(Name::of(tree, key))
-            && (!hold.tree.needs_attention() || !hold.tree.has_range_with(key))
+            && (!hold.tree.may_have_range_with(key) || !hold.tree.has_range_with(key))
     }
 
     /// Whether a lock on more than the key allows it already.
@@ -378,7 +378,8 @@ impl LockOwner {
             writes.push(key);
             drop(writes);
             let want = || Want::Write(key.to_vec());
-            if !hold.tree.needs_attention()
+            // A request that waited is still in the tree's queue.
+            if ticket.is_none() && !hold.tree.may_have_range_with(key)
                 || hold.tree.request(&self.asking(at), &want(), &mut ticket, true)
             {
                 let hold = &mut self.trees[at];

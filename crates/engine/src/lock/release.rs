@@ -49,6 +49,12 @@ impl LockOwner {
     /// Tries to lock the whole tree in place of its keys, without waiting (rule 9). Returns
     /// whether some keys were released.
     pub(super) fn escalate(&mut self, at: usize) -> bool {
+        if self.trees[at].covers(LockMode::X) {
+            // It was locked as a whole behind its keys.
+            self.release_ranges(at);
+            self.release_keys(at, LockMode::X);
+            return true;
+        }
         let hold = &self.trees[at];
         let shared = hold.keys.saturating_sub(hold.written) > 0;
         let wanted: &[LockMode] = match (hold.written > 0, shared) {
@@ -68,12 +74,20 @@ impl LockOwner {
             return false;
         };
         self.manager.statistics.count(Counter::LockEscalations);
-        hold.whole = Some(mode);
+        self.hold_whole(at, mode);
         self.release_ranges(at);
         self.release_keys(at, mode);
         let hold = &mut self.trees[at];
         hold.escalate_at = hold.keys.saturating_add(every);
         true
+    }
+
+    /// The whole tree is locked in `mode` now.
+    pub(super) fn hold_whole(&mut self, at: usize, mode: LockMode) {
+        let before = self.trees[at].whole.replace(mode);
+        if mode == LockMode::X && before != Some(LockMode::X) {
+            self.manager.begin_whole();
+        }
     }
 
     fn release_ranges(&mut self, at: usize) {
@@ -175,6 +189,9 @@ impl LockOwner {
             }
             if in_core || hold.intention.is_some() {
                 hold.spare = hold.tree.leave(id, self.stripe, in_core);
+            }
+            if hold.whole == Some(LockMode::X) {
+                self.manager.end_whole();
             }
             (hold.intention, hold.whole) = (None, None);
             hold.ranges.clear();

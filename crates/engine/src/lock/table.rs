@@ -2,11 +2,13 @@
 //!
 //! A part is one cache line: its mutex, one lock, and where more locks are if more than one fall
 //! into it. So a lock that is taken and given back costs one line that another processor may have
-//! had last, not one each for mutex, table and lock.
+//! had last, not one each for mutex, table and lock. And a word that says whether any of its locks
+//! are held in `X`, for those who read without a lock (rule 8).
 
 use std::sync::Arc;
 
 use hashbrown::HashTable;
+use millpond_base::sync::atomic::{AtomicU64, Ordering};
 use millpond_policies::parts::prefetch;
 
 use super::entry::Answer;
@@ -18,7 +20,31 @@ use super::spinlock::Spinlock;
 use super::waiter::Waiter;
 
 #[repr(align(64))]
-struct Shard(Spinlock<Locks>);
+struct Shard {
+    locks: Spinlock<Locks>,
+    /// How many of them are held in `X`, and above that how many ever were. Written by whoever has
+    /// the mutex.
+    written: AtomicU64,
+}
+
+/// One more lock that was ever held in `X`; below it is how many are.
+const EVER: u64 = 1 << 32;
+
+impl Shard {
+    fn begin_writing(&self) {
+        let before = self.written.load(Ordering::Relaxed);
+        debug_assert!(before % EVER < EVER - 1, "too many X locks in one part for their bits");
+        // Known to whoever sees what is written under the lock, by way of the page's latch.
+        self.written.store(before.wrapping_add(EVER + 1), Ordering::Relaxed);
+    }
+
+    fn end_writing(&self) {
+        let before = self.written.load(Ordering::Relaxed);
+        debug_assert!(before % EVER > 0, "a lock that was X ends once");
+        // Release: what was written under the lock is known to whoever sees that it is over.
+        self.written.store(before.wrapping_sub(1), Ordering::Release);
+    }
+}
 
 #[cfg(not(feature = "model"))]
 const _: () = assert!(size_of::<Shard>() == 64);
@@ -104,14 +130,33 @@ impl Table {
     /// `shards` is a power of two.
     pub fn new(shards: usize) -> Table {
         debug_assert!(shards.is_power_of_two(), "{shards} shards: names are masked");
-        let shard = |_| Shard(Spinlock::new(Locks::default()));
+        let shard =
+            |_| Shard { locks: Spinlock::new(Locks::default()), written: AtomicU64::new(0) };
         Table { shards: (0..shards).map(shard).collect() }
     }
 
     #[inline]
-    fn shard(&self, name: Name) -> Guard<'_, Locks> {
-        let shard = &self.shards[name.shard(self.shards.len())];
-        shard.0.lock()
+    fn shard(&self, name: Name) -> &Shard {
+        &self.shards[name.shard(self.shards.len())]
+    }
+
+    #[inline]
+    fn locks(&self, name: Name) -> Guard<'_, Locks> {
+        self.shard(name).locks.lock()
+    }
+
+    /// If no lock of the part that `name` falls into is held in `X`: a token of that.
+    #[inline]
+    pub fn quiet(&self, name: Name) -> Option<u64> {
+        let written = self.shard(name).written.load(Ordering::Acquire);
+        written.is_multiple_of(EVER).then_some(written)
+    }
+
+    /// Whether no lock of that part has been held in `X` since `token` was given. Behind an acquire
+    /// fence.
+    #[inline]
+    pub fn still_quiet(&self, name: Name, token: u64) -> bool {
+        self.shard(name).written.load(Ordering::Relaxed) == token
     }
 
     /// The lock is about to be asked for: its part, which another processor may have had last, or
@@ -131,29 +176,40 @@ impl Table {
         write: u32,
         waiter: &Arc<Waiter>,
     ) -> Answer {
-        let mut shard = self.shard(name);
-        match shard.find(name) {
+        let shard = self.shard(name);
+        let mut locks = shard.locks.lock();
+        let answer = match locks.find(name) {
             Some(entry) => entry.request(id, mode, write, waiter),
             None => {
-                shard.insert(Entry::new(name, id, mode, write));
+                locks.insert(Entry::new(name, id, mode, write));
                 Answer::New
             }
+        };
+        if mode == LockMode::X && matches!(answer, Answer::New | Answer::Upgraded) {
+            shard.begin_writing();
         }
+        answer
     }
 
     /// Whether somebody holds the lock or waits for it.
     pub fn is_locked(&self, name: Name) -> bool {
-        self.shard(name).find(name).is_some()
+        self.locks(name).find(name).is_some()
     }
 
     /// Does `change` to the lock, and removes it if that returns true.
     fn change(&self, name: Name, change: impl FnOnce(&mut Entry) -> bool) {
-        self.shard(name).change(name, change);
+        self.locks(name).change(name, change);
     }
 
     /// `id` holds the lock no longer.
     pub fn unlock(&self, name: Name, id: u64) {
-        self.change(name, |entry| entry.release(id));
+        let shard = self.shard(name);
+        shard.locks.lock().change(name, |entry| {
+            if entry.held_by(id) == Some(LockMode::X) {
+                shard.end_writing();
+            }
+            entry.release(id)
+        });
     }
 
     /// `id` holds the lock no longer if it held it in `S`. Returns whether it did.
@@ -168,7 +224,9 @@ impl Table {
 
     /// `id` holds the lock in `S` instead of `X`.
     pub fn downgrade(&self, name: Name, id: u64) {
-        self.change(name, |entry| {
+        let shard = self.shard(name);
+        shard.locks.lock().change(name, |entry| {
+            shard.end_writing();
             entry.downgrade(id);
             false
         });
@@ -181,14 +239,14 @@ impl Table {
 
     /// Who stands in the way of the request of `id` that waits.
     pub fn blockers(&self, name: Name, id: u64) -> Vec<u64> {
-        let mut shard = self.shard(name);
-        shard.find(name).map_or_else(Vec::new, |entry| entry.blockers(id))
+        let mut locks = self.locks(name);
+        locks.find(name).map_or_else(Vec::new, |entry| entry.blockers(id))
     }
 
     /// Locks in the table.
     pub fn len(&self) -> usize {
         let of = |shard: &Shard| {
-            let mut locks = shard.0.lock();
+            let mut locks = shard.locks.lock();
             let more = locks.more().map_or(0, |more| more.len());
             usize::from(locks.first.is_some()) + more
         };

@@ -1,27 +1,28 @@
 //! The locks on one tree as a whole: intentions, tree locks, and ranges of keys (rules 4 to 6).
 //!
 //! Every transaction announces its intention at every tree that it touches, so this must not meet
-//! others: intentions lie in *stripes*, an owner uses one of them, and as long as `attention` is
-//! zero that is all. An owner that wants more than an intention raises `attention` first and then
-//! goes through all stripes, one mutex after the other. So of two that come at the same time, one
-//! sees the other: either the intention is in its stripe when that is looked at, or its owner, who
-//! locks the stripe later, sees that attention is due.
+//! others: intentions lie in *stripes*, an owner uses one of them, and as long as nobody has locked
+//! the tree as a whole, or wants to, that is all. An owner that wants more than an intention says
+//! first that it does, where all who come look, and then goes through the stripes, one mutex after
+//! the other. So of two that come at the same time, one sees the other: either the intention is in
+//! its stripe when that is looked at, or its owner, who locks the stripe later, sees what was said.
+//!
+//! There are three places to say it, so that nobody is held up by what does not concern him:
+//! `whole` concerns all who come, a range's place in the [`RangeFilter`] those who write keys like
+//! its own, and `waiting` those who go.
 
 use std::collections::HashSet;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use millpond_base::sync::atomic::{AtomicU32, Ordering};
-use millpond_base::sync::{Mutex, MutexGuard};
 
 use super::mode::LockMode;
+use super::near::{Prefix, PrefixLengths, RangeFilter};
 use super::range::Range;
 use super::spinlock::Guard;
 use super::spinlock::Spinlock;
 use super::waiter::Waiter;
 use super::writes::Writes;
-
-/// Stripes of a tree.
-pub(super) const STRIPES: usize = if cfg!(feature = "model") { 2 } else { 8 };
 
 /// An owner's writes in a tree, which others look through who want a range of it.
 pub(super) type SharedWrites = Arc<Spinlock<Writes>>;
@@ -60,11 +61,23 @@ struct Waiting {
     waiter: Arc<Waiter>,
 }
 
+/// A range that is held.
+struct HeldRange {
+    id: u64,
+    range: Range,
+    /// Where it counts: for a range that grew, each part where it was asked for, up to a number.
+    prefixes: Vec<Prefix>,
+}
+
+/// Parts of a range that grows that count each for itself; one more, and it counts as if it could
+/// have any key.
+const PARTS_MAX: usize = 8;
+
 #[derive(Default)]
 struct Core {
     /// Locks on the whole tree, in `S` or `X`.
     whole: Vec<(u64, LockMode)>,
-    ranges: Vec<(u64, Range)>,
+    ranges: Vec<HeldRange>,
     waiting: Vec<Waiting>,
     tickets: u64,
 }
@@ -80,30 +93,48 @@ pub(super) struct Asking<'a> {
 /// The locks on one tree.
 pub(super) struct Tree {
     pub id: u32,
-    /// Tree locks, ranges and waiting requests; and one more while a request is looked at.
-    attention: AtomicU32,
-    core: Mutex<Core>,
-    stripes: [Stripe; STRIPES],
+    /// Locks on the whole tree, and requests that wait for one or for an intention; and one more
+    /// while a request for one is looked at.
+    whole: AtomicU32,
+    /// Requests that wait; and one more while one that may have to is looked at again.
+    waiting: AtomicU32,
+    lengths: PrefixLengths,
+    filter: Arc<RangeFilter>,
+    stripes: Box<[Stripe]>,
+    core: Core128,
 }
 
+/// What is wanted seldom, away from what every transaction reads.
+#[repr(align(128))]
+struct Core128(Spinlock<Core>);
+
 impl Tree {
-    pub fn new(id: u32) -> Tree {
-        let stripes = std::array::from_fn(|_| Stripe(Spinlock::new(Vec::new())));
-        Tree { id, attention: AtomicU32::new(0), core: Mutex::new(Core::default()), stripes }
+    pub fn new(id: u32, stripes: usize, filter: &Arc<RangeFilter>) -> Tree {
+        let stripe = |_| Stripe(Spinlock::new(Vec::new()));
+        Tree {
+            id,
+            whole: AtomicU32::new(0),
+            waiting: AtomicU32::new(0),
+            lengths: PrefixLengths::default(),
+            filter: Arc::clone(filter),
+            stripes: (0..stripes.max(1)).map(stripe).collect(),
+            core: Core128(Spinlock::new(Core::default())),
+        }
     }
 
     fn stripe(&self, stripe: usize) -> Guard<'_, Vec<Member>> {
-        self.stripes[stripe % STRIPES].0.lock()
+        self.stripes[stripe % self.stripes.len()].0.lock()
     }
 
-    fn core(&self) -> MutexGuard<'_, Core> {
-        self.core.lock().unwrap_or_else(PoisonError::into_inner)
+    fn core(&self) -> Guard<'_, Core> {
+        self.core.0.lock()
     }
 
-    /// Whether somebody holds or wants more than an intention.
+    /// Whether somebody may hold or want a range with `key` in it, which the caller has written
+    /// among its writes.
     #[inline]
-    pub fn needs_attention(&self) -> bool {
-        self.attention.load(Ordering::Relaxed) != 0
+    pub fn may_have_range_with(&self, key: &[u8]) -> bool {
+        self.lengths.may_be_around(&self.filter, self.id, key)
     }
 
     /// Announces an intention if that is all that is going on here. Returns whether it did. `spare`
@@ -116,7 +147,7 @@ impl Tree {
         spare: Option<SharedWrites>,
     ) -> bool {
         let mut stripe = self.stripe(asking.stripe);
-        if self.needs_attention() {
+        if self.whole.load(Ordering::Relaxed) != 0 {
             return false;
         }
         put(&mut stripe, asking, mode, spare);
@@ -134,15 +165,20 @@ impl Tree {
         waits: bool,
     ) -> bool {
         let mut core = self.core();
-        // From here on nobody passes by without this mutex.
-        self.attention.fetch_add(1, Ordering::Relaxed);
-        let awaits = self.blockers(&core, asking.id, want, *ticket, 1);
+        // From here on nobody whom it concerns passes by without this mutex.
+        self.announce(want);
+        let mut awaits = self.blockers(&core, asking.id, want, *ticket, 1);
+        if waits && !awaits.is_empty() {
+            // Who has gone since the first look has perhaps seen nobody wait, who goes from here on
+            // does.
+            self.waiting.fetch_add(1, Ordering::SeqCst);
+            awaits = self.blockers(&core, asking.id, want, *ticket, 1);
+        }
         let granted = awaits.is_empty();
         if granted {
-            let waited = core.waiting.len();
-            core.waiting.retain(|waiting| waiting.id != asking.id);
+            let waited = self.remove_waiting(&mut core, asking.id);
             self.grant(&mut core, asking, want);
-            if waited != core.waiting.len() {
+            if waited {
                 // A write that waited does not stand in the way as such before it is tried again.
                 wake(&core, asking.id);
             }
@@ -152,18 +188,48 @@ impl Tree {
                 core.tickets
             });
             debug_assert!(ticket <= core.tickets, "tickets are numbered in the order of coming");
-            core.waiting.retain(|waiting| waiting.id != asking.id);
+            self.remove_waiting(&mut core, asking.id);
             let (id, want, waiter) = (asking.id, want.clone(), Arc::clone(asking.waiter));
             core.waiting.push(Waiting { id, ticket, want, awaits, waiter });
+        } else if let Want::Range(range) = want {
+            self.filter.lower(Prefix::of(self.id, range));
         }
         self.settle(&core);
         granted
     }
 
+    /// Tells those whom it concerns that `want` is asked for.
+    fn announce(&self, want: &Want) {
+        match want {
+            Want::Whole(_) => {
+                self.whole.fetch_add(1, Ordering::SeqCst);
+            }
+            Want::Range(range) => self.filter.raise(&self.lengths, Prefix::of(self.id, range)),
+            Want::Intention(_) | Want::Write(_) => {}
+        }
+    }
+
+    /// Takes the request of `id` from the queue, if one is there. Returns whether it was.
+    fn remove_waiting(&self, core: &mut Core, id: u64) -> bool {
+        let Some(at) = core.waiting.iter().position(|waiting| waiting.id == id) else {
+            return false;
+        };
+        if let Want::Range(range) = core.waiting.remove(at).want {
+            self.filter.lower(Prefix::of(self.id, &range));
+        }
+        true
+    }
+
+    /// Removes the ranges that `id` holds.
+    fn remove_ranges(&self, core: &mut Core, id: u64) {
+        let gone = core.ranges.extract_if(.., |held| held.id == id);
+        gone.flat_map(|held| held.prefixes).for_each(|prefix| self.filter.lower(prefix));
+    }
+
     /// Whether somebody holds a range with `key` in it, or waits for one.
     pub fn has_range_with(&self, key: &[u8]) -> bool {
         let core = self.core();
-        core.ranges.iter().any(|(_, range)| range.has(key))
+        core.ranges.iter().any(|held| held.range.has(key))
             || core.waiting.iter().any(|w| matches!(&w.want, Want::Range(range) if range.has(key)))
     }
 
@@ -193,9 +259,14 @@ impl Tree {
                 core.whole.push((asking.id, *mode));
             }
             Want::Range(range) => {
-                let mut own = core.ranges.iter_mut().filter(|(id, _)| *id == asking.id);
-                if !own.any(|(_, own)| own.extend(range)) {
-                    core.ranges.push((asking.id, range.clone()));
+                let prefix = Prefix::of(self.id, range);
+                let mut own = core.ranges.iter_mut().filter(|held| held.id == asking.id);
+                match own.find_map(|own| own.range.extend(range).then_some(own)) {
+                    Some(own) => self.add_prefix(&mut own.prefixes, prefix),
+                    None => {
+                        let (id, range, prefixes) = (asking.id, range.clone(), vec![prefix]);
+                        core.ranges.push(HeldRange { id, range, prefixes });
+                    }
                 }
             }
             // The key is among the owner's writes already.
@@ -203,15 +274,36 @@ impl Tree {
         }
     }
 
-    /// Sets `attention` to what it should be.
+    /// A part was added to a range, which counts at `prefix` by now: once is enough.
+    fn add_prefix(&self, prefixes: &mut Vec<Prefix>, prefix: Prefix) {
+        let everywhere = Prefix::everywhere(self.id);
+        if prefixes.contains(&prefix) || prefixes.contains(&everywhere) {
+            self.filter.lower(prefix);
+            return;
+        }
+        prefixes.push(prefix);
+        if prefixes.len() > PARTS_MAX {
+            self.filter.raise(&self.lengths, everywhere);
+            prefixes.drain(..).for_each(|prefix| self.filter.lower(prefix));
+            prefixes.push(everywhere);
+        }
+    }
+
+    /// Sets what is said to all who come or go to what it should be.
     fn settle(&self, core: &Core) {
-        let due = core.whole.len() + core.ranges.len() + core.waiting.len();
-        self.attention.store(due as u32, Ordering::Relaxed);
+        let concerns = |w: &&Waiting| matches!(w.want, Want::Whole(_) | Want::Intention(_));
+        let whole = core.whole.len() + core.waiting.iter().filter(concerns).count();
+        // Hardly ever anything else: a store would take the line from all who read it.
+        for (said, due) in [(&self.whole, whole), (&self.waiting, core.waiting.len())] {
+            if said.load(Ordering::Relaxed) != due as u32 {
+                said.store(due as u32, Ordering::SeqCst);
+            }
+        }
     }
 
     /// All intentions, one stripe after the other.
     fn each_member(&self, mut look: impl FnMut(&Member)) {
-        (0..STRIPES).for_each(|stripe| self.stripe(stripe).iter().for_each(&mut look));
+        self.stripes.iter().for_each(|stripe| stripe.0.lock().iter().for_each(&mut look));
     }
 
     /// Who stands in the way of `want`. `fresh`: how many of the owner's last writes are not to
@@ -236,7 +328,7 @@ impl Tree {
                         found.push(member.id);
                     }
                 });
-                let own = |key: &[u8]| core.ranges.iter().any(|(i, r)| *i == id && r.has(key));
+                let own = |key: &[u8]| core.ranges.iter().any(|r| r.id == id && r.range.has(key));
                 let waiting = core.waiting.iter().filter(earlier).filter(|w| match &w.want {
                     Want::Write(key) => range.has(key) && !own(key),
                     _ => false,
@@ -244,8 +336,8 @@ impl Tree {
                 found.extend(waiting.map(|w| w.id));
             }
             Want::Write(key) => {
-                let holders = core.ranges.iter().filter(|(i, range)| *i != id && range.has(key));
-                found.extend(holders.map(|(id, _)| *id));
+                let holders = core.ranges.iter().filter(|r| r.id != id && r.range.has(key));
+                found.extend(holders.map(|held| held.id));
                 let waiting = core.waiting.iter().filter(earlier).filter(|w| match &w.want {
                     // One that waits for an earlier write of this owner cannot go first.
                     Want::Range(range) => range.has(key) && !self.has_written(id, range, fresh),
@@ -306,12 +398,14 @@ impl Tree {
 
     /// `id` waits no longer.
     pub fn leave_queue(&self, id: u64) {
-        self.change(id, |core| core.waiting.retain(|waiting| waiting.id != id));
+        self.change(id, |core| {
+            self.remove_waiting(core, id);
+        });
     }
 
     /// `id` holds no range any more.
     pub fn leave_ranges(&self, id: u64) {
-        self.change(id, |core| core.ranges.retain(|(holder, _)| *holder != id));
+        self.change(id, |core| self.remove_ranges(core, id));
     }
 
     /// `id` has withdrawn its last write.
@@ -332,19 +426,20 @@ impl Tree {
         let mut members = self.stripe(stripe);
         let at = members.iter().position(|member| member.id == id);
         let gone = at.map(|at| members.swap_remove(at).writes);
-        // An owner that has seen this member in its way had raised attention before.
-        let attention = self.needs_attention();
+        // An owner that has seen this member in its way for the last time had said before that it
+        // waits.
+        let is_awaited = self.waiting.load(Ordering::Relaxed) != 0;
         drop(members);
-        if in_core || attention {
+        if in_core || is_awaited {
             self.change(id, |core| {
                 debug_assert!(
                     in_core
                         || core.whole.iter().all(|(holder, _)| *holder != id)
-                            && core.ranges.iter().all(|(holder, _)| *holder != id),
+                            && core.ranges.iter().all(|held| held.id != id),
                     "owner {id} knows whether it holds tree locks or ranges"
                 );
                 core.whole.retain(|(holder, _)| *holder != id);
-                core.ranges.retain(|(holder, _)| *holder != id);
+                self.remove_ranges(core, id);
             });
         }
         gone

@@ -10,6 +10,12 @@
 //!
 //! A step that began after `begin` appends behind `begin`, where recovery reads the record itself.
 //!
+//! The table has parts, each with a mutex, since every transaction that writes enters and leaves
+//! it; those of one thread are in the same part for as long as it has ids that it drew at once. Who
+//! reads the table goes through one part after the other, and sees every transaction that was
+//! in it from the beginning to the end of that. One that enters meanwhile, seen or not, has its
+//! first record behind the end of the log at the beginning.
+//!
 //! Only the thread that uses the transaction counts its steps, so it needs no atomic
 //! read-modify-write: a thread that has seen the log's tail behind a record has seen that its step
 //! had begun, because the record's LSN was taken, by a sequentially consistent addition to the
@@ -169,14 +175,30 @@ pub struct ActiveTable {
     next: AtomicU64,
     /// By the slot of the thread.
     drawn: Box<[DrawnIds]>,
-    active: Mutex<HashMap<u64, Arc<Active>>>,
+    parts: Box<[Part]>,
+}
+
+/// Parts of the table; a power of two.
+const PARTS: u64 = 32;
+
+type Transactions = HashMap<u64, Arc<Active>>;
+
+#[derive(Debug, Default)]
+#[repr(align(128))]
+struct Part(Mutex<Transactions>);
+
+impl Part {
+    fn lock(&self) -> MutexGuard<'_, Transactions> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl ActiveTable {
     /// A table whose first transaction has the id `next`, at least 1.
     pub fn new(next: u64) -> ActiveTable {
         let drawn = (0..OWNED).map(|_| DrawnIds::default()).collect();
-        ActiveTable { next: AtomicU64::new(next.max(1)), drawn, active: Mutex::default() }
+        let parts = (0..PARTS).map(|_| Part::default()).collect();
+        ActiveTable { next: AtomicU64::new(next.max(1)), drawn, parts }
     }
 
     /// Draws an id that no transaction has had. Those of a thread grow; between threads they say
@@ -202,8 +224,14 @@ impl ActiveTable {
         self.next.load(Ordering::Relaxed)
     }
 
-    fn map(&self) -> MutexGuard<'_, HashMap<u64, Arc<Active>>> {
-        self.active.lock().unwrap_or_else(PoisonError::into_inner)
+    /// The part with transaction `tx`.
+    fn part(&self, tx: u64) -> MutexGuard<'_, Transactions> {
+        self.parts[(tx / IDS % PARTS) as usize].lock()
+    }
+
+    /// All parts, one after the other.
+    fn each_part(&self) -> impl Iterator<Item = MutexGuard<'_, Transactions>> {
+        self.parts.iter().map(Part::lock)
     }
 
     /// Enters transaction `tx`, whose last record is `last`. Its records begin at `first` or
@@ -241,7 +269,7 @@ impl ActiveTable {
             },
             None => Arc::new(fresh(Spinlock::default())),
         };
-        let other = self.map().insert(tx, active.clone());
+        let other = self.part(tx).insert(tx, active.clone());
         assert!(other.is_none(), "transaction {tx} is in the table already");
         active
     }
@@ -251,18 +279,18 @@ impl ActiveTable {
     pub(super) fn leave(&self, active: &Active) {
         debug_assert_eq!(active.steps.load(Ordering::Relaxed) % 2, 1, "within a step (rule 3)");
         active.over.store(true, Ordering::Release);
-        let left = self.map().remove(&active.tx);
+        let left = self.part(active.tx).remove(&active.tx);
         debug_assert!(left.is_some(), "transaction {} is not in the table", active.tx);
     }
 
     /// All entries.
     pub(super) fn all(&self) -> Vec<Arc<Active>> {
-        self.map().values().cloned().collect()
+        self.each_part().flat_map(|part| part.values().cloned().collect::<Vec<_>>()).collect()
     }
 
     /// The number of entries.
     pub fn len(&self) -> usize {
-        self.map().len()
+        self.each_part().map(|part| part.len()).sum()
     }
 
     /// Whether it is empty.
@@ -280,7 +308,9 @@ impl ActiveTable {
 
     /// Where the records of the oldest active transaction begin, or `None` if there is none.
     pub fn oldest(&self) -> Option<Lsn> {
-        self.map().values().map(|active| active.first()).min()
+        let first =
+            |part: MutexGuard<'_, Transactions>| part.values().map(|active| active.first()).min();
+        self.each_part().filter_map(first).min()
     }
 }
 

@@ -1,6 +1,7 @@
 //! Calls outside transactions: each locks and changes, or reads, one key or one tree, as a
 //! transaction of its own would, but writes no commit record and needs no undo.
 
+use std::cell::Cell;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -80,6 +81,14 @@ impl Drop for Writing<'_> {
     fn drop(&mut self) {
         self.0.end_writer(&self.1);
     }
+}
+
+/// Reads for which the word that all writers write is left alone once it was found unquiet.
+const BUSY_READS: u8 = 64;
+
+thread_local! {
+    /// How many of them are left.
+    static BUSY: Cell<u8> = const { Cell::new(0) };
 }
 
 /// Releases the locks, also if what was done with them panics.
@@ -276,9 +285,31 @@ impl TransactionManager {
         mut look: impl FnMut() -> Result<R, E>,
     ) -> Result<R, E> {
         let Some(locks) = &self.locks else { return look() };
-        if let Some(token) = locks.quiet() {
+        let is_busy = BUSY.get() > 0;
+        if !is_busy && let Some(token) = locks.quiet() {
             let seen = look();
             if locks.still_quiet(token) {
+                return seen;
+            }
+        }
+        self.committed_among_writers(locks, tree, key, look)
+    }
+
+    /// The same while others write. The word that says whether anybody does is then written all the
+    /// time, so it is left alone for a while.
+    #[inline(never)]
+    fn committed_among_writers<R, E: From<TxnError>>(
+        &self,
+        locks: &Arc<LockManager>,
+        tree: u32,
+        key: &[u8],
+        mut look: impl FnMut() -> Result<R, E>,
+    ) -> Result<R, E> {
+        BUSY.set(BUSY.get().checked_sub(1).unwrap_or(BUSY_READS));
+        for _ in 0..2 {
+            let Some(token) = locks.key_quiet(tree, key) else { break };
+            let seen = look();
+            if locks.key_still_quiet(&token) {
                 return seen;
             }
         }
@@ -303,8 +334,16 @@ impl TransactionManager {
         key: &[u8],
         mut look: impl FnMut() -> Result<R, E>,
     ) -> Result<R, E> {
-        let mut owner = LockOwner::begin(locks, self.active.new_id());
-        let release = Release(&mut owner);
+        let Some(mut guard) = self.slot().try_lock() else {
+            let mut owner = LockOwner::begin(locks, self.active.new_id());
+            let release = Release(&mut owner);
+            lock(locks, release.0, tree, key, LockMode::S)?;
+            return look();
+        };
+        let scratch = guard.get_or_insert_default();
+        let owner = scratch.owner.get_or_insert_with(|| LockOwner::begin(locks, 0));
+        owner.renew(self.active.new_id());
+        let release = Release(owner);
         lock(locks, release.0, tree, key, LockMode::S)?;
         look()
     }

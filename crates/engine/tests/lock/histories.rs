@@ -130,6 +130,7 @@ fn run(options: LockOptions, threads: u64, transactions: u64, seed: u64) -> (u64
         }
     });
     assert_eq!((manager.keys_locked(), manager.writers(), manager.bytes()), (0, 0, 0));
+    assert_eq!(manager.ranges_counted(), 0);
     assert!(manager.quiet().is_some());
     // The trees are free, too.
     let mut owner = LockOwner::begin(&manager, u64::MAX);

@@ -56,6 +56,11 @@ struct Mix {
     escalate_after: u32,
 }
 
+/// Keys whose ranges have prefixes of all lengths: none, one byte, and two.
+fn bytes(key: u8) -> [u8; 2] {
+    [key / 2, key % 2]
+}
+
 fn step(
     owner: &mut LockOwner,
     rng: &mut fastrand::Rng,
@@ -65,14 +70,14 @@ fn step(
     let key = rng.u8(0..KEYS);
     let draw = rng.u32(0..100);
     if draw < mix.reads {
-        owner.lock_key(1, &[key], S)?;
+        owner.lock_key(1, &bytes(key), S)?;
         got(key, S);
     } else if draw < mix.reads + mix.writes {
-        owner.lock_key(1, &[key], X)?;
+        owner.lock_key(1, &bytes(key), X)?;
         got(key, X);
     } else if draw < mix.reads + mix.writes + mix.ranges {
         let to = rng.u8(key..KEYS);
-        owner.lock_range(1, Included(&[key]), Included(&[to]))?;
+        owner.lock_range(1, Included(&bytes(key)), Included(&bytes(to)))?;
         (key..=to).for_each(|key| got(key, S));
     } else {
         let mode = if draw % 2 == 0 { S } else { X };
@@ -123,6 +128,7 @@ fn model(mix: Mix, seen: &Seen) {
         .collect();
     threads.into_iter().for_each(|thread| thread.join().unwrap());
     assert_eq!((manager.keys_locked(), manager.writers(), manager.bytes()), (0, 0, 0));
+    assert_eq!(manager.ranges_counted(), 0);
     let mut owner = LockOwner::begin(&manager, 1000);
     owner.lock_tree(1, X).unwrap();
     assert_eq!(manager.counts().timeouts, 0);
@@ -190,4 +196,57 @@ fn who_sees_no_writer_has_read_nothing_uncommitted() {
         }
         writer.join().unwrap();
     });
+}
+
+/// A transaction that changes two keys and rolls back: under locks on them, on their tree, or on
+/// keys that become one on the tree.
+fn change_in_vain(owner: &mut LockOwner, rng: &mut fastrand::Rng, values: &[Value; 2]) {
+    match rng.u8(0..3) {
+        0 => owner.lock_tree(1, X).unwrap(),
+        1 => owner.lock_key(1, &[0], S).unwrap(),
+        _ => {}
+    }
+    for (key, value) in values.iter().enumerate() {
+        owner.lock_key(1, &[key as u8], X).unwrap();
+        value.store(1, Ordering::SeqCst);
+    }
+    values.iter().for_each(|value| value.store(0, Ordering::SeqCst));
+}
+
+type Value = shuttle::sync::atomic::AtomicU64;
+
+#[test]
+fn who_sees_no_writer_of_a_key_has_read_nothing_uncommitted_of_it() {
+    static READ: AtomicU64 = AtomicU64::new(0);
+    for escalate_after in [1, 2, 1000] {
+        check(SCHEDULES, move || {
+            let options = LockOptions::default().escalate_after(escalate_after);
+            let manager = Arc::new(LockManager::new(options));
+            let values = Arc::new([Value::new(0), Value::new(0)]);
+            let theirs = (Arc::clone(&manager), Arc::clone(&values));
+            let seed = seed();
+            let writer = shuttle::thread::spawn(move || {
+                let (manager, values) = theirs;
+                let mut rng = fastrand::Rng::with_seed(seed);
+                let mut owner = LockOwner::begin(&manager, 0);
+                for id in 1..4 {
+                    owner.renew(id);
+                    change_in_vain(&mut owner, &mut rng, &values);
+                }
+            });
+            for look in 0..6 {
+                let key = look % 2;
+                if let Some(token) = manager.key_quiet(1, &[key as u8]) {
+                    let read = values[key].load(Ordering::SeqCst);
+                    if manager.key_still_quiet(&token) {
+                        assert_eq!(read, 0, "an uncommitted change was read");
+                        READ.fetch_add(1, Ordering::Relaxed);
+                    }
+                }
+            }
+            writer.join().unwrap();
+            assert!(manager.key_quiet(1, &[0]).is_some(), "nobody writes any more");
+        });
+    }
+    assert!(READ.load(Ordering::Relaxed) > 1000, "the reads were in vain");
 }
