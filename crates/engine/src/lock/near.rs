@@ -90,8 +90,8 @@ impl PrefixLengths {
     /// Whether a range may be around `key`: asked by a writer whose key is among its writes.
     #[inline]
     pub fn may_be_around(&self, filter: &RangeFilter, tree: u32, key: &[u8]) -> bool {
-        // Whoever looked through the caller's writes before it had written the key has counted its
-        // range before that, and the mutex of the writes has made it known to the caller.
+        // A scanner that looked through the caller's writes before the key was among them had
+        // counted its range before, and their mutex has made that known to the caller.
         let mut lengths = self.0.load(Ordering::Relaxed);
         while lengths != 0 {
             let length = lengths.trailing_zeros() as usize;
@@ -130,5 +130,60 @@ impl RangeFilter {
     /// How many ranges are counted; one that grew may count several times.
     pub fn counted(&self) -> u64 {
         self.0.iter().map(|cell| u64::from(cell.0.load(Ordering::Relaxed))).sum()
+    }
+}
+
+#[cfg(all(test, not(feature = "model")))]
+mod tests {
+    use super::*;
+
+    fn key(rng: &mut fastrand::Rng) -> Vec<u8> {
+        // Few letters and many lengths, beyond the longest prefix, too.
+        let len = if rng.u8(0..4) == 0 { rng.usize(60..70) } else { rng.usize(0..6) };
+        let letters = if len > 6 { 1 } else { 3 };
+        (0..len).map(|_| rng.u8(0..letters)).collect()
+    }
+
+    fn bound(rng: &mut fastrand::Rng) -> Bound<Vec<u8>> {
+        match rng.u8(0..8) {
+            0 => Bound::Unbounded,
+            1..4 => Bound::Excluded(key(rng)),
+            _ => Bound::Included(key(rng)),
+        }
+    }
+
+    #[test]
+    fn a_key_with_a_range_around_it_is_told_so() {
+        let mut rng = fastrand::Rng::with_seed(7);
+        let mut inside = 0;
+        for _ in 0..2000 {
+            let (filter, lengths) = (RangeFilter::new(), PrefixLengths::default());
+            let range = Range { lower: bound(&mut rng), upper: bound(&mut rng) };
+            filter.raise(&lengths, Prefix::of(3, &range));
+            for _ in 0..50 {
+                let key = key(&mut rng);
+                if range.has(&key) {
+                    assert!(lengths.may_be_around(&filter, 3, &key), "{key:?} in {range:?}");
+                    inside += 1;
+                }
+            }
+            filter.lower(Prefix::of(3, &range));
+            assert!(!lengths.may_be_around(&filter, 3, &key(&mut rng)));
+        }
+        assert!(inside > 10_000, "{inside}");
+    }
+
+    #[test]
+    fn ranges_elsewhere_concern_hardly_any_key() {
+        let (filter, lengths) = (RangeFilter::new(), PrefixLengths::default());
+        let key = |place: u32, n: u32| [place.to_be_bytes(), n.to_be_bytes()].concat();
+        for place in 0..16 {
+            let (lower, upper) = (Bound::Included(key(place, 0)), Bound::Included(key(place, 9)));
+            filter.raise(&lengths, Prefix::of(3, &Range { lower, upper }));
+        }
+        let told =
+            (16..10_016).filter(|place| lengths.may_be_around(&filter, 3, &key(*place, 5))).count();
+        assert!(told < 10_000 / 30, "{told} of 10,000");
+        assert!(!PrefixLengths::default().may_be_around(&filter, 4, &key(0, 5)));
     }
 }

@@ -22,8 +22,8 @@ use super::waiter::Waiter;
 #[repr(align(64))]
 struct Shard {
     locks: Spinlock<Locks>,
-    /// How many of them are held in `X`, and above that how many ever were. Written by whoever has
-    /// the mutex.
+    /// How many of them are held in `X`, and above that how many ever were. Written under the
+    /// mutex.
     written: AtomicU64,
 }
 
@@ -34,14 +34,14 @@ impl Shard {
     fn begin_writing(&self) {
         let before = self.written.load(Ordering::Relaxed);
         debug_assert!(before % EVER < EVER - 1, "too many X locks in one part for their bits");
-        // Known to whoever sees what is written under the lock, by way of the page's latch.
+        // A reader that sees what is written under the lock knows this by way of the page's latch.
         self.written.store(before.wrapping_add(EVER + 1), Ordering::Relaxed);
     }
 
     fn end_writing(&self) {
         let before = self.written.load(Ordering::Relaxed);
         debug_assert!(before % EVER > 0, "a lock that was X ends once");
-        // Release: what was written under the lock is known to whoever sees that it is over.
+        // Release: a reader that sees that it is over knows what was written under the lock.
         self.written.store(before.wrapping_sub(1), Ordering::Release);
     }
 }

@@ -289,7 +289,7 @@ impl Tree {
         }
     }
 
-    /// Sets what is said to all who come or go to what it should be.
+    /// Sets `whole` and `waiting` to what they should be.
     fn settle(&self, core: &Core) {
         let concerns = |w: &&Waiting| matches!(w.want, Want::Whole(_) | Want::Intention(_));
         let whole = core.whole.len() + core.waiting.iter().filter(concerns).count();

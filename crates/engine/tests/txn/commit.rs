@@ -127,6 +127,60 @@ fn nobody_sees_what_is_not_committed() {
     }
 }
 
+/// Two writers, of which each changes keys to an odd value and then commits an even one, or aborts;
+/// readers outside transactions.
+#[test]
+fn reads_beside_writers_see_even_values_only() {
+    const KEYS: u64 = 200;
+    for db in stores() {
+        let tree = db.raw_tree("tree").unwrap();
+        for key in 0..KEYS {
+            tree.put(&key.to_be_bytes(), &0u64.to_le_bytes()).unwrap();
+        }
+        let is_over = AtomicBool::new(false);
+        let write = |seed| {
+            let mut rng = fastrand::Rng::with_seed(seed);
+            for _ in 0..400 {
+                let mut tx = db.begin().unwrap();
+                // Two writers of two keys each in the order of the keys: no deadlock.
+                let key = rng.u64(1..KEYS);
+                for key in [key - 1, key] {
+                    let key = key.to_be_bytes();
+                    tx.put(&tree, &key, &(rng.u64(..) | 1).to_le_bytes()).unwrap();
+                    tx.put(&tree, &key, &(rng.u64(..) & !1).to_le_bytes()).unwrap();
+                    tx.put(&tree, &key, &(rng.u64(..) | 1).to_le_bytes()).unwrap();
+                }
+                if rng.bool() {
+                    tx.abort().unwrap();
+                    continue;
+                }
+                for key in [key - 1, key] {
+                    let value = (rng.u64(..) & !1).to_le_bytes();
+                    tx.put(&tree, &key.to_be_bytes(), &value).unwrap();
+                }
+                tx.commit().unwrap();
+            }
+        };
+        let read = |seed| {
+            let mut rng = fastrand::Rng::with_seed(seed);
+            let mut reads = 0u64;
+            while !is_over.load(Ordering::SeqCst) || reads < 1000 {
+                let value = tree.get(&rng.u64(..KEYS).to_be_bytes()).unwrap().unwrap();
+                assert_eq!(u64::from_le_bytes(value.try_into().unwrap()) % 2, 0);
+                reads += 1;
+            }
+        };
+        std::thread::scope(|scope| {
+            let (read, write) = (&read, &write);
+            let readers = [1, 2].map(|seed| scope.spawn(move || read(seed)));
+            let writers = [3, 4].map(|seed| scope.spawn(move || write(seed)));
+            writers.into_iter().for_each(|writer| writer.join().unwrap());
+            is_over.store(true, Ordering::SeqCst);
+            readers.into_iter().for_each(|reader| reader.join().unwrap());
+        });
+    }
+}
+
 #[test]
 fn of_two_that_wait_for_each_other_one_is_told_and_may_try_again() {
     for db in stores() {
