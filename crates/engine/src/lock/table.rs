@@ -40,7 +40,7 @@ impl Shard {
 
     fn end_writing(&self) {
         let before = self.written.load(Ordering::Relaxed);
-        debug_assert!(before % EVER > 0, "a lock that was X ends once");
+        debug_assert!(!before.is_multiple_of(EVER), "a lock that was X ends once");
         // Release: a reader that sees that it is over knows what was written under the lock.
         self.written.store(before.wrapping_sub(1), Ordering::Release);
     }
