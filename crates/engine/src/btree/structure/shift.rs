@@ -5,7 +5,7 @@
 //! three quarters. Inserts that follow a pattern are left to the split, which leaves full leaves
 //! for them; neighbours that are not resident are not loaded.
 
-use crate::btree::node::edit::{Edit, Payload};
+use crate::btree::node::edit::Edit;
 use crate::btree::node::layout::{INNER_SLOT, Node, common, rest_of};
 use crate::btree::node::split::separator;
 use crate::btree::structure::relink::{adopt_all, copy_body};
@@ -187,10 +187,9 @@ impl<P: Pages> BTree<P> {
             // Values in overflow pages may have moved to the other leaf.
             adopt_all(mtr, page);
         }
-        let swip = left.swip();
-        let mut edit = Edit::inner(parent.page_mut());
-        edit.remove(index);
-        edit.insert(index, &middle, &Payload::Child(swip));
+        let above = parent.page_mut_with_redo(|out| redo_note::move_fence(out, index, &middle));
+        let has_room = redo_note::move_fence_in(&mut Edit::inner(above), index, &middle);
+        debug_assert!(has_room, "it was seen that there is room");
         true
     }
 }

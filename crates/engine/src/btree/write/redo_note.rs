@@ -13,6 +13,7 @@
 //!                                            inner: a new child
 //!  7  unlink          slot, page of the child that stays
 //!                                            inner: a child that took over its right neighbour
+//!  8  move fence      slot, separator        inner: entries went to a neighbouring child
 //! ```
 //! Numbers are varints; bytes have their number before them. Payloads are those of
 //! `logged_payload`.
@@ -35,6 +36,7 @@ const OVERWRITE: u8 = 4;
 const REBUILD: u8 = 5;
 const LINK: u8 = 6;
 const UNLINK: u8 = 7;
+const MOVE_FENCE: u8 = 8;
 
 /// Where an entry was inserted.
 #[derive(Clone, Copy)]
@@ -81,6 +83,14 @@ pub(crate) fn unlink(out: &mut Vec<u8>, at: usize, stays: PageId) {
     put_varint(out, stays.0);
 }
 
+/// Writes the note of two children that share their entries anew: the separator at `at` becomes
+/// `separator`.
+pub(crate) fn move_fence(out: &mut Vec<u8>, at: usize, separator: &[u8]) {
+    out.push(MOVE_FENCE);
+    put_varint(out, at as u64);
+    put_bytes(out, separator);
+}
+
 /// Writes the note of a removal.
 pub(crate) fn remove(out: &mut Vec<u8>, at: usize) {
     out.push(REMOVE);
@@ -99,7 +109,7 @@ pub(crate) fn overwrite(out: &mut Vec<u8>, at: usize, offset: usize, bytes: &[u8
 /// not in the state that it had before the edit.
 pub fn apply_redo_note(page: &mut [u8], note: &[u8]) -> bool {
     let node = Node::of(View::of(page));
-    let is_inner = matches!(note.first(), Some(&(LINK | UNLINK)));
+    let is_inner = matches!(note.first(), Some(&(LINK | UNLINK | MOVE_FENCE)));
     let needed = if is_inner { PageType::BTREE_INNER } else { PageType::BTREE_LEAF };
     if node.view.u8(KIND) != needed.0 || !node.is_sound() {
         return false;
@@ -107,6 +117,7 @@ pub fn apply_redo_note(page: &mut [u8], note: &[u8]) -> bool {
     let done = match note.first() {
         Some(&LINK) => redo_link(page, note),
         Some(&UNLINK) => redo_unlink(page, note),
+        Some(&MOVE_FENCE) => redo_move_fence(page, note),
         _ => redo(page, note),
     };
     done.is_some()
@@ -124,6 +135,28 @@ fn redo_unlink(page: &mut [u8], note: &[u8]) -> Option<()> {
 pub(crate) fn unlink_in(edit: &mut Edit<'_>, at: usize, stays: Swip) {
     edit.set_child(at + 1, stays);
     edit.remove(at);
+}
+
+fn redo_move_fence(page: &mut [u8], note: &[u8]) -> Option<()> {
+    let (_, mut note) = note.split_first()?;
+    let at = usize::try_from(take_varint(&mut note)?).ok()?;
+    let separator = take_bytes(&mut note)?;
+    let mut edit = Edit::inner(page);
+    (at < edit.node().count() && move_fence_in(&mut edit, at, separator)).then_some(())
+}
+
+/// Puts `separator` in place of the one at `at`; `false`, and nothing changed, if there is no room.
+pub(crate) fn move_fence_in(edit: &mut Edit<'_>, at: usize, separator: &[u8]) -> bool {
+    let node = edit.node();
+    let child = Payload::Child(Swip(node.view.u64(node.child_at(at))));
+    let room = node.free() + node.entry_len_under(at, node.prefix_len());
+    if room < edit.entry_len(separator.len(), &child) {
+        return false;
+    }
+    edit.remove(at);
+    let is_there = edit.insert(at, separator, &child);
+    debug_assert!(is_there, "an entry that fits is inserted");
+    is_there
 }
 
 fn redo_link(page: &mut [u8], note: &[u8]) -> Option<()> {
@@ -306,8 +339,8 @@ mod tests {
         PageHeader { checksum: 0, lsn, page: PageId(9), owner: 1, kind, level: 1 }.write(&mut page);
         Edit::inner(&mut page).init(b"", None);
         let mut other = page.clone();
-        let mut done = [0; 2];
-        for round in 0..3000u64 {
+        let mut done = [0; 3];
+        for round in 0..5000u64 {
             let mut note = Vec::new();
             let mut edit = Edit::inner(&mut page);
             let count = edit.node().count();
@@ -320,6 +353,18 @@ mod tests {
                 }
                 link(&mut note, at, &key, beside);
                 done[0] += 1;
+            } else if count > 0 && !found && random.bool() {
+                // One of the two separators that the key lies between.
+                let at = if at == count || at > 0 && random.bool() { at - 1 } else { at };
+                let key = &key[..random.usize(1..=4)];
+                if edit.node().lower_bound(key) != (at, false) {
+                    continue;
+                }
+                if !move_fence_in(&mut edit, at, key) {
+                    continue;
+                }
+                move_fence(&mut note, at, key);
+                done[2] += 1;
             } else if count > 0 {
                 let at = random.usize(0..count);
                 unlink_in(&mut edit, at, Swip::evicted(PageId(round)));
@@ -333,11 +378,14 @@ mod tests {
         }
         assert!(done.iter().all(|done| *done > 500), "{done:?}");
         let count = Node::of(View::of(&page)).count() as u8;
-        for note in [&[7, count, 1][..], &[7, 0], &[7]] {
+        for note in [&[7, count, 1][..], &[7, 0], &[7], &[8, count, 1, 1], &[8, 0], &[8]] {
             assert!(!apply_redo_note(&mut page, note), "{note:?}");
             assert_eq!(page, other);
         }
         assert!(!apply_redo_note(&mut leaf(), &[7, 0, 1]), "a leaf has no children");
+        let long = [&[8, 0, 0xff, 7][..], &[9; 1023]].concat();
+        assert!(!apply_redo_note(&mut page, &long), "a separator that does not fit");
+        assert_eq!(page, other);
     }
 
     #[test]
