@@ -64,10 +64,24 @@ impl Both<'_> {
         separator(&self.key(cut.saturating_sub(1)), &self.key(cut)).to_vec()
     }
 
+    /// Returns the length of the separator at a cut: by the heads of the two keys, if they are of
+    /// one leaf and differ there, as nearly all do.
+    fn separator_len(&self, cut: usize) -> usize {
+        let ((node, i), (other, j)) = (self.of(cut.saturating_sub(1)), self.of(cut));
+        let differ = node.head(i) ^ other.head(j);
+        if i >= j || differ == 0 {
+            return self.separator(cut).len();
+        }
+        // Zeros fill the heads of keys that end within them.
+        let same = ((differ.leading_zeros() / 8) as usize).min(node.key_len(i));
+        node.prefix_len() + (same + 1).min(other.key_len(j))
+    }
+
     /// Returns the number of entries that occupy half of the bytes, or nearly half with a shorter
     /// separator, and the separator.
     fn cut(&self) -> (usize, Vec<u8>) {
-        let sizes: Vec<usize> = (0..self.count()).map(|i| self.size(i)).collect();
+        let mut sizes = Vec::with_capacity(self.count());
+        sizes.extend((0..self.count()).map(|i| self.size(i)));
         let total: usize = sizes.iter().sum();
         let mut sum = 0;
         let before_half = sizes.iter().take_while(|size| {
@@ -77,9 +91,11 @@ impl Both<'_> {
         let last = self.count().saturating_sub(1).max(1);
         let middle = before_half.count().clamp(1, last);
         let near = middle.saturating_sub(WINDOW).max(1)..=(middle + WINDOW).min(last);
-        let cuts = near.map(|cut| (cut, self.separator(cut)));
-        let best = cuts.min_by_key(|(cut, key)| (key.len(), cut.abs_diff(middle)));
-        best.unwrap_or_else(|| (middle, self.separator(middle)))
+        let best = near.min_by_key(|cut| (self.separator_len(*cut), cut.abs_diff(middle)));
+        let cut = best.unwrap_or(middle);
+        let separator = self.separator(cut);
+        debug_assert_eq!(separator.len(), self.separator_len(cut), "the heads tell the length");
+        (cut, separator)
     }
 
     /// Returns the bytes of some entries.
@@ -207,4 +223,51 @@ pub(super) fn drafted<P: Pages>(
         redo_note::rebuild(&mut note, how, |swip| mtr.pages().page_of(swip));
     }
     Some((draft, note))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::btree::node::edit::Payload;
+    use crate::page::{PageHeader, PageType, View};
+
+    fn leaf(lower: &[u8], upper: Option<&[u8]>, keys: &[Vec<u8>]) -> Vec<u8> {
+        let mut page = vec![0; 2048];
+        let (lsn, kind) = (millpond_base::Lsn(0), PageType::BTREE_LEAF);
+        let page_id = millpond_base::PageId(9);
+        PageHeader { checksum: 0, lsn, page: page_id, owner: 1, kind, level: 0 }.write(&mut page);
+        let mut edit = Edit::leaf(&mut page);
+        edit.init(lower, upper);
+        for (at, key) in keys.iter().enumerate() {
+            assert!(edit.insert(at, key, &Payload::Inline(b"value")));
+        }
+        page
+    }
+
+    #[test]
+    fn heads_tell_how_long_the_separator_of_two_keys_is() {
+        let mut random = fastrand::Rng::with_seed(4);
+        for _ in 0..500 {
+            // Keys with zeros, some of which end where others go on.
+            let mut keys: Vec<Vec<u8>> = (0..random.usize(2..24))
+                .map(|_| {
+                    let rest = (0..random.usize(0..8)).map(|_| random.u8(0..3));
+                    [b"aa".to_vec(), rest.collect()].concat()
+                })
+                .collect();
+            keys.sort();
+            keys.dedup();
+            let first = random.usize(0..keys.len());
+            let (mine, others) = keys.split_at(first);
+            let middle = &others[0];
+            let pages = [leaf(b"aa", Some(middle), mine), leaf(middle, Some(b"aab"), others)];
+            let [left, right] = [&pages[0], &pages[1]].map(|page| Node::leaf(View::of(page)));
+            let both = Both { left, right, pages: [&pages[0], &pages[1]], prefix: 2 };
+            for cut in 1..keys.len() {
+                let wanted = separator(&keys[cut - 1], &keys[cut]);
+                assert_eq!(both.separator(cut), wanted);
+                assert_eq!(both.separator_len(cut), wanted.len(), "{keys:?} at {cut}");
+            }
+        }
+    }
 }
