@@ -91,3 +91,26 @@ fn what_is_released_can_be_used_again() {
     }
     assert_eq!(owner.keys_held(), 3000);
 }
+
+#[test]
+fn a_tree_that_is_locked_to_write_stays_so_when_its_keys_make_room() {
+    let manager = manager();
+    let mut owner = LockOwner::begin(&manager, 1);
+    lock(&mut owner, 0..50, S).unwrap();
+    owner.lock_tree(7, X).unwrap();
+    let mut other = LockOwner::begin(&manager, 2);
+    other.lock_key(10_000, b"key", S).unwrap();
+    // Keys of other trees, until memory is out: the tree with most keys makes room.
+    let mut trees = (8..10_000).take_while(|_| manager.counts().escalations == 0);
+    let locked = trees.try_for_each(|tree| {
+        (0..40u32).try_for_each(|n| owner.lock_key(tree, &n.to_be_bytes(), S))
+    });
+    locked.unwrap();
+    assert!(manager.counts().escalations > 0, "memory is out");
+    let got = other.lock_key(7, b"key", S);
+    assert!(matches!(got, Err(LockError::Timeout { .. })), "the tree is locked in X: {got:?}");
+    assert!(manager.key_quiet(7, b"key").is_none());
+    owner.release_all();
+    other.lock_key(7, b"key", S).unwrap();
+    assert!(manager.key_quiet(7, b"key").is_some());
+}
