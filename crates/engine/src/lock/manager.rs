@@ -156,6 +156,11 @@ impl LockManager {
         self.filter.counted()
     }
 
+    /// Whether the calling thread has transactions with locks.
+    pub(crate) fn has_own_thread(&self) -> bool {
+        !own_transactions(std::ptr::from_ref(self) as usize, 0).is_empty()
+    }
+
     /// Owners that hold an `X` lock on a key or a tree.
     pub fn writers(&self) -> u64 {
         self.writers.load(Ordering::SeqCst) % GENERATION

@@ -6,6 +6,7 @@ use super::mode::LockMode;
 use super::name::Name;
 use super::owner::LockOwner;
 use super::tree::Want;
+use crate::io::simulated::planted::planted;
 use crate::stats::counters::Counter;
 
 /// Trees that an idle owner remembers, so that it need not look them up again.
@@ -74,6 +75,7 @@ impl LockOwner {
             return false;
         };
         self.manager.statistics.count(Counter::LockEscalations);
+        planted!(KeysBeforeTree, self.release_keys(at, mode));
         self.hold_whole(at, mode);
         self.release_ranges(at);
         self.release_keys(at, mode);
@@ -85,6 +87,10 @@ impl LockOwner {
     /// The whole tree is locked in `mode` now.
     pub(super) fn hold_whole(&mut self, at: usize, mode: LockMode) {
         let before = self.trees[at].whole.replace(mode);
+        debug_assert!(
+            before != Some(LockMode::X) || mode == LockMode::X,
+            "an owner that has locked a tree to write keeps that to its end"
+        );
         if mode == LockMode::X && before != Some(LockMode::X) {
             self.manager.begin_whole();
         }

@@ -18,6 +18,7 @@ use super::name::Name;
 use super::spinlock::Guard;
 use super::spinlock::Spinlock;
 use super::waiter::Waiter;
+use crate::io::simulated::planted::planted;
 
 #[repr(align(64))]
 struct Shard {
@@ -149,6 +150,7 @@ impl Table {
     #[inline]
     pub fn quiet(&self, name: Name) -> Option<u64> {
         let written = self.shard(name).written.load(Ordering::Acquire);
+        planted!(HeldPartIsQuiet, return Some(written));
         written.is_multiple_of(EVER).then_some(written)
     }
 

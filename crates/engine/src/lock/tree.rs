@@ -23,6 +23,7 @@ use super::spinlock::Guard;
 use super::spinlock::Spinlock;
 use super::waiter::Waiter;
 use super::writes::Writes;
+use crate::io::simulated::planted::planted;
 
 /// An owner's writes in a tree, which others look through who want a range of it.
 pub(super) type SharedWrites = Arc<Spinlock<Writes>>;
@@ -134,7 +135,7 @@ impl Tree {
     /// among its writes.
     #[inline]
     pub fn may_have_range_with(&self, key: &[u8]) -> bool {
-        self.lengths.may_be_around(&self.filter, self.id, key)
+        !planted!(RangeNotSeen) && self.lengths.may_be_around(&self.filter, self.id, key)
     }
 
     /// Announces an intention if that is all that is going on here. Returns whether it did. `spare`
@@ -168,7 +169,7 @@ impl Tree {
         // From here on nobody whom it concerns passes by without this mutex.
         self.announce(want);
         let mut awaits = self.blockers(&core, asking.id, want, *ticket, 1);
-        if waits && !awaits.is_empty() {
+        if waits && !awaits.is_empty() && !planted!(WaiterLooksOnce) {
             // Who has gone since the first look has perhaps seen nobody wait, who goes from here on
             // does.
             self.waiting.fetch_add(1, Ordering::SeqCst);

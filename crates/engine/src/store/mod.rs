@@ -10,6 +10,7 @@ pub mod catalog;
 mod checkpoint_thread;
 pub mod combinations;
 pub(crate) mod counted;
+mod dropping;
 pub mod entry;
 pub mod error;
 pub mod handle;

@@ -20,6 +20,8 @@ pub(crate) struct Named<M: PoolStrategy> {
     pub(crate) open: HashMap<String, Opened<M>>,
     /// Splits and merges of trees that were dropped.
     pub(crate) gone: (u64, u64),
+    /// Names of structures that a thread is about to drop.
+    pub(crate) dropping: Vec<String>,
 }
 
 impl<M: PoolStrategy> Named<M> {

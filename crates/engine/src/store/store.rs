@@ -27,6 +27,7 @@ use crate::pool::{Latching, Pool, PoolError, PoolStrategy, Workers, borrowed};
 use crate::recovery::{Checkpointer, Recovery};
 use crate::stats::counters::{Counter, Timing};
 use crate::store::catalog::Catalog;
+use crate::store::dropping::Dropped;
 use crate::store::error::Error;
 use crate::store::error::lab::LabError;
 use crate::store::housekeeping::Housekeeping;
@@ -52,6 +53,7 @@ pub struct Store<M: PoolStrategy> {
     pub(in crate::store) pool: Arc<Pool<M>>,
     pub(in crate::store) pages: Arc<PageStore>,
     pub(in crate::store) named: Arc<Mutex<Named<M>>>,
+    pub(in crate::store) dropped: Dropped,
     /// Held by the thread that moves pages: there is one at a time.
     pub(crate) shrinking: Mutex<()>,
     /// Held by a thread that drops a structure, and by the housekeeping while it works on a tree.

@@ -1,9 +1,11 @@
 //! The structures of a store by name: opened once and shared, created, dropped.
 
-use std::sync::Arc;
+use std::sync::{Arc, MutexGuard};
 
 use crate::pool::PoolStrategy;
+use crate::pool::borrowed::pages_borrowed;
 use crate::store::catalog::Catalog;
+use crate::store::dropping::Dropping;
 use crate::store::entry::{Entry, Structure, TypeNames};
 use crate::store::error::Error;
 use crate::store::handle::{StoreHandle, StoreHashIndex, StoreHeap, StoreTree};
@@ -12,10 +14,17 @@ use crate::store::opened::Opened;
 use crate::store::store::Store;
 
 impl<M: PoolStrategy> Store<M> {
+    /// The names, once no drop of `name` is under way, unless that may wait for this thread.
+    fn named_to_open(&self, name: &str) -> MutexGuard<'_, Named<M>> {
+        self.dropped.wait(self.named(), name, || {
+            pages_borrowed() > 0 || self.txns.locks().is_some_and(|locks| locks.has_own_thread())
+        })
+    }
+
     /// What has that name, which must be a `kind`; `None` if nothing has it.
     fn find(&self, name: &str, kind: Structure) -> Result<Option<Opened<M>>, Error> {
         self.may_read()?;
-        self.find_in(&mut self.named(), name, kind)
+        self.find_in(&mut self.named_to_open(name), name, kind)
     }
 
     fn find_in(
@@ -56,7 +65,7 @@ impl<M: PoolStrategy> Store<M> {
     ) -> Result<Opened<M>, Error> {
         self.may_read()?;
         // Found or made under one lock: another thread may make or drop the same name.
-        let mut named = self.named();
+        let mut named = self.named_to_open(name);
         if let Some(opened) = self.find_in(&mut named, name, kind)? {
             if *types != TypeNames::default()
                 && let Some(catalog) = &named.catalog
@@ -226,7 +235,7 @@ impl<M: PoolStrategy> Store<M> {
     pub fn drop_structure(&self, name: &str, kind: Structure) -> Result<(), Error> {
         self.may_write()?;
         loop {
-            let owner = self.owner_to_drop(name, kind)?;
+            let (owner, _dropping) = self.owner_to_drop(name, kind)?;
             let drop = || self.drop_now(name, kind, owner);
             let dropped = if M::TREES_ONLY {
                 drop()
@@ -243,15 +252,23 @@ impl<M: PoolStrategy> Store<M> {
         }
     }
 
-    /// The owner's id of what has that name, which must be a `kind` without handles.
-    fn owner_to_drop(&self, name: &str, kind: Structure) -> Result<u32, Error> {
+    /// The owner's id of what has that name, which must be a `kind` without handles, and is about
+    /// to be dropped from now on.
+    fn owner_to_drop<'s>(
+        &'s self,
+        name: &'s str,
+        kind: Structure,
+    ) -> Result<(u32, Dropping<'s, M>), Error> {
         // The background merge shall not be taken for a handle.
         let _gate = self.keep_from_merging()?;
-        let named = self.named();
+        let mut named = self.named();
         let entry = named.entry(name)?.ok_or_else(|| missing(name, kind))?;
         expect(name, entry.structure, kind)?;
         match named.open.get(name).map_or(0, |opened| opened.others()) {
-            0 => Ok(entry.owner),
+            0 => {
+                let begun = Dropping::begin(&mut named, &self.named, &self.dropped, name);
+                Ok((entry.owner, begun))
+            }
             handles => Err(Error::TreeInUse { name: name.to_string(), handles }),
         }
     }

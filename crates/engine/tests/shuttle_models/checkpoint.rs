@@ -228,10 +228,13 @@ fn a_page_whose_write_fails_is_never_taken_for_clean() {
 #[test]
 fn each_planted_half_is_caught() {
     use millpond::internals::io::simulated::planted::{Bug, plant};
+    let _planting = crate::schedules::PLANTING.lock();
     for bug in [Bug::FlagsReadApart, Bug::DirtyNotAtomic] {
         plant(Some(bug));
+        // A thread each: what panicked leaves shuttle's state behind.
         let caught = [false, true].map(|fails| {
-            std::panic::catch_unwind(|| run(20 * SCHEDULES, fails, Placement::InPlace)).is_err()
+            let told = move || run(20 * SCHEDULES, fails, Placement::InPlace);
+            std::thread::spawn(told).join().is_err()
         });
         plant(None);
         assert!(caught.contains(&true), "{bug:?} was not caught");

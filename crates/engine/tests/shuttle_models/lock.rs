@@ -215,38 +215,68 @@ fn change_in_vain(owner: &mut LockOwner, rng: &mut fastrand::Rng, values: &[Valu
 
 type Value = shuttle::sync::atomic::AtomicU64;
 
+/// Reads of keys beside a writer that always rolls back. Returns how many were of use.
+fn read_beside_writer(escalate_after: u32) -> u64 {
+    let options = LockOptions::default().escalate_after(escalate_after);
+    let manager = Arc::new(LockManager::new(options));
+    let values = Arc::new([Value::new(0), Value::new(0)]);
+    let theirs = (Arc::clone(&manager), Arc::clone(&values));
+    let seed = seed();
+    let writer = shuttle::thread::spawn(move || {
+        let (manager, values) = theirs;
+        let mut rng = fastrand::Rng::with_seed(seed);
+        let mut owner = LockOwner::begin(&manager, 0);
+        for id in 1..4 {
+            owner.renew(id);
+            change_in_vain(&mut owner, &mut rng, &values);
+        }
+    });
+    let mut reads = 0;
+    for look in 0..6 {
+        let key = look % 2;
+        if let Some(token) = manager.key_quiet(1, &[key as u8]) {
+            let read = values[key].load(Ordering::SeqCst);
+            if manager.key_still_quiet(&token) {
+                assert_eq!(read, 0, "an uncommitted change was read");
+                reads += 1;
+            }
+        }
+    }
+    writer.join().unwrap();
+    assert!(manager.key_quiet(1, &[0]).is_some(), "nobody writes any more");
+    reads
+}
+
 #[test]
 fn who_sees_no_writer_of_a_key_has_read_nothing_uncommitted_of_it() {
     static READ: AtomicU64 = AtomicU64::new(0);
     for escalate_after in [1, 2, 1000] {
         check(SCHEDULES, move || {
-            let options = LockOptions::default().escalate_after(escalate_after);
-            let manager = Arc::new(LockManager::new(options));
-            let values = Arc::new([Value::new(0), Value::new(0)]);
-            let theirs = (Arc::clone(&manager), Arc::clone(&values));
-            let seed = seed();
-            let writer = shuttle::thread::spawn(move || {
-                let (manager, values) = theirs;
-                let mut rng = fastrand::Rng::with_seed(seed);
-                let mut owner = LockOwner::begin(&manager, 0);
-                for id in 1..4 {
-                    owner.renew(id);
-                    change_in_vain(&mut owner, &mut rng, &values);
-                }
-            });
-            for look in 0..6 {
-                let key = look % 2;
-                if let Some(token) = manager.key_quiet(1, &[key as u8]) {
-                    let read = values[key].load(Ordering::SeqCst);
-                    if manager.key_still_quiet(&token) {
-                        assert_eq!(read, 0, "an uncommitted change was read");
-                        READ.fetch_add(1, Ordering::Relaxed);
-                    }
-                }
-            }
-            writer.join().unwrap();
-            assert!(manager.key_quiet(1, &[0]).is_some(), "nobody writes any more");
+            READ.fetch_add(read_beside_writer(escalate_after), Ordering::Relaxed);
         });
     }
     assert!(READ.load(Ordering::Relaxed) > 1000, "the reads were in vain");
+}
+
+/// `cargo xtask test --only planted` runs this.
+#[cfg(feature = "planted")]
+#[test]
+fn each_planted_bug_of_locks_is_caught() {
+    use millpond::internals::io::simulated::planted::{Bug, plant};
+    static SEEN: Seen = Seen { waits: AtomicU64::new(0), deadlocks: AtomicU64::new(0) };
+    let _planting = crate::schedules::PLANTING.lock();
+    // Nothing that is wrong is found where nothing is.
+    for bug in [None].into_iter().chain(Bug::OF_LOCKS.map(Some)) {
+        plant(bug);
+        let ranges = Mix { writes: 60, ranges: 40, ..USUAL };
+        // A thread each: what panicked leaves shuttle's state behind.
+        let caught = [
+            std::thread::spawn(move || check(5 * SCHEDULES, move || model(ranges, &SEEN))),
+            std::thread::spawn(|| check(5 * SCHEDULES, || _ = read_beside_writer(2))),
+        ]
+        .map(|ended| ended.join().is_err());
+        plant(None);
+        assert_eq!(caught.contains(&true), bug.is_some(), "{bug:?}: {caught:?}");
+        println!("{bug:?}: caught by the models of ranges and of reads: {caught:?}");
+    }
 }

@@ -63,6 +63,27 @@ fn a_transaction_of_the_thread_that_drops_a_tree_is_not_waited_for() {
 }
 
 #[test]
+fn a_handle_that_is_asked_for_while_a_drop_waits_does_not_make_it_fail() {
+    let db = store();
+    fill(&db, "a", 1);
+    let mut tx = db.begin().unwrap();
+    assert_eq!(number(&db, &mut tx, "a", 0).unwrap(), Some(1));
+    std::thread::scope(|scope| {
+        let dropping = scope.spawn(|| db.drop_tree("a"));
+        while db.stats().lock_waits == 0 {
+            std::thread::yield_now();
+        }
+        let opening = scope.spawn(|| db.open_tree("a"));
+        // The thread of the transaction that is waited for gets its handle at once.
+        assert_eq!(number(&db, &mut tx, "a", 2).unwrap(), Some(1));
+        std::thread::sleep(std::time::Duration::from_millis(5));
+        tx.commit().unwrap();
+        dropping.join().unwrap().unwrap();
+        assert!(matches!(opening.join().unwrap(), Err(Error::NoTree { .. })));
+    });
+}
+
+#[test]
 fn histories_of_readers_beside_drops_clears_and_creations_show_one_tree_to_each_transaction() {
     let rounds = rounds(30, 150);
     let (db, is_over, seen) = (store(), AtomicBool::new(false), AtomicU32::new(0));

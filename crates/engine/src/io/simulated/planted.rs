@@ -120,11 +120,19 @@ pub enum Bug {
     OtherPageAccepted,
     /// A store whose superblock is zeros is created again.
     LostStoreRecreated,
+    /// A writer does not look for ranges around its key.
+    RangeNotSeen,
+    /// An owner that is about to wait does not look once more whether those in its way are there.
+    WaiterLooksOnce,
+    /// An owner gives locks on keys back before it says that it has locked their tree instead.
+    KeysBeforeTree,
+    /// A reader takes a part of the lock table for quiet in which keys are locked in X.
+    HeldPartIsQuiet,
 }
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Bug; 52] = [
+    pub const ALL: [Bug; 56] = [
         Bug::CommitDoesNotWait,
         Bug::LogNotSynced,
         Bug::LogTailNotCleared,
@@ -177,7 +185,15 @@ impl Bug {
         Bug::ReadAheadErrorSwallowed,
         Bug::OtherPageAccepted,
         Bug::LostStoreRecreated,
+        Bug::RangeNotSeen,
+        Bug::WaiterLooksOnce,
+        Bug::KeysBeforeTree,
+        Bug::HeldPartIsQuiet,
     ];
+
+    /// Those of locks: `tests/shuttle_models/lock.rs` catches them.
+    pub const OF_LOCKS: [Bug; 4] =
+        [Bug::RangeNotSeen, Bug::WaiterLooksOnce, Bug::KeysBeforeTree, Bug::HeldPartIsQuiet];
 
     /// Those of the read path: they show when reads go wrong, and not after a crash.
     pub const OF_READS: [Bug; 7] = [

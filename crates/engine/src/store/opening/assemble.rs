@@ -17,6 +17,7 @@ use crate::recovery::log_salvage::undo_damage;
 use crate::recovery::{Checkpointer, OpenedLog, undo};
 use crate::store::catalog::Catalog;
 use crate::store::checkpoint_thread;
+use crate::store::dropping::Dropped;
 use crate::store::error::Error;
 use crate::store::named::{Named, name_trees};
 use crate::store::opening::builder::{Builder, Prepared, leave_as_found};
@@ -68,7 +69,8 @@ impl<M: PoolStrategy> Store<M> {
             None if pages.is_read_only() => None,
             None => Some(Catalog::create(pool.clone())?),
         };
-        let mut named = Named { catalog, open: HashMap::new(), gone: (0, 0) };
+        let (open, dropping) = (HashMap::new(), Vec::new());
+        let mut named = Named { catalog, open, gone: (0, 0), dropping };
         let next_tx = logged.as_ref().map_or(1, |logged| logged.next_tx);
         let has_locks = options.lab.locks && !options.read_only && !M::TREES_ONLY;
         let txns = transaction_manager(&plan.budget, log, has_locks, next_tx, spill);
@@ -89,6 +91,7 @@ impl<M: PoolStrategy> Store<M> {
             pool,
             pages,
             named,
+            dropped: Dropped::default(),
             shrinking: Mutex::default(),
             gate: Arc::default(),
             house: None,
