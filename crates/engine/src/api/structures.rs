@@ -107,6 +107,8 @@ impl Db {
     }
 
     /// Removes a tree and gives all its pages back. Nobody may have a handle of it any more.
+    /// Transactions that have read it are waited for; a thread that opens it meanwhile, and has no
+    /// transaction, waits for that, a second at most.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -278,7 +280,7 @@ impl Db {
     }
 
     /// Removes a tree, hash index or heap, as `kind` says, and gives all its pages back. Nobody
-    /// may have a handle of it any more.
+    /// may have a handle of it any more; as [`Db::drop_tree`].
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
