@@ -102,12 +102,12 @@ pub(super) struct Tree {
     lengths: PrefixLengths,
     filter: Arc<RangeFilter>,
     stripes: Box<[Stripe]>,
-    core: Core128,
+    core: AlignedCore,
 }
 
 /// What is wanted seldom, away from what every transaction reads.
 #[repr(align(128))]
-struct Core128(Spinlock<Core>);
+struct AlignedCore(Spinlock<Core>);
 
 impl Tree {
     pub fn new(id: u32, stripes: usize, filter: &Arc<RangeFilter>) -> Tree {
@@ -119,7 +119,7 @@ impl Tree {
             lengths: PrefixLengths::default(),
             filter: Arc::clone(filter),
             stripes: (0..stripes.max(1)).map(stripe).collect(),
-            core: Core128(Spinlock::new(Core::default())),
+            core: AlignedCore(Spinlock::new(Core::default())),
         }
     }
 

@@ -15,7 +15,7 @@ use crate::btree::{NewValue, WriteCondition, WriteRequest};
 use crate::heap::{Heap, Placing, RecordId};
 use crate::lock::{LockManager, LockMode, LockOwner};
 use crate::pool::Pages;
-use crate::txn::autocommit::{Release, lock, lock_again};
+use crate::txn::autocommit::{lock, lock_again};
 use crate::txn::error::TxnError;
 use crate::txn::manager::TransactionManager;
 use crate::txn::structure::Structure;
@@ -71,15 +71,7 @@ impl TransactionManager {
         self.is_sound()?;
         self.await_room();
         let Some(locks) = &self.locks else { return Ok(heap.append(record)?) };
-        let Some(mut guard) = self.slot().try_lock() else {
-            // A nested call, or the slot that late threads share.
-            let mut owner = LockOwner::begin(locks, self.active.new_id());
-            return self.append_by(locks, &mut owner, heap, record);
-        };
-        let scratch = guard.get_or_insert_default();
-        let owner = scratch.owner.get_or_insert_with(|| LockOwner::begin(locks, 0));
-        owner.renew(self.active.new_id());
-        self.append_by(locks, owner, heap, record)
+        self.with_owner(locks, |owner| self.append_by(locks, owner, heap, record))
     }
 
     fn append_by<P: Pages>(
@@ -89,13 +81,12 @@ impl TransactionManager {
         heap: &Heap<P>,
         record: &[u8],
     ) -> Result<RecordId, TxnError> {
-        let release = Release(owner);
-        let announced = release.0.announce_write(heap.owner());
-        lock_again(locks, release.0, announced, |owner| owner.announce_write(heap.owner()))?;
+        let announced = owner.announce_write(heap.owner());
+        lock_again(locks, owner, announced, |owner| owner.announce_write(heap.owner()))?;
         {
             let _call = self.calls.enter();
             if self.versions.snapshot_epoch().is_none() {
-                let (owner, id) = (&*release.0, heap.owner());
+                let (owner, id) = (&*owner, heap.owner());
                 let (mut refused, mut is_inserted) = (0, false);
                 let appended = heap.place_record(record, &mut |record, _| {
                     is_inserted = owner.is_free(id, &record.to_key());
@@ -111,7 +102,7 @@ impl TransactionManager {
                 }
             }
         }
-        self.append_slowly(locks, release.0, heap, record)
+        self.append_slowly(locks, owner, heap, record)
     }
 
     /// Appends a record whose id has to be locked: snapshots have a version for it, or it has to be

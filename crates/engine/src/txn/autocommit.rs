@@ -92,7 +92,7 @@ thread_local! {
 }
 
 /// Releases the locks, also if what was done with them panics.
-pub(super) struct Release<'a>(pub(super) &'a mut LockOwner);
+struct Release<'a>(&'a mut LockOwner);
 
 impl Drop for Release<'_> {
     fn drop(&mut self) {
@@ -334,18 +334,27 @@ impl TransactionManager {
         key: &[u8],
         mut look: impl FnMut() -> Result<R, E>,
     ) -> Result<R, E> {
+        self.with_owner(locks, |owner| {
+            lock(locks, owner, tree, key, LockMode::S)?;
+            look()
+        })
+    }
+
+    /// Does `work` with a lock owner, and releases what that has locked: the owner that the thread
+    /// keeps, or another one in a nested call and in the slot that late threads share.
+    pub(super) fn with_owner<R>(
+        &self,
+        locks: &Arc<LockManager>,
+        work: impl FnOnce(&mut LockOwner) -> R,
+    ) -> R {
         let Some(mut guard) = self.slot().try_lock() else {
             let mut owner = LockOwner::begin(locks, self.active.new_id());
-            let release = Release(&mut owner);
-            lock(locks, release.0, tree, key, LockMode::S)?;
-            return look();
+            return work(Release(&mut owner).0);
         };
         let scratch = guard.get_or_insert_default();
         let owner = scratch.owner.get_or_insert_with(|| LockOwner::begin(locks, 0));
         owner.renew(self.active.new_id());
-        let release = Release(owner);
-        lock(locks, release.0, tree, key, LockMode::S)?;
-        look()
+        work(Release(owner).0)
     }
 }
 
