@@ -445,6 +445,7 @@ fn an_older_page_in_place_of_a_root_that_is_being_written_is_not_written_to() {
         db.checkpoint().unwrap();
         let bytes: Vec<u8> = (0..40_000_u32).map(|at| (at / 7) as u8).collect();
         let between = || {
+            db.checkpoint().unwrap();
             for row in 0..2000_u32 {
                 assert!(other.get(&row.to_be_bytes()).unwrap().is_some(), "all else is evicted");
             }
