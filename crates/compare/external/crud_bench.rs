@@ -234,9 +234,8 @@ impl MillpondClient {
             Projection::Full => rows,
             Projection::Id | Projection::Count => rows.keys_only(),
         };
-        let mut passed = 0;
-        while passed < start && rows.next_entry()?.is_some() {
-            passed += 1;
+        if start > 0 && rows.nth(start - 1).transpose()?.is_none() {
+            return Ok(0);
         }
         let mut count = 0;
         while count < limit

@@ -35,6 +35,8 @@ pub(crate) struct Wish<'k> {
     pub(crate) stop: Option<&'k [u8]>,
     /// The leaves are marked as referenced by a scan.
     pub(crate) scan: bool,
+    /// Whether values are wanted, too.
+    pub(crate) values: bool,
     /// The first leaf comes right after the last one of the batch, in the direction of the scan.
     pub(crate) goes_on: bool,
 }

@@ -13,14 +13,24 @@ use crate::btree::ahead::{AHEAD_MAX, Wish};
 use crate::btree::descend::Seek;
 use crate::btree::fetch::{Batch, LEAVES_MAX};
 use crate::btree::lookup::Lookup;
-use crate::btree::node::layout::{Node, Span, Value};
+use crate::btree::node::layout::{Span, Value};
 use crate::btree::tree::BTree;
+use crate::btree::within::{end_in, fence_of, first_in, key_of, place_in};
 use crate::page::Scratch;
 use crate::pool::{Pages, PoolError};
 
 /// Leaves that a scan enters for each that is copied at once: what it copies and does not need is
 /// cold memory, while another descent is not.
 const PATIENCE: usize = 4;
+
+/// Which values a cursor reads.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Values {
+    All,
+    /// Those that are in leaves.
+    InLeaves,
+    None,
+}
 
 /// A position in a tree.
 ///
@@ -30,7 +40,7 @@ pub struct Cursor<'t, P: Pages> {
     tree: &'t BTree<P>,
     lower: Bound<Vec<u8>>,
     upper: Bound<Vec<u8>>,
-    keys_only: bool,
+    values: Values,
     scan: bool,
     batch: Batch,
     /// The index in the batch of the leaf that it is in.
@@ -54,27 +64,6 @@ pub struct Cursor<'t, P: Pages> {
     fetches: u64,
 }
 
-/// Returns the key of a bound, if it has one.
-fn key_of(bound: &Bound<Vec<u8>>) -> Option<&[u8]> {
-    match bound {
-        Bound::Included(key) | Bound::Excluded(key) => Some(key),
-        Bound::Unbounded => None,
-    }
-}
-
-/// Returns the position of `key` in a leaf that need not cover it: the first entry not below, and
-/// whether it is equal.
-fn place_in(node: Node<'_>, key: &[u8]) -> (usize, bool) {
-    let lower = node.lower();
-    if node.view.compare(lower.at, lower.len, key).is_gt() {
-        return (0, false);
-    }
-    match node.upper() {
-        Some(upper) if node.view.compare(upper.at, upper.len, key).is_le() => (node.count(), false),
-        _ => node.lower_bound(key),
-    }
-}
-
 impl<P: Pages> BTree<P> {
     /// Returns a cursor over the whole tree.
     pub fn cursor(&self) -> Cursor<'_, P> {
@@ -87,7 +76,7 @@ impl<P: Pages> BTree<P> {
             tree: self,
             lower: lower.map(<[u8]>::to_vec),
             upper: upper.map(<[u8]>::to_vec),
-            keys_only: false,
+            values: Values::All,
             scan: false,
             batch: Batch::default(),
             current: 0,
@@ -109,9 +98,15 @@ impl<P: Pages> BTree<P> {
 }
 
 impl<P: Pages> Cursor<'_, P> {
-    /// Does not read values in overflow pages: [`Cursor::value`] is empty for them.
+    /// Does not read values: [`Cursor::value`] is empty.
     pub fn keys_only(mut self) -> Self {
-        self.keys_only = true;
+        self.values = Values::None;
+        self
+    }
+
+    /// Does not read values in overflow pages: [`Cursor::value`] is empty for them.
+    pub(crate) fn without_large(mut self) -> Self {
+        self.values = Values::InLeaves;
         self
     }
 
@@ -137,7 +132,7 @@ impl<P: Pages> Cursor<'_, P> {
     #[inline]
     pub fn value(&self) -> &[u8] {
         match &self.large {
-            _ if !self.valid => &[],
+            _ if !self.valid || self.values == Values::None => &[],
             Some(large) => large,
             None => {
                 let page = self.batch.bytes(self.current);
@@ -267,6 +262,21 @@ impl<P: Pages> Cursor<'_, P> {
         self.settle_backward(self.at)
     }
 
+    /// Moves on by up to `n` entries within the present leaf, without a look at those between, and
+    /// returns by how many: by none in a leaf with values in overflow pages.
+    #[cfg_attr(test, allow(dead_code, reason = "used by what unit tests are built without"))]
+    pub(crate) fn pass(&mut self, n: usize, forward: bool) -> usize {
+        if !self.valid || self.has_large() {
+            return 0;
+        }
+        let (from, to) = if forward { (self.at + 1, self.end) } else { (self.begin, self.at) };
+        let n = n.min(to.saturating_sub(from));
+        let to = if forward { self.at + n } else { self.at - n };
+        let Value::Inline(span) = self.batch.leaf(self.current).value(to) else { return 0 };
+        self.set(to, span);
+        n
+    }
+
     fn restart(&mut self, forward: bool) {
         self.valid = false;
         self.forward = forward;
@@ -288,6 +298,7 @@ impl<P: Pages> Cursor<'_, P> {
             ahead: (self.entered * 4).min(AHEAD_MAX).min(self.tree.pages.ahead_max()),
             stop: key_of(bound),
             scan: self.scan,
+            values: self.values != Values::None,
             goes_on,
         };
         self.valid = false;
@@ -392,27 +403,38 @@ impl<P: Pages> Cursor<'_, P> {
     /// which shows only if its value is in overflow pages.
     #[inline]
     fn show(&mut self, at: usize) -> Result<bool, PoolError> {
-        let node = self.batch.leaf(self.current);
-        self.at = at;
-        self.key.truncate(self.prefix);
-        node.suffix_to(at, &mut self.key);
-        match node.value(at) {
+        match self.batch.leaf(self.current).value(at) {
             Value::Inline(span) => {
-                self.value = span;
-                self.value_len = span.len as u64;
-                self.large = None;
-                self.valid = true;
+                self.set(at, span);
                 Ok(true)
             }
             Value::Overflow(_) => self.show_large(at),
         }
     }
 
+    /// Shows entry `at` of the present leaf, whose value is there.
+    #[inline(always)]
+    fn set(&mut self, at: usize, value: Span) {
+        self.set_key(at);
+        self.value = value;
+        self.value_len = value.len as u64;
+        self.large = None;
+        self.valid = true;
+    }
+
+    #[inline(always)]
+    fn set_key(&mut self, at: usize) {
+        self.at = at;
+        self.key.truncate(self.prefix);
+        self.batch.leaf(self.current).suffix_to(at, &mut self.key);
+    }
+
     fn show_large(&mut self, at: usize) -> Result<bool, PoolError> {
+        self.set_key(at);
         self.looks += 1;
         let mut reference = self.batch.leaf(self.current).reference(at);
         self.valid = false;
-        if self.keys_only {
+        if self.values != Values::All {
             self.value_len = reference.map_or(0, |reference| reference.len);
             self.large = Some(Vec::new());
             self.valid = true;
@@ -440,37 +462,4 @@ impl<P: Pages> Cursor<'_, P> {
         }
         Ok(false)
     }
-}
-
-/// Returns the first entry of a leaf within a lower bound.
-fn first_in(node: Node<'_>, bound: &Bound<Vec<u8>>) -> usize {
-    match bound {
-        Bound::Unbounded => 0,
-        Bound::Included(key) => place_in(node, key).0,
-        Bound::Excluded(key) => {
-            let (at, equal) = place_in(node, key);
-            at + usize::from(equal)
-        }
-    }
-}
-
-/// Returns the end of the entries of a leaf within an upper bound.
-fn end_in(node: Node<'_>, bound: &Bound<Vec<u8>>) -> usize {
-    match bound {
-        Bound::Unbounded => node.count(),
-        Bound::Excluded(key) => place_in(node, key).0,
-        Bound::Included(key) => {
-            let (at, equal) = place_in(node, key);
-            at + usize::from(equal)
-        }
-    }
-}
-
-/// Returns the fence of a leaf in a direction.
-fn fence_of(node: Node<'_>, forward: bool) -> Option<Vec<u8>> {
-    if forward {
-        return node.upper_bytes();
-    }
-    let fence = node.lower_bytes();
-    (!fence.is_empty()).then_some(fence)
 }

@@ -10,13 +10,15 @@ use millpond_base::{AccessKind, PageId};
 
 use crate::btree::ahead::{Ahead, Wish};
 use crate::btree::descend::{Seek, astray};
-use crate::btree::node::layout::{LEAF_SLOT, Node, Span};
+use crate::btree::node::layout::{LEAF_SLOT, Node, REFERENCE, Span, UPPER, Value};
 use crate::btree::tree::{BTree, mark};
 use crate::page::{PageBuffer, PageHeader, View};
 use crate::pool::{MiniTransaction, PageHint, Pages, PoolError, Read, Try};
 
 /// Most leaves of one attempt.
 pub(crate) const LEAVES_MAX: usize = 8;
+/// Bytes of heap per entry from which on keys are copied one by one where values are not wanted.
+const APART_MIN: usize = 128;
 /// Bytes of the next leaf whose cache lines are asked for while one is copied.
 const APPROACHED: usize = 1024;
 
@@ -103,24 +105,42 @@ impl Batch {
         None
     }
 
-    fn take(&mut self, view: View<'_>) {
+    fn take(&mut self, view: View<'_>, values: bool) {
         if self.copies.len() == self.len {
             self.copies.push(buffer(view.len()));
         }
         if let Some(copy) = self.copies.get_mut(self.len) {
-            copy_used(view, copy.bytes_mut());
+            copy_used(view, copy.bytes_mut(), values);
             self.len += 1;
         }
     }
 }
 
-/// Copies the bytes of a leaf that are in use.
-fn copy_used(view: View<'_>, out: &mut [u8]) {
+/// Copies the bytes of a leaf that are in use; values in the leaf only if they are wanted, or if
+/// there is little else.
+fn copy_used(view: View<'_>, out: &mut [u8], values: bool) {
     let node = Node::leaf(view);
-    let slots_end = node.slots() + node.count() * LEAF_SLOT;
+    let (count, slots_end) = (node.count(), node.slots() + node.count() * LEAF_SLOT);
     let heap = node.heap().clamp(slots_end, out.len());
     view.copy_into(0, &mut out[..slots_end]);
-    view.copy_into(heap, &mut out[heap..]);
+    if values || out.len() - heap < count * APART_MIN {
+        view.copy_into(heap, &mut out[heap..]);
+        return;
+    }
+    let copy = |span: Span, out: &mut [u8]| {
+        // What is not all there was changed meanwhile, and is found out when the copy is validated.
+        let _ = out.get_mut(span.at..span.end()).is_none_or(|out| view.copy_into(span.at, out));
+    };
+    copy(node.lower(), out);
+    copy(node.span(UPPER), out);
+    for i in 0..count {
+        let copied = Node::leaf(View::of(out));
+        let (rest, value) = (copied.rest(i), copied.value(i));
+        copy(rest, out);
+        if let Value::Overflow(at) = value {
+            copy(Span { at, len: REFERENCE }, out);
+        }
+    }
 }
 
 impl<P: Pages> BTree<P> {
@@ -156,7 +176,7 @@ impl<P: Pages> BTree<P> {
             None => {
                 let Some(place) = self.place(mtr, wish.seek, 1)? else {
                     let Some(root) = self.place(mtr, wish.seek, 0)? else { return Ok(()) };
-                    batch.take(root.node.view());
+                    batch.take(root.node.view(), wish.values);
                     return root.node.validate();
                 };
                 batch.depth = place.depth.saturating_add(1);
@@ -176,7 +196,7 @@ impl<P: Pages> BTree<P> {
                         let next = parent.swip(inner.child_at(next));
                         parent.mtr().pages().approach(next, APPROACHED);
                     }
-                    batch.take(child.view());
+                    batch.take(child.view(), wish.values);
                     if let Err(jump) = child.validate() {
                         batch.len -= 1;
                         if batch.len == 0 {

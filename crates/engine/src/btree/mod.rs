@@ -21,6 +21,7 @@ mod stored;
 mod structure;
 mod tree;
 mod value;
+mod within;
 mod write;
 
 pub use check::{Report, Violation, check_page};

@@ -58,7 +58,7 @@ impl<'t, P: Pages> Range<'t, P> {
         if forward { &self.front } else { &self.back }
     }
 
-    /// Does not read values in overflow pages; they are empty.
+    /// Does not read values; they are empty.
     pub fn keys_only(mut self) -> Self {
         self.front = self.front.keys_only();
         self.back = self.back.keys_only();
@@ -99,6 +99,17 @@ impl<'t, P: Pages> Range<'t, P> {
     pub(crate) fn shown(&self, forward: bool) -> Option<Entry<'_>> {
         let end = self.end(forward);
         (!self.empty).then(|| (end.key(), end.value()))
+    }
+
+    /// Moves on from one of the ends by up to `n` entries that are read already, and returns by how
+    /// many.
+    #[cfg_attr(test, allow(dead_code, reason = "used by what unit tests are built without"))]
+    pub(crate) fn pass(&mut self, n: usize, forward: bool) -> usize {
+        // An end that has not begun is on no entry, and one that may meet the other looks at each.
+        if self.empty || (self.is_front_started && self.is_back_started) {
+            return 0;
+        }
+        if forward { self.front.pass(n, true) } else { self.back.pass(n, false) }
     }
 
     /// Moves to the next entry from one of the ends; `false` if there is none.

@@ -8,7 +8,8 @@
 //!
 //! The count is read only after [`PATIENT`] restarts in a row. A latch that another thread holds is
 //! released within a microsecond, or, if its holder lost its processor, within some milliseconds:
-//! hence the naps before an operation is given up.
+//! hence the naps before an operation is given up. Where there are more threads than processors,
+//! each restart before the naps costs a time slice of every other one, so they are not many.
 
 use std::cell::Cell;
 use std::marker::PhantomData;
@@ -18,7 +19,7 @@ use crate::pool::error::PoolError;
 use crate::pool::frame::IS_MODEL;
 
 /// Restarts after which the thread's own borrowed pages count.
-const PATIENT: u32 = if IS_MODEL { 100 } else { 1000 };
+const PATIENT: u32 = 100;
 /// Restarts after that, with a nap before each, until the operation is given up.
 const NAPS: u32 = if IS_MODEL { 100 } else { 250 };
 const NAP: Duration = Duration::from_millis(1);

@@ -146,7 +146,7 @@ impl<M: PoolStrategy> StoreTree<M> {
         let each = |put: &mut Each<'_>| {
             let tree = self.btree();
             // Large values are read piece by piece, not by the cursor.
-            let mut cursor = tree.cursor_in(lower, upper).keys_only();
+            let mut cursor = tree.cursor_in(lower, upper).without_large();
             let mut more = cursor.first()?;
             while more {
                 let key = cursor.key();

@@ -177,6 +177,28 @@ impl<'t, M: PoolStrategy> StoreRange<'t, M> {
         })
     }
 
+    /// Moves on by up to `n` entries, which no other look at the tree is needed for, and returns by
+    /// how many.
+    pub(crate) fn pass(&mut self, n: usize, forward: bool) -> usize {
+        match &mut self.source {
+            Source::Plain(range) => range.pass(n, forward),
+            // Nobody wrote when its leaf was copied.
+            Source::Quiet(quiet) => quiet.range.pass(n, forward),
+            Source::Snapshot(range) => range.pass(n, forward),
+            Source::Own(own) => {
+                let passed = own.range.pass(n, forward);
+                if passed > 0
+                    && let Some((key, _)) = own.range.shown(forward)
+                {
+                    let [front, back] = &mut own.bounds;
+                    put_key(if forward { front } else { back }, key);
+                }
+                passed
+            }
+            Source::Over => 0,
+        }
+    }
+
     #[inline]
     fn step(&mut self, forward: bool) -> Result<(), Error> {
         if M::TREES_ONLY {

@@ -121,8 +121,7 @@ impl<P: Pages> End<'_, P> {
     /// Moves to the next entry; `false` if there is none.
     #[inline]
     fn step(&mut self) -> Result<bool, TxnError> {
-        let is_plain = self.shown == Shown::Entry && self.use_pages && !self.more;
-        if is_plain && self.row == self.window.len() {
+        if self.is_plain() {
             let is_there = if self.forward { self.cursor.next()? } else { self.cursor.prev()? };
             if is_there && self.cursor.looks() == self.looks {
                 // In the same leaf, of which no version is left, and not a large value.
@@ -132,6 +131,17 @@ impl<P: Pages> End<'_, P> {
             self.move_cursor()?;
         }
         self.merge()
+    }
+
+    /// Whether what the cursor's leaf has behind its entry is shown as it is: no version of it is
+    /// left, and none is to be looked up.
+    #[inline]
+    fn is_plain(&self) -> bool {
+        self.shown == Shown::Entry
+            && self.use_pages
+            && !self.more
+            && self.row == self.window.len()
+            && self.cursor.looks() == self.looks
     }
 
     /// Moves to the next visible entry of the cursor and the versions, in key order.
@@ -280,7 +290,7 @@ impl<'t, P: Pages> SnapshotRange<'t, P> {
             End {
                 snapshot: snapshot.clone(),
                 tree,
-                cursor: tree.cursor_in(lower, upper).keys_only(),
+                cursor: tree.cursor_in(lower, upper).without_large(),
                 forward,
                 keys_only: false,
                 looks: 0,
@@ -300,9 +310,12 @@ impl<'t, P: Pages> SnapshotRange<'t, P> {
         SnapshotRange { front: end(true), back: end(false), is_over: false }
     }
 
-    /// Does not read large values, which are returned empty.
+    /// Does not read values, which are returned empty.
     pub fn keys_only(mut self) -> Self {
-        (self.front.keys_only, self.back.keys_only) = (true, true);
+        self.front.keys_only = true;
+        self.front.cursor = self.front.cursor.keys_only();
+        self.back.keys_only = true;
+        self.back.cursor = self.back.cursor.keys_only();
         self
     }
 
@@ -330,6 +343,21 @@ impl<'t, P: Pages> SnapshotRange<'t, P> {
     pub fn next_back(&mut self) -> Result<Option<Entry<'_>>, TxnError> {
         self.step(false)?;
         Ok(self.shown(false))
+    }
+
+    /// Moves on from one of the ends by up to `n` entries of a leaf without versions; returns by
+    /// how many.
+    #[cfg_attr(test, allow(dead_code, reason = "used by what unit tests are built without"))]
+    pub(crate) fn pass(&mut self, n: usize, forward: bool) -> usize {
+        let (end, other) = match forward {
+            true => (&mut self.front, &self.back),
+            false => (&mut self.back, &self.front),
+        };
+        // An end that may meet the other looks at each.
+        if self.is_over || other.shown != Shown::Nothing || !end.is_plain() {
+            return 0;
+        }
+        end.cursor.pass(n, forward)
     }
 
     /// Returns the entry that the last step moved to.

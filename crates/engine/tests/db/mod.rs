@@ -15,6 +15,7 @@ mod many;
 mod memory;
 mod merging;
 mod opening;
+mod passing;
 mod paths;
 mod policies;
 mod read_ahead;

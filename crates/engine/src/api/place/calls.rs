@@ -156,11 +156,8 @@ impl<'t> Place<'t> {
         if let Place::Txn(cell, tree) = self {
             cell.lock_range(tree, range)?;
         }
-        let (mut keys, mut count) = (self.key_range(range).keys_only(), 0);
-        while keys.next_entry()?.is_some() {
-            count += 1;
-        }
-        Ok(count)
+        let (count, end) = self.key_range(range).keys_only().pass(usize::MAX, true);
+        end.map(|()| count as u64)
     }
 
     /// How many entries there are, without a look at them if that can be.

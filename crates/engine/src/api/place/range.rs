@@ -90,7 +90,7 @@ impl<'t> RawRange<'t> {
         self
     }
 
-    /// Leaves large values unread: they come out empty.
+    /// Leaves values unread: they come out empty.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -206,6 +206,33 @@ impl<'t> RawRange<'t> {
         Self::step(&mut self.count, &mut self.is_over, next)
     }
 
+    /// Passes over up to `n` entries from an end, a leaf at a time where nothing forbids it, and
+    /// returns how many there were, and the error that ended it.
+    pub(crate) fn pass(&mut self, n: usize, forward: bool) -> (usize, Result<(), Error>) {
+        let mut passed = 0;
+        while passed < n {
+            let next = if forward { self.next_entry() } else { self.next_entry_back() };
+            match next {
+                Ok(Some(_)) => {}
+                Ok(None) => break,
+                Err(error) => return (passed, Err(error)),
+            }
+            let more = match &mut self.source {
+                Source::Outside(range) => range.pass(n - passed - 1, forward),
+                Source::Txn(scan) => scan.pass(n - passed - 1, forward),
+                Source::Failed(_) => 0,
+            };
+            self.count.rows += more as u64;
+            passed += 1 + more;
+        }
+        (passed, Ok(()))
+    }
+
+    /// As [`RawRange::pass`]; returns the error as an item.
+    pub(crate) fn pass_items<T>(&mut self, n: usize, forward: bool) -> Option<Result<T, Error>> {
+        self.pass(n, forward).1.err().map(Err)
+    }
+
     /// Runs `write`, which changes the entry that was given last and no other: what was read ahead
     /// stays.
     pub(crate) fn writing<R>(&mut self, write: impl FnOnce() -> R) -> R {
@@ -244,11 +271,26 @@ impl Iterator for RawRange<'_> {
         let entry = self.next_entry().transpose()?;
         Some(entry.map(|(key, value)| (key.to_vec(), value.to_vec())))
     }
+
+    /// The entry behind `n` others, which are passed over without copies of them.
+    fn nth(&mut self, n: usize) -> Option<Self::Item> {
+        self.pass_items(n, true).or_else(|| self.next())
+    }
+
+    /// How many entries are left; an error counts as one.
+    fn count(mut self) -> usize {
+        let (passed, end) = self.pass(usize::MAX, true);
+        passed + usize::from(end.is_err())
+    }
 }
 
 impl DoubleEndedIterator for RawRange<'_> {
     fn next_back(&mut self) -> Option<Self::Item> {
         let entry = self.next_entry_back().transpose()?;
         Some(entry.map(|(key, value)| (key.to_vec(), value.to_vec())))
+    }
+
+    fn nth_back(&mut self, n: usize) -> Option<Self::Item> {
+        self.pass_items(n, false).or_else(|| self.next_back())
     }
 }

@@ -98,6 +98,14 @@ impl<'t> TxnScan<'t> {
         self.next_of_batch(forward)
     }
 
+    /// Moves on from the front by up to `n` entries that are read already, and returns by how many.
+    pub(crate) fn pass(&mut self, n: usize, forward: bool) -> usize {
+        let may = forward && !self.is_back_used && self.is_fresh();
+        let passed = self.cursor.as_mut().filter(|_| may).map_or(0, |cursor| cursor.pass(n, true));
+        self.given += passed;
+        passed
+    }
+
     /// Moves to the next entry of a range that is locked as a whole; `false` if there is none, or
     /// it is not locked.
     fn move_cursor(&mut self) -> Result<bool, Error> {

@@ -85,12 +85,21 @@ impl<K: Key, V: Value> Iterator for Range<'_, K, V> {
         let next = self.raw.next_entry().map(|next| next.map(decode_entry));
         item(&mut self.raw, next)
     }
+
+    /// The entry behind `n` others, which are passed over without being decoded.
+    fn nth(&mut self, n: usize) -> Option<Self::Item> {
+        self.raw.pass_items(n, true).or_else(|| self.next())
+    }
 }
 
 impl<K: Key, V: Value> DoubleEndedIterator for Range<'_, K, V> {
     fn next_back(&mut self) -> Option<Self::Item> {
         let next = self.raw.next_entry_back().map(|next| next.map(decode_entry));
         item(&mut self.raw, next)
+    }
+
+    fn nth_back(&mut self, n: usize) -> Option<Self::Item> {
+        self.raw.pass_items(n, false).or_else(|| self.next_back())
     }
 }
 
