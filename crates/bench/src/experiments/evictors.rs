@@ -9,7 +9,7 @@ use millpond::internals::pool::Evicted;
 use millpond_base::Seed;
 
 use crate::error::BenchError;
-use crate::instance::eviction::{Evict, Out};
+use crate::instance::eviction::{Evict, Out, Pages};
 use crate::instance::setup::Setup;
 use crate::instance::{Instance, InstanceInfo, prepare};
 use crate::run::client::Workload;
@@ -62,14 +62,15 @@ pub fn contest(what: &Contest, observer: &mut dyn Observer) -> Result<Vec<Speed>
         instances.push(prepare(&setup, &what.workload, observer)?);
     }
     let ways = what.threads.iter().flat_map(|threads| {
-        [false, true].map(|dirty| Evict { threads: *threads, share: what.share, dirty })
+        let way = |pages| Evict { threads: *threads, share: what.share, pages };
+        [Pages::Clean, Pages::Dirty].map(way)
     });
     let ways: Vec<Evict> = ways.collect();
     let mut outs: Vec<Vec<Vec<Out>>> = vec![vec![Vec::new(); instances.len()]; ways.len()];
     let seed = Seed(what.setup.options.lab.seed);
     'rounds: for round in 0..what.rounds {
         for (way, outs) in ways.iter().zip(&mut outs) {
-            let pages = if way.dirty { "dirty" } else { "clean" };
+            let pages = way.pages.name();
             for at in turns::order(seed, round, instances.len()) {
                 let name = &what.policies[at];
                 let (of, threads) = (what.rounds, way.threads);

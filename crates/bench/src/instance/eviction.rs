@@ -16,8 +16,30 @@ pub struct Evict {
     pub threads: u32,
     /// The share of the pool that is evicted.
     pub share: f64,
-    /// Whether all pages are dirty; else all are clean.
-    pub dirty: bool,
+    /// Which pages there are.
+    pub pages: Pages,
+}
+
+/// The pages of a pool that is evicted from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Pages {
+    /// All are clean.
+    Clean,
+    /// All are dirty.
+    Dirty,
+    /// Those are dirty that the workload has written to.
+    AsLeft,
+}
+
+impl Pages {
+    /// *clean*, *dirty*, *as left*.
+    pub fn name(self) -> &'static str {
+        match self {
+            Pages::Clean => "clean",
+            Pages::Dirty => "dirty",
+            Pages::AsLeft => "as left",
+        }
+    }
 }
 
 /// The result of one eviction run.
@@ -64,8 +86,10 @@ pub(crate) fn fill<M: PoolStrategy>(
 
 /// Evicts a part of a pool that no other thread uses.
 pub(crate) fn evict<M: PoolStrategy>(pool: &Pool<M>, what: &Evict) -> Result<Out, BenchError> {
-    pool.flush(Reason::Recov)?;
-    if what.dirty && pool.make_dirty() == 0 {
+    if what.pages != Pages::AsLeft {
+        pool.flush(Reason::Recov)?;
+    }
+    if what.pages == Pages::Dirty && pool.make_dirty() == 0 {
         let text = "no page can be made dirty: a store with a log (--log on) cannot be measured so";
         return Err(BenchError::Usage(text.into()));
     }

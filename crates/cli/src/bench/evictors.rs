@@ -61,7 +61,7 @@ fn hindrance(setup: &Setup, policy: &str) -> Option<String> {
 }
 
 fn row(speed: &Speed) -> Row {
-    Row::new(if speed.what.dirty { "dirty" } else { "clean" }, "pool", speed.what.threads)
+    Row::new(speed.what.pages.name(), "pool", speed.what.threads)
         .with("policy", speed.info.policy.as_str())
         .with_interval("evictions_per_s", &speed.per_s)
         .with_interval("ratio_to_first", &speed.to_first)

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 use millpond_lab::experiment::{
-    Experiment, ExperimentError, Options, Plan, Ran, Room, Scale, Watch, run,
+    Experiment, ExperimentError, Options, Plan, Ran, Room, Scale, Watch, judge, run,
 };
 use millpond_lab::table::Table;
 
@@ -50,6 +50,9 @@ pub(super) struct FrameArgs {
     /// Print which figures there are and what they need, and run nothing
     #[arg(long)]
     plan: bool,
+    /// Judge the rows of an earlier run of any build anew, rewrite its page, and run nothing
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["plan", "resume", "minutes", "repetitions"])]
+    judge: Option<PathBuf>,
     /// No progress
     #[arg(long, short)]
     quiet: bool,
@@ -111,6 +114,9 @@ pub(super) fn play_as(
     experiment: &mut Experiment,
     args: &FrameArgs,
 ) -> Result<(), Failure> {
+    if let Some(folder) = &args.judge {
+        return finish(&judge(experiment, folder, &args.figure)?);
+    }
     let options = args.options(name)?;
     let plan = Plan::of(experiment, &options.figures, options.repetitions)
         .map_err(ExperimentError::from)?;

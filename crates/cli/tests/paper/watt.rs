@@ -36,7 +36,7 @@ fn the_whole_experiment_runs_in_small_and_leaves_rows_and_a_page() {
     assert_eq!(labels(&table, "workers", "hit_delivery"), ["auto", "batched"]);
     let modes = ["adaptive(2)", "threads(1)", "threads(2)", "worker"];
     assert_eq!(labels(&table, "eviction", "mode"), modes);
-    assert_eq!(labels(&table, "10", "state"), ["clean", "dirty"]);
+    assert_eq!(labels(&table, "10", "state"), ["as left", "clean", "dirty"]);
     assert_eq!(labels(&table, "12", "policy"), labels(&table, "9", "policy"));
     for row in 0..table.rows.len() {
         let number = |name| number(&table, row, name);
@@ -56,6 +56,31 @@ fn the_whole_experiment_runs_in_small_and_leaves_rows_and_a_page() {
         assert_eq!(number("hits") + number("misses"), number("references"));
         assert!(number("references") >= 20_000.0 && number("size") <= number("pages"));
     }
+}
+
+#[test]
+fn rows_of_an_earlier_run_are_judged_anew_and_those_of_another_experiment_refused() {
+    let out = tempfile::tempdir().unwrap();
+    let ran = watt(out.path(), &["--figure", "2,memory"]);
+    let dir = folder(&ran);
+    let page = dir.join("report.html");
+    let (before, table) = (std::fs::read(&page).unwrap(), rows(&dir));
+    std::fs::write(&page, "spoilt").unwrap();
+    std::fs::remove_file(dir.join("cells.jsonl")).unwrap();
+    let at = dir.to_str().unwrap();
+    let judged = watt(out.path(), &["--judge", at]);
+    assert!(judged.status.success(), "{}", text(&judged.stderr));
+    assert_eq!(folder(&judged), dir);
+    assert_eq!(std::fs::read(&page).unwrap(), before, "the same rows, the same page");
+    assert_eq!(rows(&dir), table);
+    let other = paper("leanstore", out.path(), &["--scale", "quick", "--judge", at]);
+    let said = text(&other.stderr);
+    assert!(!other.status.success() && said.contains("is of `millpond paper watt"), "{said}");
+    assert_eq!(std::fs::read(&page).unwrap(), before);
+    let standard = paper("watt", out.path(), &["--judge", at]);
+    assert!(text(&standard.stderr).contains("not of `paper watt --scale standard`"));
+    let nothing = watt(out.path(), &["--judge", out.path().to_str().unwrap()]);
+    assert!(text(&nothing.stderr).contains("run.json is missing"));
 }
 
 #[test]

@@ -78,11 +78,71 @@ pub(super) fn write(
     if rows.rows.is_empty() {
         return Ok(());
     }
+    let of_figure = |at: usize| {
+        let own = cells().filter(|(figure, _)| *figure == at).map(|(_, cell)| cell);
+        table_of(own, journal)
+    };
+    draw(dir, experiment, (&|id| options.wants(id), &of_figure), ran)
+}
+
+/// Judges the rows of a finished run anew, by this build's claims, and writes its page; nothing is
+/// run. `figures` are the ids of those to be judged, none for all.
+///
+/// # Errors
+/// [`ExperimentError`], if the directory is not of this experiment at this scale.
+pub fn judge(
+    experiment: &Experiment,
+    folder: &Path,
+    figures: &[String],
+) -> Result<Ran, ExperimentError> {
+    Plan::of(experiment, figures, 1)?;
+    let dir = ResultDir::open(folder)?;
+    let (run, rows) = (dir.run()?, dir.rows()?);
+    let params = &run["params"];
+    let (paper, scale) = (params["paper"].as_str(), params["scale"].as_str());
+    let asked = (experiment.paper, experiment.scale.to_string());
+    if (paper, scale) != (Some(asked.0), Some(asked.1.as_str())) {
+        let is = run["command_line"].as_str().or(run["command"].as_str()).unwrap_or("something");
+        return Err(ExperimentError::Other {
+            path: folder.to_path_buf(),
+            is: is.to_string(),
+            paper: experiment.paper,
+            scale: experiment.scale,
+        });
+    }
+    let count = |name: &str| params[name].as_u64().unwrap_or(0) as usize;
+    let left_out = params["left_out"].as_array().into_iter().flatten();
+    let mut ran = Ran {
+        folder: folder.to_path_buf(),
+        page: folder.join("report.html"),
+        cells: count("cells"),
+        taken: count("cells_run"),
+        left_out: left_out.filter_map(Json::as_str).map(str::to_string).collect(),
+        ..Ran::default()
+    };
+    let of_figure = |at: usize| match experiment.figures.get(at) {
+        Some(figure) => rows.only("figure", figure.about().id),
+        None => Table::default(),
+    };
+    let wants = |id: &str| figures.is_empty() || figures.iter().any(|figure| figure == id);
+    draw(&dir, experiment, (&wants, &of_figure), &mut ran)?;
+    Ok(ran)
+}
+
+/// Which figures are wanted, by id, and the rows of each, by its number.
+type Rows<'a> = (&'a dyn Fn(&str) -> bool, &'a dyn Fn(usize) -> Table);
+
+/// Judges each figure's rows, and writes the page.
+fn draw(
+    dir: &ResultDir,
+    experiment: &Experiment,
+    (wants, rows): Rows<'_>,
+    ran: &mut Ran,
+) -> Result<(), ExperimentError> {
     let mut sections = Vec::new();
     for (at, figure) in experiment.figures.iter().enumerate() {
-        let own = cells().filter(|(figure, _)| *figure == at).map(|(_, cell)| cell);
-        let (rows, about) = (table_of(own, journal), figure.about());
-        let mut section = match (rows.rows.is_empty(), options.wants(about.id)) {
+        let (rows, about) = (rows(at), figure.about());
+        let mut section = match (rows.rows.is_empty(), wants(about.id)) {
             (true, false) => continue,
             (true, true) => Section { note: "No cell was run.".to_string(), ..Section::default() },
             (false, _) => figure.section(&rows),

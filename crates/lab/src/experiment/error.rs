@@ -27,6 +27,18 @@ pub enum ExperimentError {
         /// What is short.
         short: Short,
     },
+    /// A result directory of something else.
+    #[error("{path} is of `{is}`, and not of `paper {paper} --scale {scale}`: name its command")]
+    Other {
+        /// The directory.
+        path: PathBuf,
+        /// The command line that made it.
+        is: String,
+        /// The paper that it was to be of.
+        paper: &'static str,
+        /// The scale.
+        scale: Scale,
+    },
     /// A cell failed.
     #[error("{cell}: {error}")]
     Cell {

@@ -23,7 +23,7 @@ mod run;
 mod scale;
 
 pub use cell::{Cell, Fields};
-pub use directory::Ran;
+pub use directory::{Ran, judge};
 pub use error::ExperimentError;
 pub use figure::{About, Experiment, Figure, FigureError, Unwatched, Watch};
 pub use grid::Grid;

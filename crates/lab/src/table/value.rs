@@ -113,6 +113,24 @@ impl Table {
         self.rows.get(row)?.get(self.column(name)?)
     }
 
+    /// The rows whose field in the column called `name` is `value` as text, with the columns in
+    /// which one of them has something.
+    #[must_use]
+    pub fn only(&self, name: &str, value: &str) -> Table {
+        let is_of = |row: &&Vec<Value>| {
+            self.column(name).is_some_and(|at| row.get(at).is_some_and(|v| v.to_string() == value))
+        };
+        let rows: Vec<&Vec<Value>> = self.rows.iter().filter(is_of).collect();
+        let is_used =
+            |at: &usize| rows.iter().any(|row| !matches!(row.get(*at), None | Some(Value::Empty)));
+        let used: Vec<usize> = (0..self.columns.len()).filter(is_used).collect();
+        let pick = |row: &&Vec<Value>| used.iter().map(|at| row[*at].clone()).collect();
+        Table {
+            columns: used.iter().map(|at| self.columns[*at].clone()).collect(),
+            rows: rows.iter().map(pick).collect(),
+        }
+    }
+
     /// Appends another table's rows; columns are matched by name, and new ones are added.
     pub fn append(&mut self, other: Table) {
         for name in &other.columns {

@@ -24,8 +24,9 @@ pub fn experiment(scale: Scale, folder: &Path) -> Experiment {
         paper: "leanstore",
         title: "LeanStore (Leis et al., ICDE 2018), repeated".to_string(),
         note: format!(
-            "TPC-C and lookups on the pool and its trees, without log and locks, as in the paper; \
-             runs with many threads have {}. BerkeleyDB and WiredTiger are not run here.",
+            "TPC-C and lookups on the pool and its trees, without log and locks and with pages of \
+             16 KiB, as in the paper; runs with many threads have {}. BerkeleyDB and WiredTiger \
+             are not run here.",
             course.threads()
         ),
         scale,

@@ -13,6 +13,9 @@ use crate::run::client::Workload;
 /// Lean eviction as the paper configures it.
 pub(super) const LEAN: &str = "lean-evict(cooling=10%)";
 
+/// Bytes of a page, as in the paper (leanstore V-A).
+pub(super) const PAGE: u32 = 16 << 10;
+
 /// How runs are done at a scale.
 #[derive(Clone, Copy)]
 pub(super) struct Course {
@@ -49,9 +52,15 @@ impl Course {
         self.scale.pick(DeviceSpec::Memory, nvme.clone(), nvme)
     }
 
+    /// The default engine, with pages as large as the paper's.
+    pub fn setup(self) -> Setup {
+        let setup = Setup::new();
+        Setup { options: setup.options.page_size(PAGE), ..setup }
+    }
+
     /// A run of `seconds` seconds after a third of that to warm up, with lean eviction in memory.
     pub fn job(self, workload: Workload, pool: Option<Size>, seconds: f64) -> Job {
-        let setup = Setup::new();
+        let setup = self.setup();
         let growth = self.scale.pick(16 << 20, 128 << 20, 30 << 30);
         let memory: u64 = self.scale.pick(128 << 20, 1 << 30, 90 << 30);
         let (warm_up, measure) = lengths(self.scale, &workload, seconds, 1.0 / 3.0);

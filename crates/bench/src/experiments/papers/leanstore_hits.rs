@@ -33,7 +33,7 @@ impl Hits {
 
     fn experiment(&self, seed: u64) -> Experiment {
         let paper = Experiment::paper(self.scale.pick(20_000, 80, 1));
-        Experiment { seed, page_size: self.scale.pick(4096, 4096, 16384), ..paper }
+        Experiment { seed, page_size: self.scale.pick(4096, 16384, 16384), ..paper }
     }
 }
 

@@ -14,7 +14,8 @@ pub(super) fn shown(value: Option<Interval>) -> String {
 
 /// Several of them, each behind its name.
 pub(super) fn listed(values: &[(&str, Option<Interval>)]) -> String {
-    let each = values.iter().map(|(name, value)| format!("{name} {}", shown(*value)));
+    let each =
+        values.iter().map(|(name, value)| format!("{name} {}", shown(*value)).trim().to_string());
     each.collect::<Vec<_>>().join("; ")
 }
 
@@ -43,6 +44,16 @@ pub(in crate::experiments) fn claim(
 /// Any number above the bound.
 pub(super) fn above(low: f64) -> (f64, f64) {
     (low, f64::INFINITY)
+}
+
+/// At least what is printed, which is rounded to a hundredth.
+pub(super) fn at_least(printed: f64) -> (f64, f64) {
+    above(printed - 0.005)
+}
+
+/// At most what is printed, which is rounded to a hundredth.
+pub(super) fn at_most(printed: f64) -> (f64, f64) {
+    below(printed + 0.005)
 }
 
 /// Any number below the bound.

@@ -52,7 +52,7 @@ const POLICIES: [(&str, &str, Said, bool); 13] = [
 
 /// Both experiments.
 pub fn section(_is_quick: bool) -> Result<String, Failure> {
-    let mut text = String::from("\n## Luan, Du, Wang, Ni and Feng (2008): scans and loops\n");
+    let mut text = String::from("\n## Luan, Du, Feng and Wang (2008): scans and loops\n");
     write!(
         text,
         "\nHis system ran an undescribed workload before the scan; ours is `probabilistic` with \

@@ -63,28 +63,23 @@ fn close_to(text: &'static str, lru: &Measured, others: &[(&str, &Measured)]) ->
     Claim::new(text, said.join(", "), ratios.iter().all(|(_, r)| *r > 1.0005 && *r < 1.1))
 }
 
-/// LRU-2 without and with a memory of pages that left; a claim holds if it does for one of them.
-fn lru_2(variants: &[&Measured; 2], lru: &Measured) -> [Claim; 2] {
-    let over = |trace: usize| variants.map(|lru_2| lru_2.over(lru, trace));
-    let each = |trace: usize| {
-        let [none, all] = over(trace);
-        format!("{} {none:.3} and {all:.3}", TRACES[trace].1)
+/// LRU-2, without and with a memory of pages that left: the paper does not say which it means, so
+/// each is judged by itself.
+fn lru_2(variants: &[&Measured; 2], lru: &Measured) -> [Claim; 4] {
+    let [none, all] = *variants;
+    let said = |of: &Measured, traces: std::ops::Range<usize>| {
+        let each = |trace: usize| format!("{} {:.3}", TRACES[trace].1, of.over(lru, trace));
+        format!("over LRU: {}", traces.map(each).collect::<Vec<_>>().join(", "))
     };
-    let said = |traces: std::ops::Range<usize>| {
-        let texts: Vec<String> = traces.map(each).collect();
-        format!("LRU-2 over LRU, without and with history: {}", texts.join(", "))
+    let beats = |text, of: &Measured| {
+        Claim::new(text, said(of, ZIPFS), ZIPFS.into_iter().all(|trace| of.over(lru, trace) < 1.0))
     };
+    let loses = |text, of: &Measured| Claim::new(text, said(of, 0..1), of.over(lru, 0) > 1.0);
     [
-        Claim::new(
-            "LRU-2 beats LRU on the Zipf workloads",
-            said(ZIPFS),
-            (0..2).any(|variant| ZIPFS.into_iter().all(|trace| over(trace)[variant] < 1.0)),
-        ),
-        Claim::new(
-            "LRU-2 is worse than LRU on TPC-E (and TPC-C)",
-            said(0..1),
-            over(0).iter().any(|ratio| *ratio > 1.0),
-        ),
+        beats("LRU-2 without history beats LRU on the Zipf workloads", none),
+        beats("LRU-2 with history beats LRU on the Zipf workloads", all),
+        loses("LRU-2 without history is worse than LRU on TPC-E (and TPC-C)", none),
+        loses("LRU-2 with history is worse than LRU on TPC-E (and TPC-C)", all),
     ]
 }
 

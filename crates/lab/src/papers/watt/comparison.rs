@@ -143,12 +143,12 @@ fn claims_1(grid: &Grid) -> Vec<Claim> {
             slightly(&[lru(CFLRU), lru("lru-wsr")]),
         ),
         claim(
-            "LRU-2 beats LRU on the Zipf workloads",
+            "LRU-2 without history beats LRU on the Zipf workloads",
             said(&[("ZipfRO", zipfs[0]), ("dynZipfRO", zipfs[1]), ("dynZipfRW", zipfs[2])]),
             all_below(&zipfs, 1.0),
         ),
         claim(
-            "LRU-2 is worse than LRU on TPC-C and TPC-E",
+            "LRU-2 without history is worse than LRU on TPC-C and TPC-E",
             said(&[("TPC-C", tpcs[0]), ("TPC-E (imitated)", tpcs[1])]),
             all_above(&tpcs, 1.0),
         ),
