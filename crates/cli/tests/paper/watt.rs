@@ -51,6 +51,11 @@ fn the_whole_experiment_runs_in_small_and_leaves_rows_and_a_page() {
             assert!(number("candidates_per_eviction") >= 1.0, "victims were examined");
             let is_dirty = table.get(row, "state") == Some(&"dirty".into());
             assert!(if is_dirty { number("writes_per_eviction") >= 0.9 } else { true });
+            let is_clean = table.get(row, "state") == Some(&"clean".into());
+            let is_read_only = table.get(row, "workload") == Some(&"ycsb read-only".into());
+            if is_clean || (is_read_only && !is_dirty) {
+                assert_eq!(number("writes_per_eviction"), 0.0, "nobody has written");
+            }
             continue;
         }
         assert_eq!(number("hits") + number("misses"), number("references"));
@@ -71,12 +76,13 @@ fn rows_of_an_earlier_run_are_judged_anew_and_those_of_another_experiment_refuse
     let judged = watt(out.path(), &["--judge", at]);
     assert!(judged.status.success(), "{}", text(&judged.stderr));
     assert_eq!(folder(&judged), dir);
-    assert_eq!(std::fs::read(&page).unwrap(), before, "the same rows, the same page");
+    let again = std::fs::read(&page).unwrap();
+    assert!(again == before, "the same rows give the same page");
     assert_eq!(rows(&dir), table);
     let other = paper("leanstore", out.path(), &["--scale", "quick", "--judge", at]);
     let said = text(&other.stderr);
     assert!(!other.status.success() && said.contains("is of `millpond paper watt"), "{said}");
-    assert_eq!(std::fs::read(&page).unwrap(), before);
+    assert!(std::fs::read(&page).unwrap() == before, "nothing was written");
     let standard = paper("watt", out.path(), &["--judge", at]);
     assert!(text(&standard.stderr).contains("not of `paper watt --scale standard`"));
     let nothing = watt(out.path(), &["--judge", out.path().to_str().unwrap()]);

@@ -86,7 +86,7 @@ pub(super) fn write(
 }
 
 /// Judges the rows of a finished run anew, by this build's claims, and writes its page; nothing is
-/// run. `figures` are the ids of those to be judged, none for all.
+/// run. What has rows is judged; of `figures`, by their ids, the page also shows what has none.
 ///
 /// # Errors
 /// [`ExperimentError`], if the directory is not of this experiment at this scale.
@@ -124,7 +124,7 @@ pub fn judge(
         Some(figure) => rows.only("figure", figure.about().id),
         None => Table::default(),
     };
-    let wants = |id: &str| figures.is_empty() || figures.iter().any(|figure| figure == id);
+    let wants = |id: &str| figures.iter().any(|figure| figure == id);
     draw(&dir, experiment, (&wants, &of_figure), &mut ran)?;
     Ok(ran)
 }
