@@ -51,7 +51,8 @@ pub(super) struct FrameArgs {
     #[arg(long)]
     plan: bool,
     /// Judge the rows of an earlier run of any build anew, rewrite its page, and run nothing
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["plan", "resume", "minutes", "repetitions"])]
+    #[arg(long, value_name = "DIR")]
+    #[arg(conflicts_with_all = ["plan", "resume", "minutes", "repetitions"])]
     judge: Option<PathBuf>,
     /// No progress
     #[arg(long, short)]
