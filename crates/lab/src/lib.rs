@@ -10,6 +10,7 @@
 //! - [`advise`]: which policy for a trace, in three lines.
 //! - [`experiment`]: the frame in which experiments of the papers run, cell by cell.
 //! - [`breakdowns`]: CPU time by component before and after a change, from written results.
+//! - [`method`]: tests of significance for paired values, and Luan's joint method.
 //! - [`interval`]: means and ratios with their 95 % confidence intervals.
 
 pub mod advise;
@@ -18,6 +19,7 @@ pub mod cost;
 pub mod curve;
 pub mod experiment;
 pub mod interval;
+pub mod method;
 pub mod papers;
 pub mod policy_host;
 pub mod registry;

@@ -1,0 +1,293 @@
+//! Luan's joint method: a table of marks for each test, their scores, and the ranking (luan 3.4.3).
+
+use std::cmp::Ordering;
+use std::fmt;
+
+use super::paired::{Outcome, sign_test, t_test};
+
+/// The largest p-value of `>` and `<`.
+const CLEAR: f64 = 0.05;
+/// The largest p-value of `>>` and `<<`.
+const VERY_CLEAR: f64 = 0.01;
+
+/// Which values of a metric are the better ones.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Better {
+    /// Hit ratios, throughput.
+    Larger,
+    /// Misses, execution time.
+    Smaller,
+}
+
+/// How one policy compares with another one in one test.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Mark {
+    /// `<<`: worse, with a p-value of at most 0.01.
+    MuchWorse,
+    /// `<`: worse, with one of at most 0.05.
+    Worse,
+    /// `=`: no difference was shown, which does not show that there is none.
+    Equal,
+    /// `>`.
+    Better,
+    /// `>>`.
+    MuchBetter,
+}
+
+impl Mark {
+    /// The mark of a test's outcome.
+    pub fn of(outcome: Outcome, better: Better) -> Mark {
+        let is_better = match (outcome.first_is, better) {
+            (Ordering::Equal, _) => return Mark::Equal,
+            (Ordering::Greater, Better::Larger) | (Ordering::Less, Better::Smaller) => true,
+            _ => false,
+        };
+        match (outcome.p <= VERY_CLEAR, outcome.p <= CLEAR, is_better) {
+            (true, _, true) => Mark::MuchBetter,
+            (true, _, false) => Mark::MuchWorse,
+            (_, true, true) => Mark::Better,
+            (_, true, false) => Mark::Worse,
+            _ => Mark::Equal,
+        }
+    }
+}
+
+impl fmt::Display for Mark {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Mark::MuchWorse => "<<",
+            Mark::Worse => "<",
+            Mark::Equal => "=",
+            Mark::Better => ">",
+            Mark::MuchBetter => ">>",
+        })
+    }
+}
+
+/// What a mark counts.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Weights {
+    /// Of `>`; of `<` with the other sign: his α.
+    pub clear: f64,
+    /// Of `>>`; of `<<` with the other sign: his β.
+    pub very_clear: f64,
+    /// Of `=`: his γ.
+    pub equal: f64,
+}
+
+/// His: 1, 2 and 0.
+impl Default for Weights {
+    fn default() -> Weights {
+        Weights { clear: 1.0, very_clear: 2.0, equal: 0.0 }
+    }
+}
+
+impl Weights {
+    fn of(self, mark: Mark) -> f64 {
+        match mark {
+            Mark::MuchWorse => -self.very_clear,
+            Mark::Worse => -self.clear,
+            Mark::Equal => self.equal,
+            Mark::Better => self.clear,
+            Mark::MuchBetter => self.very_clear,
+        }
+    }
+}
+
+/// The marks of each policy (row) beside each (column), as his tables 3 and 4 print them: a policy
+/// is `=` to itself.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Marks(pub Vec<Vec<Mark>>);
+
+impl Marks {
+    fn of(values: &[Vec<f64>], better: Better, test: fn(&[f64], &[f64]) -> Outcome) -> Marks {
+        let row = |a: &Vec<f64>| values.iter().map(|b| Mark::of(test(a, b), better)).collect();
+        Marks(values.iter().map(row).collect())
+    }
+
+    /// The sum of the weights in each row.
+    pub fn scores(&self, weights: Weights) -> Vec<f64> {
+        self.0.iter().map(|row| row.iter().map(|mark| weights.of(*mark)).sum()).collect()
+    }
+}
+
+/// Both tests for all pairs of some policies.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Joint {
+    /// The t-test's marks.
+    pub t: Marks,
+    /// The sign test's.
+    pub sign: Marks,
+}
+
+impl Joint {
+    /// Compares policies by their values, of each policy one for each cache size, in the same order
+    /// (means over seeds, where there are several).
+    ///
+    /// ```
+    /// # use millpond_lab::method::{Better, Joint, Weights};
+    /// let hit_ratios = [vec![0.50, 0.61, 0.72, 0.80, 0.91], vec![0.40, 0.52, 0.60, 0.71, 0.80]];
+    /// let joint = Joint::of(&hit_ratios, Better::Larger);
+    /// assert_eq!(joint.t.0[0][1].to_string(), ">>");
+    /// // Five of five are 1 in 32.
+    /// assert_eq!(joint.sign.0[0][1].to_string(), ">");
+    /// assert_eq!(joint.scores(Weights::default()), [1.5, -1.5]);
+    /// ```
+    pub fn of(values: &[Vec<f64>], better: Better) -> Joint {
+        let marks = |test| Marks::of(values, better, test);
+        Joint { t: marks(t_test), sign: marks(sign_test) }
+    }
+
+    /// The mean of both scores of each policy.
+    pub fn scores(&self, weights: Weights) -> Vec<f64> {
+        let (t, sign) = (self.t.scores(weights), self.sign.scores(weights));
+        t.iter().zip(sign).map(|(t, sign)| (t + sign) / 2.0).collect()
+    }
+
+    /// The policies' numbers, the best score first; equal scores in the order of the policies.
+    pub fn ranking(&self, weights: Weights) -> Vec<usize> {
+        let scores = self.scores(weights);
+        let mut order: Vec<usize> = (0..scores.len()).collect();
+        order.sort_by(|a, b| scores[*b].total_cmp(&scores[*a]));
+        order
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// In the order of his tables.
+    const POLICIES: [&str; 13] = [
+        "GCLOCK",
+        "CLOCK",
+        "LRU",
+        "2Q-Simple",
+        "2Q-Full",
+        "ARC",
+        "CAR",
+        "CART",
+        "LIRS",
+        "LRFU",
+        "FBR",
+        "LRU-2",
+        "CLOCK-Pro",
+    ];
+
+    /// His table 3.
+    const TABLE_3: &str = "
+        =  =  =  >  =  =  =  >> >> =  =  >> >>
+        =  =  << >  =  =  =  >> >> =  =  >> >>
+        =  >> =  >  >  >  >> >> >> =  =  >> >>
+        <  <  <  =  <  <  <  =  >> <  <  =  =
+        =  =  <  >  =  =  =  >> >> =  =  >> >>
+        =  =  <  >  =  =  >  >> >> =  =  >> >>
+        =  =  << >  =  <  =  >> >> =  =  >> >>
+        << << << =  << << << =  >> =  <  =  >>
+        << << << << << << << << =  << << << <<
+        =  =  =  >  =  =  =  =  >> =  << >> >>
+        =  =  =  >  =  =  =  >  >> >> =  >> >>
+        << << << =  << << << =  >> << << =  =
+        << << << =  << << << << << << << =  =";
+
+    /// His table 4.
+    const TABLE_4: &str = "
+        =  >  =  =  =  =  >> >> >> =  << >> >>
+        <  =  << =  =  =  =  =  >> <  << =  >>
+        =  >> =  >> >  =  >> >> >> =  <  >> >>
+        =  =  << =  << =  =  =  >> <  << =  =
+        =  =  <  >> =  =  =  =  >> =  << >  >>
+        =  =  =  =  =  =  =  =  >> =  << =  >>
+        << =  << =  =  =  =  >  >> <  << =  >>
+        << =  << =  =  =  <  =  >> << << =  >>
+        << << << << << << << << =  << << << <<
+        =  >  =  >  =  =  >  >> >> =  << =  >>
+        >> >> >  >> >> >> >> >> >> >> =  >> >>
+        << =  << =  <  =  =  =  >> =  << =  =
+        << << << =  << << << << >> << << =  =";
+
+    /// His table 5; CLOCK-Pro is printed as −16, which follows from the tables only if its cell
+    /// beside LIRS in table 3 is `>>`, as LIRS' cell beside it and table 4 have it.
+    const TABLE_5: [(&str, f64); 13] = [
+        ("LIRS", -24.0),
+        ("CLOCK-Pro", -16.0),
+        ("LRU-2", -9.5),
+        ("CART", -7.0),
+        ("2Q-Simple", -5.5),
+        ("CAR", 2.0),
+        ("CLOCK", 2.5),
+        ("ARC", 5.5),
+        ("2Q-Full", 6.0),
+        ("LRFU", 6.0),
+        ("GCLOCK", 9.0),
+        ("LRU", 14.5),
+        ("FBR", 16.5),
+    ];
+
+    fn marks(table: &str) -> Marks {
+        let mark = |text: &str| {
+            use Mark::{Better, Equal, MuchBetter, MuchWorse, Worse};
+            let all = [MuchWorse, Worse, Equal, Better, MuchBetter];
+            all.into_iter().find(|mark| mark.to_string() == text).unwrap()
+        };
+        let rows = table.trim().lines();
+        Marks(rows.map(|row| row.split_whitespace().map(mark).collect()).collect())
+    }
+
+    #[test]
+    fn his_table_5_follows_from_his_tables_3_and_4_but_for_one_cell() {
+        let mut joint = Joint { t: marks(TABLE_3), sign: marks(TABLE_4) };
+        let score = |joint: &Joint, name: &str| {
+            let at = POLICIES.iter().position(|policy| *policy == name).unwrap();
+            joint.scores(Weights::default())[at]
+        };
+        for (name, printed) in TABLE_5 {
+            let follows = if name == "CLOCK-Pro" { -18.0 } else { printed };
+            assert_eq!(score(&joint, name), follows, "{name}");
+        }
+        joint.t.0[12][8] = Mark::MuchBetter;
+        assert_eq!(score(&joint, "CLOCK-Pro"), -16.0);
+        let best = joint.ranking(Weights::default())[..3].to_vec();
+        assert_eq!(
+            best.iter().map(|at| POLICIES[*at]).collect::<Vec<_>>(),
+            ["FBR", "LRU", "GCLOCK"]
+        );
+    }
+
+    #[test]
+    fn marks_follow_the_levels_and_the_metric() {
+        let outcome = |p, first_is| Outcome { p, first_is };
+        let mark = |p, first_is| Mark::of(outcome(p, first_is), Better::Larger);
+        assert_eq!(mark(0.01, Ordering::Greater), Mark::MuchBetter);
+        assert_eq!(mark(0.011, Ordering::Greater), Mark::Better);
+        assert_eq!(mark(0.05, Ordering::Less), Mark::Worse);
+        assert_eq!(mark(0.051, Ordering::Less), Mark::Equal);
+        assert_eq!(mark(0.0, Ordering::Equal), Mark::Equal);
+        let misses = Mark::of(outcome(0.001, Ordering::Greater), Better::Smaller);
+        assert_eq!(misses, Mark::MuchWorse);
+    }
+
+    #[test]
+    fn each_mark_is_the_other_way_round_for_the_other_policy() {
+        let mut random = fastrand::Rng::with_seed(11);
+        let values: Vec<Vec<f64>> = (0..6)
+            .map(|policy| (0..20).map(|_| random.f64() + f64::from(policy) * 0.12).collect())
+            .collect();
+        let joint = Joint::of(&values, Better::Larger);
+        let mut seen = Vec::new();
+        for marks in [&joint.t, &joint.sign] {
+            for (a, row) in marks.0.iter().enumerate() {
+                for (b, mark) in row.iter().enumerate() {
+                    let other = Weights::default().of(marks.0[b][a]);
+                    assert_eq!(Weights::default().of(*mark), -other);
+                    seen.push(*mark);
+                }
+                assert_eq!(row[a], Mark::Equal);
+            }
+        }
+        seen.sort();
+        seen.dedup();
+        assert_eq!(seen.len(), 5, "{seen:?}");
+        assert_eq!(joint.ranking(Weights::default())[0], 5);
+    }
+}

@@ -1,0 +1,14 @@
+//! Comparing policies: tests of significance, and Luan's joint method (luan 3.4).
+//!
+//! Pairs of values belong together: two policies at one cache size, or in one repetition. The sign
+//! test asks only which of the two is larger, the t-test by how much; [`Joint`] takes both, for any
+//! number of policies, as Luan's tables do. Where several claims are made at once, [`holm`] keeps
+//! the probability that any of them is wrong.
+
+mod holm;
+mod joint;
+mod paired;
+
+pub use holm::holm;
+pub use joint::{Better, Joint, Mark, Marks, Weights};
+pub use paired::{Outcome, sign_test, t_test};
