@@ -7,6 +7,7 @@ use millpond_lab::registry::Registry;
 use millpond_lab::report::{Claim, Section};
 use millpond_lab::table::Table;
 
+use super::leanstore_course::PAGE;
 use crate::error::{BenchError, BesideError};
 use crate::experiments::figure::{Watched, failed};
 use crate::experiments::hit_table::{Experiment, HitTable, LIVE, PAPER, hit_table};
@@ -33,7 +34,7 @@ impl Hits {
 
     fn experiment(&self, seed: u64) -> Experiment {
         let paper = Experiment::paper(self.scale.pick(20_000, 80, 1));
-        Experiment { seed, page_size: self.scale.pick(4096, 16384, 16384), ..paper }
+        Experiment { seed, page_size: self.scale.pick(4096, PAGE, PAGE), ..paper }
     }
 }
 
