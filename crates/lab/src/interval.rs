@@ -6,7 +6,7 @@
 
 use std::fmt;
 
-use statrs::distribution::{ContinuousCDF, StudentsT};
+use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 
 /// A value and its 95 % confidence interval.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -17,6 +17,9 @@ pub struct Interval {
     pub low: f64,
     /// The upper end.
     pub high: f64,
+    /// Independent values behind it. One alone says nothing of how far it may be off; 0: it is not
+    /// of a few values, but of counts or of many samples, so that the normal distribution holds.
+    pub runs: u32,
 }
 
 /// Student's t quantile at 97.5 % for this number of degrees of freedom, at least 1.
@@ -29,7 +32,7 @@ pub fn t_975(degrees: usize) -> f64 {
 impl fmt::Display for Interval {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let decimals = f.precision().unwrap_or(3);
-        let Interval { mean, low, high } = self;
+        let Interval { mean, low, high, .. } = self;
         write!(f, "{mean:.decimals$} ({low:.decimals$} to {high:.decimals$})")
     }
 }
@@ -38,18 +41,82 @@ impl fmt::Display for Interval {
 const Z_975: f64 = 1.959_964;
 
 impl Interval {
+    /// A value of one run, which has no interval.
+    pub const fn single(mean: f64) -> Interval {
+        Interval { mean, low: mean, high: mean, runs: 1 }
+    }
+
+    /// A value that another run would give again: a size in bytes, a count that no draw changes.
+    pub const fn exact(mean: f64) -> Interval {
+        Interval { mean, low: mean, high: mean, runs: 0 }
+    }
+
+    /// The one-sided p-value of being above `bound`: the probability of what was seen, or of more
+    /// of it, if the true value were `bound`. At most 0.025 where the whole interval is above it; 1
+    /// for one value alone.
+    ///
+    /// ```
+    /// # use millpond_lab::interval::Interval;
+    /// let ratio = Interval::of_ratios(&[1.1, 1.2, 1.15], &[1.0; 3]).unwrap();
+    /// assert!(ratio.p_above(1.0) < 0.025 && ratio.p_above(1.1) > 0.025);
+    /// assert_eq!(Interval::single(7.0).p_above(1.0), 1.0);
+    /// ```
+    pub fn p_above(&self, bound: f64) -> f64 {
+        self.p(self.mean > bound, bound)
+    }
+
+    /// The same for being below it.
+    pub fn p_below(&self, bound: f64) -> f64 {
+        self.p(self.mean < bound, bound)
+    }
+
+    fn p(&self, is_there: bool, bound: f64) -> f64 {
+        if self.runs == 1 || self.mean.is_nan() || bound.is_nan() {
+            return 1.0;
+        }
+        let distance = self.distance(bound);
+        let tail = match self.runs {
+            0 => Normal::standard().cdf(-distance * Z_975),
+            runs => match StudentsT::new(0.0, 1.0, f64::from(runs - 1)) {
+                Ok(student) => student.cdf(-distance * t_975(runs as usize - 1)),
+                Err(_) => return 1.0,
+            },
+        };
+        if is_there { tail } else { 1.0 - tail }
+    }
+
+    /// How far `bound` is from the mean, in half widths of the interval on its side, and on the
+    /// scale on which the interval is symmetric: that of logarithms for ratios and rates.
+    fn distance(&self, bound: f64) -> f64 {
+        let Interval { mean, low, high, .. } = *self;
+        let end = if bound < mean { low } else { high };
+        if end == mean {
+            return if bound == mean { 0.0 } else { f64::INFINITY };
+        }
+        let plain = ((mean - low) - (high - mean)).abs() / (high - low);
+        let is_log = low > 0.0 && {
+            let (below, above) = ((mean / low).ln(), (high / mean).ln());
+            (below - above).abs() / (below + above) < plain
+        };
+        match is_log {
+            true if bound <= 0.0 => f64::INFINITY,
+            true => ((mean / bound).ln() / (mean / end).ln()).abs(),
+            false => ((mean - bound) / (mean - end)).abs(),
+        }
+    }
+
     /// A count of independent events, as samples are (Poisson): the score interval.
     pub fn of_count(count: u64) -> Interval {
         let (n, z) = (count as f64, Z_975);
         let (middle, half) = (n + z * z / 2.0, z * (n + z * z / 4.0).sqrt());
-        Interval { mean: n, low: (middle - half).max(0.0), high: middle + half }
+        Interval { mean: n, low: (middle - half).max(0.0), high: middle + half, runs: 0 }
     }
 
     /// The value and its ends times `factor`, which is not negative.
     #[must_use]
     pub fn times(&self, factor: f64) -> Interval {
-        let Interval { mean, low, high } = self;
-        Interval { mean: mean * factor, low: low * factor, high: high * factor }
+        let Interval { mean, low, high, runs } = *self;
+        Interval { mean: mean * factor, low: low * factor, high: high * factor, runs }
     }
 
     /// What it is more than another one that is independent of it: the squares of the distances to
@@ -59,7 +126,7 @@ impl Interval {
         let mean = self.mean - other.mean;
         let below = (self.mean - self.low).hypot(other.high - other.mean);
         let above = (self.high - self.mean).hypot(other.mean - other.low);
-        Interval { mean, low: mean - below, high: mean + above }
+        Interval { mean, low: mean - below, high: mean + above, runs: 0 }
     }
 
     /// Mean and interval of independent values; `None` for none.
@@ -70,11 +137,12 @@ impl Interval {
         }
         let mean = values.iter().sum::<f64>() / n;
         if values.len() == 1 {
-            return Some(Interval { mean, low: mean, high: mean });
+            return Some(Interval::single(mean));
         }
         let variance = values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (n - 1.0);
         let half = t_975(values.len() - 1) * (variance / n).sqrt();
-        Some(Interval { mean, low: mean - half, high: mean + half })
+        let runs = values.len() as u32;
+        Some(Interval { mean, low: mean - half, high: mean + half, runs })
     }
 
     /// Mean and interval of independent rates or counts, never below zero: the interval is
@@ -92,7 +160,7 @@ impl Interval {
         let logs: Vec<f64> = values.iter().map(|v| v.ln()).collect();
         let log = Interval::of(&logs)?;
         let around = |end: f64| plain.mean * (end - log.mean).exp();
-        Some(Interval { mean: plain.mean, low: around(log.low), high: around(log.high) })
+        Some(Interval { low: around(log.low), high: around(log.high), ..plain })
     }
 
     /// The ratio of paired values, `above[i] / below[i]`; `None` without a pair, or with a value
@@ -102,7 +170,12 @@ impl Interval {
         let logs: Option<Vec<f64>> =
             pairs.map(|(a, b)| (*a > 0.0 && *b > 0.0).then(|| (a / b).ln())).collect();
         let log = Interval::of(&logs?)?;
-        Some(Interval { mean: log.mean.exp(), low: log.low.exp(), high: log.high.exp() })
+        Some(Interval {
+            mean: log.mean.exp(),
+            low: log.low.exp(),
+            high: log.high.exp(),
+            runs: log.runs,
+        })
     }
 }
 
@@ -120,7 +193,24 @@ mod tests {
         assert_eq!(interval.mean, 2.0);
         assert!(near(interval.high - 2.0, 4.303 / 3f64.sqrt()), "{interval:?}");
         assert_eq!(Interval::of(&[]), None);
-        assert_eq!(Interval::of(&[4.0]), Some(Interval { mean: 4.0, low: 4.0, high: 4.0 }));
+        assert_eq!(Interval::of(&[4.0]), Some(Interval::single(4.0)));
+    }
+
+    #[test]
+    fn p_values_agree_with_the_interval() {
+        let (a, b) = ([1.30, 1.42, 1.28, 1.55, 1.31], [1.21, 1.30, 1.27, 1.29, 1.30]);
+        let (ratio, plain) = (Interval::of_ratios(&a, &b).unwrap(), Interval::of(&a).unwrap());
+        for interval in [ratio, plain, Interval::of_rates(&a).unwrap(), Interval::of_count(90)] {
+            assert!((interval.p_above(interval.low) - 0.025).abs() < 1e-6, "{interval}");
+            assert!((interval.p_below(interval.high) - 0.025).abs() < 1e-6, "{interval}");
+            assert!((interval.p_below(interval.mean) - 0.5).abs() < 1e-9);
+        }
+        assert!(ratio.p_above(0.0) == 0.0 && ratio.p_above(f64::NEG_INFINITY) == 0.0);
+        let same = Interval::of_ratios(&[2.0, 4.0], &[1.0, 2.0]).unwrap();
+        assert_eq!((same.p_above(1.9), same.p_above(2.1)), (0.0, 1.0));
+        assert_eq!(Interval::exact(2.0).p_below(3.0), 0.0);
+        assert_eq!(Interval::single(2.0).p_below(3.0), 1.0);
+        assert_eq!(Interval::of(&[f64::NAN, 1.0]).unwrap().p_above(0.0), 1.0);
     }
 
     #[test]

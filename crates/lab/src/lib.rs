@@ -11,6 +11,7 @@
 //! - [`experiment`]: the frame in which experiments of the papers run, cell by cell.
 //! - [`breakdowns`]: CPU time by component before and after a change, from written results.
 //! - [`method`]: tests of significance for paired values, and Luan's joint method.
+//! - [`verdict`]: from intervals to *yes*, *no* or *open*, over the claims of a figure.
 //! - [`interval`]: means and ratios with their 95 % confidence intervals.
 
 pub mod advise;
@@ -30,3 +31,4 @@ pub mod sweep;
 pub mod table;
 pub mod tier1;
 pub mod tier2;
+pub mod verdict;

@@ -378,6 +378,7 @@ fn bars(job: &Job<'_>, parts: &[Part]) -> BarPlot {
                 mean: us(share.share),
                 low: us(share.share_low),
                 high: us(share.share_high),
+                runs: 0,
             },
         })
     });

@@ -160,10 +160,11 @@ fn planned(experiment: &Experiment, plan: &Plan) -> String {
 
 /// What came out: claims, what was left out, where everything is.
 fn finish(ran: &Ran) -> Result<(), Failure> {
-    let mut table = Table::new(["figure", "holds", "the paper says", "here"]);
+    let mut table = Table::new(["figure", "holds", "p", "the paper says", "here"]);
     for (figure, claim) in &ran.claims {
+        let p = claim.shown_p().into();
         let (says, here) = (claim.says.as_str().into(), claim.here.as_str().into());
-        table.rows.push(vec![(*figure).into(), claim.verdict().into(), says, here]);
+        table.rows.push(vec![(*figure).into(), claim.verdict().into(), p, says, here]);
     }
     if !table.rows.is_empty() {
         print(&format!("{}\n", table.to_text()))?;

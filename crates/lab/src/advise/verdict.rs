@@ -249,7 +249,7 @@ mod tests {
     use super::*;
 
     fn interval(mean: f64, low: f64, high: f64) -> Option<Interval> {
-        Some(Interval { mean, low, high })
+        Some(Interval { mean, low, high, runs: 10 })
     }
 
     fn advice(standings: &[(&str, Option<Interval>, Option<Interval>)]) -> Advice {

@@ -15,6 +15,7 @@ use super::plan::Plan;
 use crate::report::{Claim, ReportData, ReportOptions, Section, render};
 use crate::results::{ResultDir, RunInfo};
 use crate::table::Table;
+use crate::verdict::corrected;
 
 /// What a run of an experiment came to.
 #[derive(Clone, Debug, Default)]
@@ -147,6 +148,7 @@ fn draw(
             (true, true) => Section { note: "No cell was run.".to_string(), ..Section::default() },
             (false, _) => figure.section(&rows),
         };
+        corrected(&mut section.claims);
         if experiment.scale.mark().is_some() {
             section.claims.iter_mut().for_each(|claim| claim.holds = None);
         }

@@ -69,6 +69,7 @@ pub fn t_test(first: &[f64], second: &[f64]) -> Outcome {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::interval::Interval;
 
     fn near(a: f64, b: f64) -> bool {
         (a - b).abs() < 1e-6
@@ -95,6 +96,18 @@ mod tests {
         let many: Vec<f64> = (0..2000).map(|i| if i < 1100 { 1.0 } else { -1.0 }).collect();
         let p = sign_test(&many, &[0.0; 2000]).p;
         assert!((3.5e-6..5e-6).contains(&p), "{p}");
+    }
+
+    #[test]
+    fn intervals_have_the_p_values_of_the_t_test() {
+        let (a, b) = ([1.30, 1.42, 1.28, 1.55, 1.31], [1.21, 1.30, 1.27, 1.29, 1.30]);
+        let logs = |values: &[f64]| values.iter().map(|v| v.ln()).collect::<Vec<_>>();
+        let ratio = Interval::of_ratios(&a, &b).unwrap();
+        let outcome = t_test(&logs(&a), &logs(&b));
+        assert!((ratio.p_above(1.0) - outcome.p).abs() < 1e-9, "{ratio} {outcome:?}");
+        assert!((ratio.p_below(1.0) - (1.0 - outcome.p)).abs() < 1e-9);
+        let outcome = t_test(&a, &[1.25; 5]);
+        assert!((Interval::of(&a).unwrap().p_above(1.25) - outcome.p).abs() < 1e-9);
     }
 
     #[test]

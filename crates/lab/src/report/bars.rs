@@ -161,7 +161,7 @@ mod tests {
         let bar = |group: &str, series: &str, mean: f64| Bar {
             group: group.to_string(),
             series: series.to_string(),
-            value: Interval { mean, low: mean * 0.9, high: mean * 1.1 },
+            value: Interval { mean, low: mean * 0.9, high: mean * 1.1, runs: 3 },
         };
         let plot = BarPlot {
             title: "a<b".to_string(),

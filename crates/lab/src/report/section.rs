@@ -16,17 +16,25 @@ pub struct Claim {
     pub here: String,
     /// Whether it holds here; `None` where too little was run to tell.
     pub holds: Option<bool>,
+    /// The p-value of the verdict, two-sided; `None` where no interval decides.
+    pub p: Option<f64>,
 }
 
 impl Claim {
     /// A claim that our numbers decide.
     pub fn new(says: &str, here: impl Into<String>, holds: bool) -> Claim {
-        Claim { says: says.to_string(), here: here.into(), holds: Some(holds) }
+        Claim { says: says.to_string(), here: here.into(), holds: Some(holds), p: None }
     }
 
     /// A claim about which nothing can be said with what was run.
     pub fn open(says: &str, here: impl Into<String>) -> Claim {
-        Claim { says: says.to_string(), here: here.into(), holds: None }
+        Claim { says: says.to_string(), here: here.into(), holds: None, p: None }
+    }
+
+    /// The p-value as tables show it.
+    pub fn shown_p(&self) -> Option<String> {
+        let shown = |p| if p < 0.001 { "< 0.001".to_string() } else { format!("{p:.3}") };
+        self.p.map(shown)
     }
 
     /// *yes*, *no* or *open*.
@@ -81,12 +89,16 @@ impl Section {
             return String::new();
         }
         let mut html = "<div class=\"wide\"><table class=\"claims\"><tr><th>the paper says</th>\
-                        <th>here</th><th>holds</th></tr>"
+                        <th>here</th><th>holds</th><th>p</th></tr>"
             .to_string();
         for claim in &self.claims {
             let (says, here) = (escaped(&claim.says), escaped(&claim.here));
             let verdict = claim.verdict();
-            let _ = write!(html, "<tr><td>{says}</td><td>{here}</td><td>{verdict}</td></tr>");
+            let p = claim.shown_p().map_or(String::new(), |p| escaped(&p));
+            let _ = write!(
+                html,
+                "<tr><td>{says}</td><td>{here}</td><td>{verdict}</td><td>{p}</td></tr>"
+            );
         }
         html + "</table></div>"
     }

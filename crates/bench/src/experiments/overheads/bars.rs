@@ -4,8 +4,8 @@ use millpond_profile::Components;
 
 use super::arms::{Arm, Load, Part};
 use super::cost::{LOCKING, LOGGING, Repetition};
-use crate::experiments::papers::verdict::{below, claim};
 use crate::interval::Interval;
+use millpond_lab::verdict::{below, claim};
 
 /// CPU time per transaction of an arm: all of it, or what a component and its parts have.
 #[derive(Clone, Copy, PartialEq, Debug)]

@@ -22,8 +22,8 @@ use super::gilbert_studies;
 use super::live::{LiveFigure, Loaded};
 use super::sizes::{RANDOM, Sizes};
 use super::stall::MEANS;
-use super::verdict::{above, below, claim, listed};
 use crate::run::client::Workload;
+use millpond_lab::verdict::{above, below, claim, listed};
 
 /// The variants that gilbert has beside the defaults.
 const MORE: [&str; 5] = [

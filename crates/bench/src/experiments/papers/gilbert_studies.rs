@@ -8,7 +8,7 @@ use super::gilbert_course::Course;
 use super::live::{LiveFigure, Loaded};
 use super::sizes::{RANDOM, Sizes};
 use super::stall::MEANS;
-use super::verdict::{below, claim, shown};
+use millpond_lab::verdict::{below, claim, shown};
 
 /// A study: what it is about, the policy, and its variants, the one that he then uses first.
 struct Study {

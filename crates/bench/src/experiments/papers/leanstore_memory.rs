@@ -8,9 +8,9 @@ use millpond_lab::table::{Table, Value};
 use super::leanstore_course::{Course, LEAN};
 use super::live::{Job, LiveFigure, Loaded, cores};
 use super::threads::thread_counts;
-use super::verdict::{above, at_least, below, claim};
 use crate::experiments::contest::{Step, affinity, ladder};
 use crate::instance::setup::{Engine, Setup};
+use millpond_lab::verdict::{above, at_least, below, claim};
 
 const FIG_1: About = About {
     id: "1",
@@ -96,7 +96,7 @@ pub(super) fn means(rows: &Table, axes: &[&str]) -> Table {
         places = longer.collect();
     }
     for place in places {
-        let Some(Interval { mean, low, high }) = grid.interval(&place) else { continue };
+        let Some(Interval { mean, low, high, .. }) = grid.interval(&place) else { continue };
         let row = place.iter().map(|label| Value::from(*label));
         table.rows.push(row.chain([mean.into(), low.into(), high.into()]).collect());
     }

@@ -11,12 +11,12 @@ use millpond_workload::tpcc;
 
 use super::leanstore_course::Course;
 use super::live::{End, Job, LiveFigure, Loaded, percent, row};
-use super::verdict::{above, at_most, below, claim};
 use crate::experiments::table::Row;
 use crate::instance::Instance;
 use crate::instance::setup::DeviceSpec;
 use crate::run::client::Workload;
 use crate::run::runner::Length;
+use millpond_lab::verdict::{above, at_most, below, claim};
 
 const FIG_10: About = About {
     id: "10",

@@ -25,7 +25,6 @@ pub mod looking_glass;
 mod sizes;
 pub mod stall;
 mod threads;
-pub(super) mod verdict;
 mod watt_evictors;
 pub mod watt_live;
 mod watt_modes;

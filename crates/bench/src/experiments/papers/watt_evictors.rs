@@ -16,7 +16,6 @@ use millpond_workload::{tpcc, ycsb};
 
 use super::live::{Job, LiveFigure, Loaded, cores};
 use super::threads::thread_counts;
-use super::verdict::{above, at_least, at_most, claim};
 use super::watt_runs::{HYPERBOLIC, LEAN, MIXED, POLICIES, READ_ONLY, TPCC, WATT};
 use crate::error::BenchError;
 use crate::experiments::evictors::Rates;
@@ -26,6 +25,7 @@ use crate::instance::eviction::{Evict, Out, Pages};
 use crate::instance::setup::Setup;
 use crate::run::client::Workload;
 use crate::run::runner::{Length, Observer};
+use millpond_lab::verdict::{above, at_least, at_most, claim};
 
 const FIG_10: About = About {
     id: "10",
@@ -306,14 +306,17 @@ mod tests {
 
     #[test]
     fn claims_are_about_the_pages_that_the_workload_left_each_by_its_own_number() {
-        let mut table = Table::new(["workload", "state", "policy", "evictions_per_s"]);
+        let mut table =
+            Table::new(["workload", "state", "policy", "evictions_per_s", "repetition"]);
         for workload in [READ_ONLY, MIXED, TPCC] {
             for (policy, per_s) in [(WATT, 70.0), (LEAN, 34.4), (HYPERBOLIC, 83.0), (RANDOM, 100.0)]
             {
                 for (state, factor) in [(AS_LEFT, 1.0), ("clean", 0.1)] {
                     let per_s = if policy == RANDOM { per_s } else { per_s * factor };
-                    let place = [workload.into(), state.into(), policy.into(), per_s.into()];
-                    table.rows.push(place.into());
+                    for repetition in [1u64, 2] {
+                        let place = [workload.into(), state.into(), policy.into(), per_s.into()];
+                        table.rows.push([&place[..], &[repetition.into()]].concat());
+                    }
                 }
             }
         }

@@ -16,11 +16,11 @@ use millpond_lab::table::{Table, Value};
 
 use super::live::{Job, LiveFigure, Loaded, cores};
 use super::threads::thread_counts;
-use super::verdict::{above, at_least, below, claim};
 use super::watt_runs::{HYPERBOLIC, LEAN, MIXED, POLICIES, READ_ONLY, Shape, TPCC, WATT, bars};
 use super::{watt_evictors, watt_modes};
 use crate::instance::setup::DeviceSpec;
 use crate::run::runner::Length;
+use millpond_lab::verdict::{above, at_least, below, claim};
 
 const WORKLOADS: [&str; 3] = [READ_ONLY, MIXED, TPCC];
 

@@ -9,9 +9,9 @@ use millpond_lab::report::Section;
 use millpond_lab::table::Table;
 
 use super::live::{LiveFigure, Loaded, cores};
-use super::verdict::{above, claim};
 use super::watt_runs::{MIXED, Shape, TPCC, WATT, bars};
 use crate::instance::setup::DeviceSpec;
+use millpond_lab::verdict::{above, claim};
 
 const ABOUT: About = About {
     id: "eviction",

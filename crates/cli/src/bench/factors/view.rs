@@ -149,7 +149,7 @@ mod tests {
 
     #[test]
     fn intervals_are_shown_by_their_wider_half_and_nothing_by_a_dash() {
-        let of = |mean, low, high| shown(Some(Interval { mean, low, high })).to_string();
+        let of = |mean, low, high| shown(Some(Interval { mean, low, high, runs: 5 })).to_string();
         assert_eq!(of(5.0, 4.5, 5.2), "5.0 ±0.5");
         assert_eq!(of(250.0, 249.0, 254.0), "250 ±4");
         assert_eq!(of(0.0, 0.0, 0.0), "0.0 ±0.0");

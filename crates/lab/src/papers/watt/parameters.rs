@@ -3,13 +3,14 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use super::claims::{Ratios, all_above, claim, shown};
+use super::ratios::Ratios;
 use super::workloads::plan;
 use crate::experiment::{About, Grid, Scale};
 use crate::papers::{Library, Setting, SimFigure};
 use crate::registry::PolicyError;
 use crate::report::{Claim, Line, LinePlot, Section};
 use crate::table::Table;
+use crate::verdict::{above, claim};
 
 /// One of the figures: a parameter, its values, the value chosen, and what is set beside it.
 struct Study {
@@ -192,22 +193,16 @@ fn lines(study: &Study, grid: &Grid, column: &str, table: &mut Table) -> Vec<Lin
 fn claims(study: &Study, grid: &Grid) -> Vec<Claim> {
     let ratios = Ratios(grid);
     let worse = ratios.all(study.worse, study.chosen);
-    let mut all = vec![claim(
-        study.claim,
-        format!("{} over {}: {}", study.worse, study.chosen, shown(worse)),
-        all_above(&[worse], 1.0),
-    )];
+    let over = format!("{} over {}:", study.worse, study.chosen);
     let others = grid.labels(2).into_iter().filter(|value| *value != study.chosen);
-    let best = others
-        .filter_map(|value| Some((value, ratios.all(value, study.chosen)?)))
-        .min_by(|a, b| a.1.mean.total_cmp(&b.1.mean));
-    if let Some((value, ratio)) = best {
+    let others: Vec<_> = others.map(|value| (value, ratios.all(value, study.chosen))).collect();
+    vec![
+        claim(study.claim, &[(over.as_str(), worse)], above(1.0)),
         // Within half a percent is as good a choice.
-        all.push(claim(
-            "the chosen value is the best, or as good as the best, over all workloads",
-            format!("the best other value is {value}: {}", shown(Some(ratio))),
-            all_above(&[Some(ratio)], 0.995),
-        ));
-    }
-    all
+        claim(
+            "the chosen value is the best, or within 0.5 % of the best, over all workloads",
+            &others,
+            above(0.995),
+        ),
+    ]
 }

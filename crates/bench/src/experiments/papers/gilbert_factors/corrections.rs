@@ -9,8 +9,8 @@ use millpond_lab::table::Table;
 
 use super::super::live::Job;
 use super::super::sizes::{RANDOM, Sizes};
-use super::super::verdict::{above, below, claim};
 use super::live_rounds::job;
+use millpond_lab::verdict::{above, below, claim};
 
 /// LOOP as his figures have it: a counter for each thread (1.2.2.1, p. 8).
 pub const LOOP: &str = "loop(counter=thread)";

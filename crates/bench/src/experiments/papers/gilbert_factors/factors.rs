@@ -83,6 +83,7 @@ impl PolicyFactors {
             mean: above.mean / below.mean,
             low: above.low / below.high,
             high: above.high / below.low,
+            runs: 0,
         })
     }
 }

@@ -191,7 +191,7 @@ fn the_table_has_every_live_policy_and_what_he_ran() {
 
 #[test]
 fn bytes_are_per_frame_and_growth_is_from_the_smallest_pool_to_the_largest() {
-    let value = |mean| Interval { mean, low: mean, high: mean };
+    let value = |mean| Interval::exact(mean);
     let cost = |frames, ns, bytes| {
         let (hit_ns, victim_ns) = (value(1.0), value(ns));
         Cost { frames, hit_ns, victim_ns, victims: 1, hits: 1, bytes }
@@ -206,9 +206,9 @@ fn bytes_are_per_frame_and_growth_is_from_the_smallest_pool_to_the_largest() {
     let two = of(vec![cost(1000, 50.0, 8100), cost(10, 10.0, 180)]);
     assert_eq!((two.bytes_per_frame(), two.growth()), (Some(8.0), Some(value(5.0))));
     let mut wide = two.clone();
-    wide.costs[0].victim_ns = Interval { mean: 50.0, low: 40.0, high: 60.0 };
-    wide.costs[1].victim_ns = Interval { mean: 10.0, low: 5.0, high: 20.0 };
-    assert_eq!(wide.growth(), Some(Interval { mean: 5.0, low: 2.0, high: 12.0 }));
+    wide.costs[0].victim_ns = Interval { mean: 50.0, low: 40.0, high: 60.0, runs: 5 };
+    wide.costs[1].victim_ns = Interval { mean: 10.0, low: 5.0, high: 20.0, runs: 5 };
+    assert_eq!(wide.growth(), Some(Interval { mean: 5.0, low: 2.0, high: 12.0, runs: 0 }));
     let one = of(vec![cost(10, 10.0, 180)]);
     assert_eq!((one.bytes_per_frame(), one.growth()), (Some(8.0), None));
     let least = of(vec![cost(1, 10.0, 100)]);

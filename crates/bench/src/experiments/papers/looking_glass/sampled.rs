@@ -11,10 +11,10 @@ use super::published::{COMPONENTS, Column, of_ours};
 use crate::error::BenchError;
 use crate::experiments::breakdown::{Sampled, sample_instance};
 use crate::experiments::papers::live::{Job, LiveFigure, Loaded};
-use crate::experiments::papers::verdict::{above, claim, listed};
 use crate::experiments::table::Row;
 use crate::instance::Instance;
 use crate::run::runner::{Observer, RunSpec};
+use millpond_lab::verdict::{above, claim, listed};
 
 const ABOUT: About = About {
     id: "2.13",

@@ -17,11 +17,11 @@ use millpond_profile::Components;
 use super::course::{ARMS, CONVENTIONAL, Course, MODERN, WORKLOADS};
 use crate::error::BenchError;
 use crate::experiments::papers::live::{Job, LiveFigure, Loaded};
-use crate::experiments::papers::verdict::{below, claim};
 use crate::experiments::table::Row;
 use crate::instance::Instance;
 use crate::run::on_this_thread::Steps;
 use crate::run::runner::{Length, Observer};
+use millpond_lab::verdict::{below, claim};
 
 const ABOUT: About = About {
     id: "sections",

@@ -13,7 +13,7 @@ use super::course::Course;
 use super::step_list::{FULL, LATCHES, LOCKS, LOG, POOL, StepList, TRANSACTIONS};
 use super::with_counts::{Counted, WithCounts, instructions};
 use crate::experiments::papers::live::{LiveFigure, Loaded};
-use crate::experiments::papers::verdict::{below, claim};
+use millpond_lab::verdict::{below, claim};
 
 const LIST: StepList = StepList::Harizopoulos;
 

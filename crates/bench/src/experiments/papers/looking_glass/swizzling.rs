@@ -13,8 +13,8 @@ use millpond_workload::tpcc::Mix;
 use super::course::{CONVENTIONAL, Course, engine};
 use super::sampled::{ALL, run};
 use crate::experiments::papers::live::{LiveFigure, Loaded, percent};
-use crate::experiments::papers::verdict::{above, below, claim};
 use crate::instance::setup::{DeviceSpec, Setup};
+use millpond_lab::verdict::{above, below, claim};
 
 const ABOUT: About = About {
     id: "2.21",

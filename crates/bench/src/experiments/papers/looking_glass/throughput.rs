@@ -9,7 +9,7 @@ use super::course::{ARMS, CONVENTIONAL, Course, MODERN, WORKLOADS};
 use crate::experiments::papers::leanstore_memory::means;
 use crate::experiments::papers::live::{LiveFigure, Loaded};
 use crate::experiments::papers::threads::thread_counts;
-use crate::experiments::papers::verdict::{above, claim};
+use millpond_lab::verdict::{above, claim};
 
 const ABOUT: About = About {
     id: "2.12",

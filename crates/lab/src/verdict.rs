@@ -1,0 +1,185 @@
+//! From intervals to verdicts: what a paper says of some values, beside ours.
+//!
+//! A claim is *yes* where each of its values is certainly within its bounds, *no* where one of them
+//! certainly is not, *open* otherwise. *Certainly* is one-sided at 2.5 %, which is the whole 95 %
+//! interval on one side; of several values the one that contradicts a claim must do so at 2.5 %
+//! over their number (Bonferroni), for any of them could have. Values that are all to be within
+//! bounds need no such correction (an intersection-union test); bounds on both sides, such as
+//! *within 5 %*, are two one-sided tests, so that equivalence is shown and not assumed. A value of
+//! one run decides nothing.
+//!
+//! The claims of one figure are judged together ([`corrected`]): Holm's correction keeps the
+//! probability that any verdict of the figure is wrong below 5 %.
+
+use crate::interval::Interval;
+use crate::method::holm;
+use crate::report::Claim;
+
+/// The probability of a wrong verdict, over the claims of one figure.
+const LEVEL: f64 = 0.05;
+
+/// Bounds of a value: above the first and below the second.
+pub type Bounds = (f64, f64);
+
+/// A value with its interval, where it has one.
+pub fn shown(value: Option<Interval>) -> String {
+    match value {
+        None => "not run".to_string(),
+        Some(v) if v.high - v.low < 5e-4 => format!("{:.3}", v.mean),
+        Some(v) => format!("{v:.3}"),
+    }
+}
+
+/// Several of them, each behind its name.
+pub fn listed(values: &[(&str, Option<Interval>)]) -> String {
+    let each =
+        values.iter().map(|(name, value)| format!("{name} {}", shown(*value)).trim().to_string());
+    each.collect::<Vec<_>>().join("; ")
+}
+
+/// Any number above the bound.
+pub fn above(low: f64) -> Bounds {
+    (low, f64::INFINITY)
+}
+
+/// Any number below the bound.
+pub fn below(high: f64) -> Bounds {
+    (f64::NEG_INFINITY, high)
+}
+
+/// At least what is printed, which is rounded to a hundredth.
+pub fn at_least(printed: f64) -> Bounds {
+    above(printed - 0.005)
+}
+
+/// At most what is printed, which is rounded to a hundredth.
+pub fn at_most(printed: f64) -> Bounds {
+    below(printed + 0.005)
+}
+
+/// A claim that all values lie within the bounds.
+pub fn claim(says: &str, values: &[(&str, Option<Interval>)], bounds: Bounds) -> Claim {
+    let tests: Vec<_> = values.iter().map(|(_, value)| (*value, bounds)).collect();
+    claim_of(says, listed(values), &tests)
+}
+
+/// A claim that each value lies within its own bounds; `here` is what is shown of them.
+pub fn claim_of(says: &str, here: String, tests: &[(Option<Interval>, Bounds)]) -> Claim {
+    let inside = |(value, (low, high)): &(Option<Interval>, Bounds)| match value {
+        Some(value) => value.p_above(*low).max(value.p_below(*high)),
+        None => 1.0,
+    };
+    let outside = |(value, (low, high)): &(Option<Interval>, Bounds)| match value {
+        // What is the same in each run and just on the bound is not inside.
+        Some(v) if v.low == v.high && v.runs != 1 && (v.mean == *low || v.mean == *high) => 0.0,
+        Some(value) => value.p_below(*low).min(value.p_above(*high)),
+        None => 1.0,
+    };
+    let yes = tests.iter().map(inside).fold(0.0, f64::max);
+    let yes = if tests.is_empty() { 1.0 } else { yes };
+    let no = tests.iter().map(outside).fold(1.0, f64::min) * tests.len().max(1) as f64;
+    let p = (2.0 * yes.min(no)).min(1.0);
+    let holds = (p <= LEVEL).then_some(yes < no);
+    Claim { holds, p: Some(p), ..Claim::open(says, here) }
+}
+
+/// Holm's correction over the claims of one figure: their p-values are raised, and what is no
+/// longer certain is open. Claims that no interval decides are left as they are.
+pub fn corrected(claims: &mut [Claim]) {
+    let tested = || claims.iter().enumerate().filter_map(|(at, claim)| Some((at, claim.p?)));
+    let (places, p): (Vec<usize>, Vec<f64>) = tested().unzip();
+    for (at, p) in places.into_iter().zip(holm(&p)) {
+        claims[at].p = Some(p);
+        if p > LEVEL {
+            claims[at].holds = None;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An interval of this many runs.
+    fn value(low: f64, high: f64) -> Option<Interval> {
+        Some(Interval { mean: (low + high) / 2.0, low, high, runs: 5 })
+    }
+
+    fn holds(values: &[(&str, Option<Interval>)], bounds: Bounds) -> Option<bool> {
+        claim("", values, bounds).holds
+    }
+
+    #[test]
+    fn a_claim_is_decided_only_by_whole_intervals() {
+        let two = ("b", value(2.0, 2.0));
+        assert_eq!(holds(&[("a", value(1.1, 1.2)), two], above(1.0)), Some(true));
+        assert_eq!(holds(&[("a", value(0.9, 1.2)), two], above(1.0)), None);
+        assert_eq!(
+            holds(&[("a", value(0.9, 1.2)), ("b", value(0.5, 0.6))], above(1.0)),
+            Some(false)
+        );
+        assert_eq!(holds(&[("a", None), two], above(1.0)), None, "not run, not decided");
+        assert_eq!(holds(&[("a", None), ("b", value(0.5, 0.6))], above(1.0)), Some(false));
+        assert_eq!(holds(&[("a", value(0.5, 0.9))], below(1.0)), Some(true));
+        assert_eq!(holds(&[], above(1.0)), None);
+    }
+
+    #[test]
+    fn equivalence_is_shown_by_both_bounds() {
+        let within = (0.95, 1.05);
+        assert_eq!(holds(&[("a", value(0.96, 1.04))], within), Some(true));
+        assert_eq!(holds(&[("a", value(0.90, 1.10))], within), None, "wide is not equal");
+        assert_eq!(holds(&[("a", value(1.06, 1.10))], within), Some(false));
+    }
+
+    #[test]
+    fn one_of_many_values_must_contradict_more_clearly() {
+        // A little below the bound: enough alone, not as one of twenty.
+        let off = value(0.80, 0.995);
+        assert_eq!(holds(&[("a", off)], above(1.0)), Some(false));
+        let mut many = vec![("b", value(1.1, 1.2)); 19];
+        many.push(("a", off));
+        assert_eq!(holds(&many, above(1.0)), None);
+        many[19].1 = value(0.5, 0.55);
+        assert_eq!(holds(&many, above(1.0)), Some(false));
+    }
+
+    #[test]
+    fn a_single_run_decides_nothing_and_an_exact_value_all() {
+        assert_eq!(holds(&[("a", Some(Interval::single(9.0)))], above(1.0)), None);
+        assert_eq!(holds(&[("a", Some(Interval::exact(9.0)))], above(1.0)), Some(true));
+        assert_eq!(holds(&[("a", Some(Interval::exact(0.9)))], above(1.0)), Some(false));
+        assert_eq!(holds(&[("a", Some(Interval::exact(1.0)))], above(1.0)), Some(false));
+    }
+
+    #[test]
+    fn each_value_has_its_own_bounds() {
+        let tests = [(value(1.1, 1.2), above(1.0)), (value(0.8, 0.9), below(1.0))];
+        assert_eq!(claim_of("", String::new(), &tests).holds, Some(true));
+        let tests = [tests[0], (value(1.2, 1.3), below(1.0))];
+        assert_eq!(claim_of("", String::new(), &tests).holds, Some(false));
+    }
+
+    #[test]
+    fn the_claims_of_a_figure_are_judged_together() {
+        let (clear, close) = (value(1.4, 1.5), value(1.001, 1.2));
+        let mut claims: Vec<Claim> =
+            [clear, close, close].map(|v| claim("", &[("a", v)], above(1.0))).to_vec();
+        claims.push(Claim::new("exact", "", true));
+        assert!(claims.iter().all(|claim| claim.holds == Some(true)));
+        corrected(&mut claims);
+        let verdicts: Vec<_> = claims.iter().map(|claim| claim.holds).collect();
+        assert_eq!(verdicts, [Some(true), None, None, Some(true)]);
+        assert!(claims[1].p > Some(0.05) && claims[3].p.is_none());
+        let mut alone = [claim("", &[("a", close)], above(1.0))];
+        corrected(&mut alone);
+        assert_eq!(alone[0].holds, Some(true));
+    }
+
+    #[test]
+    fn values_are_shown_with_their_intervals() {
+        assert_eq!(shown(value(1.1, 1.2)), "1.150 (1.100 to 1.200)");
+        assert_eq!(shown(value(1.1, 1.1)), "1.100");
+        assert_eq!(listed(&[("a", None), ("", value(2.0, 2.0))]), "a not run; 2.000");
+    }
+}
