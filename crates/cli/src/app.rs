@@ -6,7 +6,8 @@ use clap::{Parser, Subcommand};
 
 use crate::own::Policies;
 use crate::{
-    advise, bench, interrupt, output, paper, policies as list, report, sim, store, tour, trace,
+    advise, bench, compare, interrupt, output, paper, policies as list, report, sim, store, tour,
+    trace,
 };
 
 const ABOUT: &str = "A storage engine at memory speed, and the laboratory of page replacement";
@@ -30,8 +31,10 @@ enum Command {
     Advise(Box<advise::Args>),
     /// Look at traces, convert them, make them
     Trace(trace::Args),
+    /// Say which of some policies, or of two builds, is better, and how sure that is
+    Compare(Box<compare::Args>),
     /// Turn result directories into one page
-    Report(report::Args),
+    Report(Box<report::Args>),
     /// Measure the engine live: key-value, TPC-C, scans, ramp-up, ladders
     Bench(bench::Args),
     /// Say where a workload's CPU time goes, component by component
@@ -54,6 +57,7 @@ pub fn main_with(policies: Policies) -> ExitCode {
         Command::Sim(args) => sim::run(args, registry),
         Command::Advise(args) => advise::run(args, registry),
         Command::Trace(args) => trace::run(args, registry),
+        Command::Compare(args) => compare::run(args),
         Command::Report(args) => report::run(args),
         Command::Bench(args) => bench::run(args, registry),
         Command::Breakdown(args) => bench::breakdown::run(args),

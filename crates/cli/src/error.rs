@@ -2,6 +2,7 @@
 
 use millpond_bench::error::{BenchError, BesideError};
 use millpond_lab::breakdowns::BreakdownError;
+use millpond_lab::compare::CompareError;
 use millpond_lab::curve::CurveError;
 use millpond_lab::experiment::ExperimentError;
 use millpond_lab::registry::PolicyError;
@@ -36,6 +37,9 @@ pub(crate) enum Failure {
     /// A result directory: exit code 1.
     #[error(transparent)]
     Result(#[from] ResultError),
+    /// Rows that cannot be compared: exit code 1, or 2 for a metric or a policy that is none.
+    #[error(transparent)]
+    Compare(#[from] CompareError),
     /// A report: exit code 1.
     #[error(transparent)]
     Report(#[from] ReportError),
@@ -89,6 +93,7 @@ impl Failure {
                 CurveError::Policy(_) | CurveError::Offline(_) | CurveError::Size { .. },
             ) => 2,
             Failure::Trace(TraceError::Options(_)) => 2,
+            Failure::Compare(CompareError::Metric { .. } | CompareError::Unknown { .. }) => 2,
             Failure::Experiment(ExperimentError::Plan(_)) => 2,
             Failure::Bench(error) if error.is_usage() => 2,
             Failure::Interrupted | Failure::Bench(BenchError::Stopped) => 130,

@@ -13,6 +13,7 @@ mod advise;
 mod app;
 mod bench;
 mod callgrind;
+mod compare;
 mod curve;
 mod error;
 mod interrupt;

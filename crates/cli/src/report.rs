@@ -4,12 +4,14 @@ use std::path::PathBuf;
 
 use millpond_lab::report::{ReportData, ReportOptions, render};
 
+use crate::compare::compared;
 use crate::error::Failure;
 use crate::output::{complain, write_whole};
 
 const EXAMPLES: &str = "Examples:
   millpond report results/sim-0123456789abcdef --out comparison.html
-  millpond report results/* --title 'OLTP, all policies' --relative-to arc";
+  millpond report results/* --title 'OLTP, all policies' --relative-to arc
+  millpond report results/* --compare=misses+2*writes";
 
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
@@ -26,12 +28,21 @@ pub(crate) struct Args {
     /// The policy that the heat map is relative to: watt, or the first one
     #[arg(long, value_name = "POLICY")]
     relative_to: Option<String>,
+    /// Begin with a comparison of the policies, as `millpond compare` makes it, by a metric
+    #[arg(long, value_name = "METRIC", num_args = 0..=1, require_equals = true)]
+    #[arg(default_missing_value = "")]
+    compare: Option<String>,
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let data = ReportData::read(&args.dirs)?;
+    let sections = match args.compare.as_deref() {
+        Some(metric) => compared(&args.dirs, metric)?.sections(),
+        None => Vec::new(),
+    };
     let options = ReportOptions {
         title: args.title.clone(),
+        sections,
         relative_to: args.relative_to.clone(),
         ..ReportOptions::default()
     };

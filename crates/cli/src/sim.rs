@@ -70,6 +70,10 @@ pub(crate) struct Args {
     /// References that are not counted: a number, or % of the trace
     #[arg(long, default_value = "0", value_name = "N|%")]
     warmup: String,
+    /// Cut what is counted of each trace into N blocks with a row each, which `millpond compare`
+    /// can take as repetitions
+    #[arg(long, default_value_t = 0, value_name = "N", conflicts_with = "curve")]
+    blocks: u32,
     /// Which cache: a buffer pool, or a second tier that counts read hits or reads and writes
     #[arg(long, value_enum, default_value = "pool")]
     model: ModelArg,
@@ -219,6 +223,7 @@ fn plan_of(args: &Args) -> Result<Plan, Failure> {
     plan.seeds = args.seed.clone();
     plan.page_size = args.reading.page_bytes()?;
     plan.warmup = args.warmup.parse::<Warmup>().map_err(usage)?;
+    plan.blocks = args.blocks;
     plan.batch = args.batch;
     plan.tables = match args.tables {
         TablesArg::Auto => Tables::Auto,
@@ -246,6 +251,7 @@ fn params_of(args: &Args, plan: &Plan) -> Json {
         "seeds": plan.seeds,
         "page_size": plan.page_size,
         "warmup": args.warmup,
+        "blocks": plan.blocks,
         "batch": plan.batch,
         "model": plan.model.to_string(),
         "charge_ghosts": plan.charge_ghosts,

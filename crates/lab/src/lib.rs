@@ -6,6 +6,7 @@
 //! - [`tier2`]: the second-tier simulator, with its two models.
 //! - [`policy_host`]: a policy with its frames' metadata and its clock, for every host.
 //! - [`registry`]: the policies that can be run, Millpond's and a user's own.
+//! - [`compare`]: which of some policies or runs is better, and how sure that is.
 //! - [`cost`]: what a policy's hits and victims cost, and its bytes.
 //! - [`advise`]: which policy for a trace, in three lines.
 //! - [`experiment`]: the frame in which experiments of the papers run, cell by cell.
@@ -16,6 +17,7 @@
 
 pub mod advise;
 pub mod breakdowns;
+pub mod compare;
 pub mod cost;
 pub mod curve;
 pub mod experiment;

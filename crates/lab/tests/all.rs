@@ -2,6 +2,7 @@
 
 mod bounds;
 mod common;
+mod compare;
 mod curves;
 mod equivalences;
 mod experiment;

@@ -3,12 +3,17 @@
 //! Pairs of values belong together: two policies at one cache size, or in one repetition. The sign
 //! test asks only which of the two is larger, the t-test by how much; [`Joint`] takes both, for any
 //! number of policies, as Luan's tables do. Where several claims are made at once, [`holm`] keeps
-//! the probability that any of them is wrong.
+//! the probability that any of them is wrong; [`Ranks`] has many policies over many settings;
+//! [`block_bootstrap`] is for values that depend on their neighbours, as blocks of one trace do.
 
+mod bootstrap;
 mod holm;
 mod joint;
 mod paired;
+mod ranks;
 
+pub use bootstrap::{block_bootstrap, block_len};
 pub use holm::holm;
 pub use joint::{Better, Joint, Mark, Marks, Weights};
 pub use paired::{Outcome, sign_test, t_test};
+pub use ranks::Ranks;

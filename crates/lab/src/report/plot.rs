@@ -4,6 +4,7 @@ use super::bars::BarPlot;
 use super::heatmap::HeatMap;
 use super::lines::LinePlot;
 use super::points::PointPlot;
+use super::ranks::{EffectPlot, RankPlot};
 
 /// What a section can show beside its table.
 #[derive(Clone, PartialEq, Debug)]
@@ -16,6 +17,10 @@ pub enum Plot {
     Heat(HeatMap),
     /// Named points.
     Points(PointPlot),
+    /// Effects with their intervals.
+    Effects(EffectPlot),
+    /// Mean ranks.
+    Ranks(RankPlot),
 }
 
 impl Plot {
@@ -25,6 +30,8 @@ impl Plot {
             Plot::Bars(plot) => plot.figure(),
             Plot::Heat(plot) => plot.figure(),
             Plot::Points(plot) => plot.figure(),
+            Plot::Effects(plot) => plot.figure(),
+            Plot::Ranks(plot) => plot.figure(),
         }
     }
 }
@@ -50,5 +57,17 @@ impl From<HeatMap> for Plot {
 impl From<PointPlot> for Plot {
     fn from(plot: PointPlot) -> Plot {
         Plot::Points(plot)
+    }
+}
+
+impl From<EffectPlot> for Plot {
+    fn from(plot: EffectPlot) -> Plot {
+        Plot::Effects(plot)
+    }
+}
+
+impl From<RankPlot> for Plot {
+    fn from(plot: RankPlot) -> Plot {
+        Plot::Ranks(plot)
     }
 }

@@ -61,6 +61,25 @@ pub struct Counts {
 }
 
 impl Counts {
+    /// What was counted since `earlier`, a state of the same run. Pages that are dirty at the end,
+    /// pollution and bytes are the present ones.
+    #[must_use]
+    pub fn since(&self, earlier: &Counts) -> Counts {
+        Counts {
+            references: self.references - earlier.references,
+            hits: self.hits - earlier.hits,
+            dirty_evictions: self.dirty_evictions - earlier.dirty_evictions,
+            dirty_at_end: self.dirty_at_end,
+            evictions: self.evictions - earlier.evictions,
+            offers: self.offers - earlier.offers,
+            bypasses: self.bypasses - earlier.bypasses,
+            bypassed_writes: self.bypassed_writes - earlier.bypassed_writes,
+            pollution: self.pollution,
+            scans: self.scans - earlier.scans,
+            policy_bytes: self.policy_bytes,
+        }
+    }
+
     /// References that missed: page reads.
     pub fn misses(&self) -> u64 {
         self.references - self.hits

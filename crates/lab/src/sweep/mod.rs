@@ -1,5 +1,6 @@
 //! Sweeps: traces × policies × sizes × seeds, side by side on all cores.
 
+mod blocks;
 mod charge;
 mod host;
 mod plan;

@@ -118,6 +118,9 @@ pub struct Plan {
     pub page_size: u64,
     /// What is not counted.
     pub warmup: Warmup,
+    /// Blocks of equal length into which what is counted of a trace is cut, each with a row of its
+    /// own; 0 for one row of the whole.
+    pub blocks: u32,
     /// Frames evicted at a time.
     pub batch: u32,
     /// Whether frames that only marked scans have referenced go first: see
@@ -153,6 +156,7 @@ impl Plan {
             seeds: vec![1],
             page_size: 4096,
             warmup: Warmup::References(0),
+            blocks: 0,
             batch: 1,
             scan_hints: false,
             tables: Tables::Auto,
@@ -207,7 +211,7 @@ impl Plan {
     pub fn key(&self) -> String {
         let list = |items: Vec<String>| items.join(";");
         format!(
-            "traces[{}] policies[{}] sizes[{}] seeds{:?} page_size={} warmup={:?} batch={} \
+            "traces[{}] policies[{}] sizes[{}] seeds{:?} page_size={} warmup={:?} blocks={} batch={} \
              tables={:?} model={} charge_ghosts={} scan_hints={} shard={:?} build={}",
             list(self.traces.iter().map(|t| format!("{}@{}", t.name, t.fingerprint)).collect()),
             list(self.policies.iter().map(Spec::to_string).collect()),
@@ -215,6 +219,7 @@ impl Plan {
             self.seeds,
             self.page_size,
             self.warmup,
+            self.blocks,
             self.batch,
             self.tables,
             self.model,

@@ -154,8 +154,10 @@ pub fn over_seeds(table: &Table) -> Table {
     };
     let mut groups: Vec<Vec<&Vec<Value>>> = Vec::new();
     for row in &table.rows {
+        let block = table.column("block");
         let alike = |other: &Vec<&Vec<Value>>| {
-            [trace, policy, params, size].iter().all(|&at| other[0][at] == row[at])
+            let places = [trace, policy, params, size].into_iter().chain(block);
+            places.into_iter().all(|at| other[0][at] == row[at])
         };
         match groups.iter().position(alike) {
             Some(at) => groups[at].push(row),

@@ -12,6 +12,7 @@ use millpond_base::Size;
 use millpond_workload::trace::{Batch, TraceError};
 use rayon::prelude::*;
 
+use super::blocks::Blocks;
 use super::charge::charged_frames;
 use super::host::{Host, Outlook};
 use super::plan::{Model, Plan, Slot, Tables, TraceInput, Warmup};
@@ -89,6 +90,7 @@ struct Running {
     host: Host,
     nanoseconds: u128,
     references: u64,
+    blocks: Blocks,
     stalled: Option<Stalled>,
 }
 
@@ -98,7 +100,8 @@ impl Running {
             return;
         }
         let start = thread_cpu_time();
-        self.stalled = self.host.run(batch, outlook).err();
+        let (host, references) = (&mut self.host, self.references);
+        self.stalled = self.blocks.run(host, references, batch, outlook).err();
         self.nanoseconds += thread_cpu_time().saturating_sub(start).as_nanos();
         self.references += batch.len() as u64;
     }
@@ -142,6 +145,11 @@ impl<'a> Sweep<'a> {
         if plan.model != Model::Pool && plan.scan_hints {
             return Err(SweepError::Plan(
                 "no hint reaches a second tier: leave --scan-hints away".to_string(),
+            ));
+        }
+        if plan.model != Model::Pool && plan.blocks > 0 {
+            return Err(SweepError::Plan(
+                "the second-tier models are not cut into blocks: leave --blocks away".to_string(),
             ));
         }
         if plan.model != Model::Pool && (plan.warmup != Warmup::References(0) || plan.batch != 1) {
@@ -231,7 +239,7 @@ impl<'a> Sweep<'a> {
             future |= self.registry.find(&plan.policies[slot.policy].id)?.needs_future;
         }
         let share = slots.iter().any(|s| matches!(plan.sizes[s.size], Size::Share(_)));
-        let share = share || matches!(plan.warmup, Warmup::Share(_));
+        let share = share || matches!(plan.warmup, Warmup::Share(_)) || plan.blocks > 0;
         if !future && !share {
             return Ok(Some(known));
         }
@@ -406,7 +414,9 @@ impl<'a> Sweep<'a> {
             scan_hints: self.plan.scan_hints,
         };
         let host = Host::new(entry, spec, &options, self.plan.model)?;
-        Ok(Running { slot, frames, host, nanoseconds: 0, references: 0, stalled: None })
+        let counted = warmup..known.references.unwrap_or(0);
+        let blocks = Blocks::new(self.plan.blocks, counted).map_err(SweepError::Plan)?;
+        Ok(Running { slot, frames, host, nanoseconds: 0, references: 0, blocks, stalled: None })
     }
 
     fn finish(
@@ -427,7 +437,7 @@ impl<'a> Sweep<'a> {
                 trace.name, cell.references
             )));
         }
-        observer.row(Row {
+        let row = Row {
             trace: trace.name.clone(),
             policy: spec.id.clone(),
             params: params_text(spec),
@@ -438,7 +448,11 @@ impl<'a> Sweep<'a> {
             writes: measured.writes,
             ns_per_reference: cell.nanoseconds as f64 / cell.references.max(1) as f64,
             extra: measured.extra,
-        })
+        };
+        match self.plan.blocks {
+            0 => observer.row(row),
+            _ => cell.blocks.rows(&row).into_iter().try_for_each(|row| observer.row(row)),
+        }
     }
 }
 

@@ -1,0 +1,385 @@
+//! Rows of runs as values by contestant, replicate and setting.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use super::error::CompareError;
+use super::metric::Metric;
+use crate::table::{Table, Value, short_names};
+
+/// The rows of one run, and what it is called.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// Its name, as its directory.
+    pub name: String,
+    /// Its rows.
+    pub rows: Table,
+}
+
+/// Columns that say in which setting a row was measured.
+const AXES: [&str; 16] = [
+    "figure", "trace", "percent", "size", "workload", "ratio", "threads", "workers", "evictors",
+    "mode", "step", "what", "skew", "drive", "table", "state",
+];
+
+/// What is repeated: over what tests are made.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Replicate {
+    /// Runs of an experiment, which take turns.
+    Repetition,
+    /// Seeds of a policy's draws.
+    Seed,
+    /// Blocks of a trace, which depend on their neighbours.
+    Block,
+    /// Traces.
+    Trace,
+    /// Cache sizes, as Luan has it; those of one trace are not independent.
+    Size,
+}
+
+impl Replicate {
+    /// All, those first that say most.
+    pub const ALL: [Replicate; 5] = [
+        Replicate::Repetition,
+        Replicate::Trace,
+        Replicate::Block,
+        Replicate::Size,
+        Replicate::Seed,
+    ];
+
+    /// The columns that number it; the first one that the rows have does.
+    fn columns(self) -> &'static [&'static str] {
+        match self {
+            Replicate::Repetition => &["repetition"],
+            Replicate::Seed => &["seed"],
+            Replicate::Block => &["block"],
+            Replicate::Trace => &["trace"],
+            Replicate::Size => &["percent", "size", "pool_frames"],
+        }
+    }
+
+    /// How many there must be for it to be taken unasked.
+    fn enough(self) -> usize {
+        match self {
+            Replicate::Repetition | Replicate::Trace | Replicate::Seed => 3,
+            Replicate::Size => 5,
+            Replicate::Block => 8,
+        }
+    }
+}
+
+impl fmt::Display for Replicate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Replicate::Repetition => "repetition",
+            Replicate::Seed => "seed",
+            Replicate::Block => "block",
+            Replicate::Trace => "trace",
+            Replicate::Size => "size",
+        })
+    }
+}
+
+/// Where a value was measured: the replicate's columns, and the setting without them.
+type Place = BTreeMap<&'static str, String>;
+
+/// The values of one metric.
+#[derive(Clone, Debug)]
+pub struct Contest {
+    /// What is compared.
+    pub metric: Metric,
+    /// Policies with their parameters, or runs, or both.
+    pub contestants: Vec<String>,
+    values: Vec<Vec<(Place, f64)>>,
+}
+
+impl Contest {
+    /// Reads the rows of some runs. What differs between them are policies; where two runs have the
+    /// same policy in the same setting and replicate, the runs differ, and the contestants are
+    /// called by both. `only` names those that are compared, all if it is empty.
+    ///
+    /// # Errors
+    /// [`CompareError`].
+    pub fn of(
+        runs: &[Run],
+        metric: Option<Metric>,
+        only: &[String],
+    ) -> Result<Contest, CompareError> {
+        let mut all = Table::default();
+        runs.iter().for_each(|run| all.append(run.rows.clone()));
+        let metric = match metric {
+            Some(metric) => metric,
+            None => Metric::of(&all)?,
+        };
+        let names = short_names(&runs.iter().map(|run| run.name.clone()).collect::<Vec<_>>());
+        let is_by_run = collide(runs, &metric);
+        let mut contest = Contest { metric, contestants: Vec::new(), values: Vec::new() };
+        for (run, name) in runs.iter().zip(&names) {
+            for row in 0..run.rows.rows.len() {
+                let label = match (is_by_run, label(&run.rows, row)) {
+                    (false, Some(label)) => label,
+                    (false, None) | (true, None) => name.clone(),
+                    (true, Some(label)) => format!("{label} in {name}"),
+                };
+                contest.take(&run.rows, row, label)?;
+            }
+        }
+        contest.keep(only)?;
+        Ok(contest)
+    }
+
+    fn take(&mut self, rows: &Table, row: usize, label: String) -> Result<(), CompareError> {
+        let Some(value) = self.metric.value(rows, row) else { return Ok(()) };
+        let at = match self.contestants.iter().position(|known| *known == label) {
+            Some(at) => at,
+            None => {
+                self.contestants.push(label);
+                self.values.push(Vec::new());
+                self.contestants.len() - 1
+            }
+        };
+        let place = place(rows, row);
+        if let Some((_, first)) = self.values[at].iter().find(|(known, _)| *known == place) {
+            if *first == value {
+                return Ok(());
+            }
+            return Err(CompareError::Twice {
+                contestant: self.contestants[at].clone(),
+                place: shown(&place),
+                first: Value::from(*first).to_string(),
+                second: Value::from(value).to_string(),
+            });
+        }
+        self.values[at].push((place, value));
+        Ok(())
+    }
+
+    /// Leaves those out that were not asked for, and puts the others into the order asked for.
+    fn keep(&mut self, only: &[String]) -> Result<(), CompareError> {
+        let mut kept = Vec::new();
+        for name in only {
+            let at = self.contestants.iter().position(|known| known == name);
+            let known = || self.contestants.join(", ");
+            kept.push(
+                at.ok_or_else(|| CompareError::Unknown { name: name.clone(), known: known() })?,
+            );
+        }
+        if !only.is_empty() {
+            self.contestants = kept.iter().map(|at| self.contestants[*at].clone()).collect();
+            self.values = kept.iter().map(|at| self.values[*at].clone()).collect();
+        }
+        if self.contestants.len() < 2 {
+            let found = match self.contestants.first() {
+                Some(one) => format!("{one} only"),
+                None => format!("nothing that has {}", self.metric),
+            };
+            return Err(CompareError::Few { found });
+        }
+        Ok(())
+    }
+
+    /// Whether all values are above zero, so that they have ratios.
+    pub(super) fn has_ratios(&self) -> bool {
+        self.values.iter().flatten().all(|(_, value)| *value > 0.0)
+    }
+
+    /// The replicate that says most of those that there are enough of for all contestants.
+    ///
+    /// # Errors
+    /// [`CompareError::Replicates`].
+    pub fn replicate(&self) -> Result<Replicate, CompareError> {
+        let count = |replicate: &Replicate| {
+            let units = |at| self.units(at, *replicate).len();
+            (0..self.contestants.len()).map(units).min().unwrap_or(0)
+        };
+        let ample = Replicate::ALL.into_iter().find(|r| count(r) >= r.enough());
+        let any = || Replicate::ALL.into_iter().find(|r| count(r) >= 2);
+        ample.or_else(any).ok_or(CompareError::Replicates {
+            replicate: "repetition, trace, block, seed or size".to_string(),
+            hint: "simulate more traces, or one in blocks (sim --blocks 20), or run live again",
+        })
+    }
+
+    /// The units of a replicate that a contestant has. A policy that draws nothing is run with one
+    /// seed, and would give the same with any: it has those of all others.
+    fn units(&self, contestant: usize, replicate: Replicate) -> BTreeSet<String> {
+        let of = |at: usize| -> BTreeSet<String> {
+            self.values[at].iter().filter_map(|(place, _)| unit(place, replicate)).collect()
+        };
+        let own = of(contestant);
+        match replicate == Replicate::Seed && own.len() == 1 {
+            true => (0..self.values.len()).flat_map(of).collect(),
+            false => own,
+        }
+    }
+
+    /// Values by unit of the replicate, then by setting: means over what is repeated otherwise.
+    pub(super) fn by_unit(&self, contestant: usize, replicate: Replicate) -> Units {
+        let mut all: BTreeMap<Unit, BTreeMap<String, Vec<f64>>> = BTreeMap::new();
+        for (place, value) in &self.values[contestant] {
+            let Some(unit) = unit(place, replicate) else { continue };
+            let setting = self.setting(place, replicate);
+            all.entry(Unit::of(&unit)).or_default().entry(setting).or_default().push(*value);
+        }
+        let means = |of: BTreeMap<String, Vec<f64>>| {
+            of.into_iter().map(|(at, all)| (at, mean(&all))).collect()
+        };
+        all.into_iter().map(|(unit, of)| (unit, means(of))).collect()
+    }
+
+    /// The mean over repetitions, seeds and blocks in each setting.
+    pub(super) fn by_setting(&self, contestant: usize) -> BTreeMap<String, f64> {
+        let mut settings: BTreeMap<String, Vec<f64>> = BTreeMap::new();
+        for (place, value) in &self.values[contestant] {
+            settings.entry(shown(&setting_of(place))).or_default().push(*value);
+        }
+        settings.into_iter().map(|(setting, values)| (setting, mean(&values))).collect()
+    }
+
+    /// The setting of a place without the replicate. Shares of several traces' pages are different
+    /// numbers of frames: across traces the smallest sizes are beside each other, and so on.
+    fn setting(&self, place: &Place, replicate: Replicate) -> String {
+        let mut setting = setting_of(place);
+        let column = replicate.columns().iter().find(|column| place.contains_key(*column));
+        column.map(|column| setting.remove(column));
+        if replicate == Replicate::Trace
+            && let Some((size, trace)) = setting.get("size").zip(place.get("trace"))
+        {
+            let is_there = |(other, _): &&(Place, f64)| other.get("trace") == Some(trace);
+            let all = self.values.iter().flatten().filter(is_there);
+            let sizes: BTreeSet<Unit> =
+                all.filter_map(|(other, _)| other.get("size")).map(|s| Unit::of(s)).collect();
+            let rank = sizes.iter().position(|other| *other == Unit::of(size)).unwrap_or(0);
+            setting.insert("size", format!("no. {}", rank + 1));
+        }
+        shown(&setting)
+    }
+
+    /// Means by cache size, where the sizes are numbers: a contestant's curve. Empty where they are
+    /// frames of different traces.
+    pub(super) fn by_size(&self, contestant: usize) -> Vec<(f64, f64)> {
+        let traces: BTreeSet<_> =
+            self.values.iter().flatten().filter_map(|(place, _)| place.get("trace")).collect();
+        let mut sizes: BTreeMap<Unit, Vec<f64>> = BTreeMap::new();
+        for (place, value) in &self.values[contestant] {
+            let Some(size) = unit(place, Replicate::Size) else { continue };
+            if traces.len() > 1 && !place.contains_key("percent") {
+                continue;
+            }
+            sizes.entry(Unit::of(&size)).or_default().push(*value);
+        }
+        let point = |(size, values): (Unit, Vec<f64>)| Some((size.number()?, mean(&values)));
+        sizes.into_iter().filter_map(point).collect()
+    }
+}
+
+/// Values by unit and setting.
+pub(super) type Units = BTreeMap<Unit, BTreeMap<String, f64>>;
+
+/// What a policy that was run with one seed has with the seeds of others, as it draws nothing.
+pub(super) fn with_seeds_of<'a>(own: &mut Units, others: impl Iterator<Item = &'a Units>) {
+    if own.len() == 1
+        && let Some(only) = own.values().next().cloned()
+    {
+        own.extend(others.flat_map(|of| of.keys().map(|unit| (unit.clone(), only.clone()))));
+    }
+}
+
+/// A unit of a replicate: numbers are in the order of numbers.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct Unit(String);
+
+impl Unit {
+    fn of(text: &str) -> Unit {
+        Unit(text.to_string())
+    }
+
+    fn number(&self) -> Option<f64> {
+        self.0.trim_end_matches(" %").parse().ok()
+    }
+}
+
+impl Eq for Unit {}
+
+impl PartialOrd for Unit {
+    fn partial_cmp(&self, other: &Unit) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Unit {
+    fn cmp(&self, other: &Unit) -> std::cmp::Ordering {
+        let numbers = self.number().zip(other.number());
+        let by_number = numbers.map_or(std::cmp::Ordering::Equal, |(a, b)| a.total_cmp(&b));
+        by_number.then_with(|| self.0.cmp(&other.0))
+    }
+}
+
+/// A policy with its parameters.
+fn label(rows: &Table, row: usize) -> Option<String> {
+    let text = |name| match rows.get(row, name)? {
+        Value::Empty => None,
+        value => Some(value.to_string()),
+    };
+    let policy = text("policy")?;
+    Some(match text("params").filter(|params| !params.is_empty()) {
+        Some(params) => format!("{policy}({params})"),
+        None => policy,
+    })
+}
+
+/// Whether two runs have the same policy in one place.
+fn collide(runs: &[Run], metric: &Metric) -> bool {
+    let mut seen: BTreeMap<(Option<String>, Place), usize> = BTreeMap::new();
+    for (at, run) in runs.iter().enumerate() {
+        for row in 0..run.rows.rows.len() {
+            if metric.value(&run.rows, row).is_none() {
+                continue;
+            }
+            let key = (label(&run.rows, row), place(&run.rows, row));
+            if *seen.entry(key).or_insert(at) != at {
+                return true;
+            }
+        }
+    }
+    false
+}
+
+fn place(rows: &Table, row: usize) -> Place {
+    let axes = AXES.iter().chain(Replicate::ALL.iter().flat_map(|r| r.columns()));
+    let mut place = Place::new();
+    for axis in axes {
+        match rows.get(row, axis) {
+            None | Some(Value::Empty) => {}
+            Some(value) => drop(place.insert(axis, value.to_string())),
+        }
+    }
+    // What follows from the share of the data differs with them from one trace to the next.
+    if place.contains_key("percent") {
+        place.remove("size");
+    }
+    if place.contains_key("percent") || place.contains_key("size") {
+        place.remove("pool_frames");
+    }
+    place
+}
+
+fn unit(place: &Place, replicate: Replicate) -> Option<String> {
+    replicate.columns().iter().find_map(|column| place.get(column).cloned())
+}
+
+/// A place without what is repeated.
+fn setting_of(place: &Place) -> Place {
+    let mut setting = place.clone();
+    setting.retain(|axis, _| !["repetition", "seed", "block"].contains(axis));
+    setting
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+fn shown(place: &Place) -> String {
+    let parts: Vec<String> = place.iter().map(|(axis, value)| format!("{axis} {value}")).collect();
+    parts.join(", ")
+}

@@ -1,0 +1,68 @@
+//! Why runs cannot be compared.
+
+/// Why runs cannot be compared.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum CompareError {
+    /// A metric that cannot be read.
+    #[error("'{metric}' is no metric: {reason}")]
+    Metric {
+        /// As it was given.
+        metric: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// No column that is a metric.
+    #[error("the rows have none of {tried}: name a column with --metric; there are {columns}")]
+    NoMetric {
+        /// What was looked for.
+        tried: String,
+        /// The columns with numbers.
+        columns: String,
+    },
+    /// Less than two things to compare.
+    #[error("nothing to compare: the rows are of {found}, and two are needed at least")]
+    Few {
+        /// What was found.
+        found: String,
+    },
+    /// A name that no row has.
+    #[error("no row is of '{name}'; there are {known}")]
+    Unknown {
+        /// The name.
+        name: String,
+        /// What there is.
+        known: String,
+    },
+    /// Two different values where there should be one.
+    #[error(
+        "{contestant} has two values at {place}: {first} and {second}; rows that differ in \
+         something else cannot be compared: leave one of them out"
+    )]
+    Twice {
+        /// The contestant.
+        contestant: String,
+        /// Setting and replicate.
+        place: String,
+        /// One value.
+        first: String,
+        /// The other one.
+        second: String,
+    },
+    /// No setting in which two of them were run.
+    #[error("{first} and {second} were never run in the same setting")]
+    Apart {
+        /// One of them.
+        first: String,
+        /// The other one.
+        second: String,
+    },
+    /// Replicates that the rows do not have.
+    #[error("there are fewer than two {replicate}s in which all were run: {hint}")]
+    Replicates {
+        /// The column.
+        replicate: String,
+        /// What to do.
+        hint: &'static str,
+    },
+}
