@@ -8,6 +8,7 @@ mod equivalences;
 mod experiment;
 mod report;
 mod simulator;
+mod statistics;
 mod tier1_pool;
 mod tier2_models;
 mod tier2_optimum;
