@@ -4,6 +4,7 @@ mod advise;
 mod bench;
 mod breakdown;
 mod command_line;
+mod compare;
 mod factors;
 mod laboratory;
 mod overheads;

@@ -90,7 +90,7 @@ impl Laboratory {
         Laboratory { registry, generator, params: params.to_string(), frames }
     }
 
-    /// Misses of a policy on the trace of a seed, in each of so many blocks.
+    /// Misses of a policy on the trace of a seed, in each of `blocks` blocks.
     fn misses(&self, policy: &str, seed: u64, blocks: usize) -> Vec<f64> {
         let params = parse_params(&self.params).unwrap();
         let mut source = generate(self.generator, &params, Seed(seed)).unwrap();

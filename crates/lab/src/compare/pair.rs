@@ -6,7 +6,7 @@ use super::contest::{Contest, Replicate, Units, with_seeds_of};
 use crate::interval::Interval;
 use crate::method::{Better, Outcome as Tested, block_bootstrap, block_len, sign_test, t_test};
 
-/// What is said of two contestants.
+/// What follows for two contestants.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
     /// The first one is better.

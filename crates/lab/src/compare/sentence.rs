@@ -37,11 +37,11 @@ impl Outcome {
             1 => String::new(),
             n => format!(", by Holm over {n} pairs"),
         };
+        let (level, margin) = (self.options.level * 100.0, self.options.margin * 100.0);
         format!(
-            "({} over {many} {replicate}s, {over}; at {} %{pairs}; a difference below {} % is none.)",
-            self.contest.metric,
-            self.options.level * 100.0,
-            self.options.margin * 100.0
+            "({} over {many} {replicate}s, {over}; at {level} %{pairs}; a difference below {margin} % \
+             is none.)",
+            self.contest.metric
         )
     }
 

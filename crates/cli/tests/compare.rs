@@ -1,0 +1,139 @@
+//! `millpond compare` as a user meets it: from simulations to a verdict, a table, a page.
+
+use std::fs;
+use std::process::{Command, Output};
+
+use serde_json::Value as Json;
+use tempfile::TempDir;
+
+struct Lab {
+    folder: TempDir,
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+impl Lab {
+    /// With a trace for each seed.
+    fn with_traces(count: u64) -> Lab {
+        let lab = Lab { folder: tempfile::tempdir().unwrap() };
+        for seed in 1..=count {
+            let (seed, out) = (seed.to_string(), format!("t{seed}.parquet"));
+            let what = ["trace", "gen", "zipf-ro"];
+            let params = ["pages=500", "refs=6k", "theta=0.9"];
+            lab.ok(&[&what[..], &params, &["--seed", &seed, "--out", &out]].concat());
+        }
+        lab
+    }
+
+    fn run(&self, args: &[&str]) -> Output {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_millpond"));
+        command.args(args).current_dir(self.folder.path()).output().unwrap()
+    }
+
+    fn ok(&self, args: &[&str]) -> String {
+        let output = self.run(args);
+        assert!(output.status.success(), "{args:?}: {}", text(&output.stderr));
+        text(&output.stdout)
+    }
+
+    /// Simulates; the result directory, which is the only one below `root`.
+    fn sim(&self, root: &str, args: &[&str]) -> String {
+        self.ok(&[&["sim", "-q", "--results", root], args].concat());
+        let mut entries = fs::read_dir(self.folder.path().join(root)).unwrap();
+        let name = entries.next().unwrap().unwrap().file_name().into_string().unwrap();
+        assert!(entries.next().is_none());
+        format!("{root}/{name}")
+    }
+
+    fn fails(&self, args: &[&str], code: i32, says: &str) {
+        let output = self.run(args);
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{args:?}: {said}");
+        assert!(said.contains(says), "{args:?}: {said}");
+    }
+}
+
+#[test]
+fn traces_decide_between_policies_and_a_page_shows_it() {
+    let lab = Lab::with_traces(6);
+    let traces: Vec<String> = (1..=6).map(|seed| format!("t{seed}.parquet")).collect();
+    let traces: Vec<&str> = traces.iter().map(String::as_str).collect();
+    let policies = ["-p", "lru,fifo,lfu", "-s", "5%,20%"];
+    let dir = &lab.sim("r", &[&traces[..], &policies].concat());
+    let shown = lab.ok(&["compare", dir, "--plot", "page.html"]);
+    assert!(shown.starts_with("lfu has the least; clearly behind it: lru, fifo."), "{shown}");
+    assert!(shown.contains("over 6 traces") && shown.contains("by Holm over 3 pairs"), "{shown}");
+    assert!(shown.contains("Final scores, the best first:"), "{shown}");
+    let page = fs::read_to_string(lab.folder.path().join("page.html")).unwrap();
+    for part in ["Compared: misses", "Mean ranks over 6 traces", "Luan&#39;s joint", "<svg"] {
+        assert!(page.contains(part) || page.contains(&part.replace("&#39;", "'")), "{part}");
+    }
+    let rows: Json =
+        serde_json::from_str(&lab.ok(&["compare", dir, "--to", "lru", "--json"])).unwrap();
+    let verdicts: Vec<&str> = rows["rows"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| row["verdict"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        (verdicts, &rows["params"]["replicate"]),
+        (vec!["worse", "better"], &"trace".into())
+    );
+    lab.ok(&["report", dir, "--compare=misses+2*writes", "--out", "report.html"]);
+    let report = fs::read_to_string(lab.folder.path().join("report.html")).unwrap();
+    assert!(report.contains("Compared: misses+2*writes") && report.contains("Miss ratio over"));
+}
+
+#[test]
+fn blocks_add_up_to_the_whole_and_decide_on_one_trace() {
+    let lab = Lab::with_traces(1);
+    let sim = ["t1.parquet", "-p", "lru,lfu", "-s", "10%", "--warmup", "1000"];
+    let whole = lab.sim("whole", &sim);
+    let blocks = lab.sim("blocks", &[&sim[..], &["--blocks", "12"]].concat());
+    let rows = |dir: &str| -> Vec<Json> {
+        let args: [&str; 9] =
+            ["sim", "t1.parquet", "-p", "lru,lfu", "-s", "10%", "--warmup", "1000", "--json"];
+        let cut: &[&str] = if dir == "blocks" { &["--blocks", "12"] } else { &[] };
+        let out = lab.ok(&[&args[..], cut, &["-q", "--no-results"]].concat());
+        let json: Json = serde_json::from_str(&out).unwrap();
+        json["rows"].as_array().unwrap().clone()
+    };
+    let (all, parts) = (rows("whole"), rows("blocks"));
+    assert_eq!((all.len(), parts.len()), (2, 24));
+    for of in &all {
+        for column in ["references", "hits", "misses", "writes", "evictions", "dirty_evictions"] {
+            let own = parts.iter().filter(|part| part["policy"] == of["policy"]);
+            let sum: u64 = own.map(|part| part[column].as_u64().unwrap()).sum();
+            assert_eq!(Some(sum), of[column].as_u64(), "{column}");
+        }
+    }
+    let shown = lab.ok(&["compare", &blocks]);
+    assert!(shown.contains("over 12 blocks") && shown.contains("block bootstrap"), "{shown}");
+    assert!(shown.starts_with("lru is worse than lfu: misses × 1."), "{shown}");
+    lab.fails(&["compare", &whole], 1, "sim --blocks");
+}
+
+#[test]
+fn what_cannot_be_compared_is_refused() {
+    let lab = Lab::with_traces(3);
+    let sim = ["t1.parquet", "t2.parquet", "t3.parquet", "-p", "lru,lfu", "-s", "10%"];
+    let dir = &lab.sim("r", &sim);
+    lab.fails(&["compare", "nowhere"], 1, "nowhere is no result directory");
+    lab.fails(&["compare", dir, "--metric", "misses+hits"], 2, "is no metric");
+    lab.fails(&["compare", dir, "--metric", "beauty"], 1, "nothing that has beauty");
+    lab.fails(&["compare", dir, "-p", "lru,nru"], 2, "no row is of 'nru'; there are lru, lfu");
+    lab.fails(&["compare", dir, "--to", "arc"], 2, "no row is of 'arc'");
+    lab.fails(&["compare", dir, "-p", "lru"], 1, "two are needed");
+    lab.fails(&["compare", dir, "--margin", "wide"], 2, "--margin wide is no share");
+    lab.fails(&["compare", dir, "--level", "2"], 2, "is no probability");
+    lab.fails(&["compare", dir, "--weights", "1,2"], 2, "are not three numbers");
+    lab.fails(&["compare", dir, "--replicate", "repetition"], 1, "never run in the same setting");
+    lab.fails(&["compare", dir, "--format", "parquet"], 2, "name a file with --out");
+    let cut = ["sim", "t1.parquet", "-p", "lru", "-s", "10", "--no-results", "-q", "--blocks"];
+    lab.fails(&[&cut[..], &["9000"]].concat(), 2, "6000 references cannot be cut into 9000 blocks");
+    let two = [&cut[..], &["4", "--model", "rw"]].concat();
+    lab.fails(&two, 2, "leave --blocks away");
+}
