@@ -9,6 +9,7 @@ mod factors;
 mod laboratory;
 mod overheads;
 mod pace;
+mod pages;
 mod paper;
 mod phases;
 mod stores;
