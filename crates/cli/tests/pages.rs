@@ -1,6 +1,8 @@
 //! Pages in a browser: nothing is wider than the window, every plot is there, and the browser has
 //! nothing to complain of, on a desktop and on a phone. Without Chromium it is left out.
 
+#![allow(clippy::print_stdout)] // what is left out is named
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;

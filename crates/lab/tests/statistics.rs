@@ -1,6 +1,8 @@
 //! Our statistics beside those of SciPy, statsmodels and scikit-posthocs, on random values. Long
 //! counts only: it makes a virtual environment, for which half a gigabyte is fetched.
 
+#![allow(clippy::print_stdout)] // what is left out is named
+
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

@@ -16,7 +16,6 @@ mod published;
 mod tables_arc;
 mod tables_other;
 mod watt;
-mod watt_claims;
 mod watt_lab;
 
 use std::process::ExitCode;

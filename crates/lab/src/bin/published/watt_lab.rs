@@ -33,24 +33,17 @@ pub const POLICIES: [&str; 12] = [
     "watt",
 ];
 
-/// Misses and writes of one policy on each of [`TRACES`], at each size.
+/// Misses of one policy on each of [`TRACES`], at each size.
 #[derive(Clone, Default)]
 pub struct Measured {
     /// By trace, then size.
     pub misses: Vec<Vec<f64>>,
-    /// By trace, then size.
-    pub writes: Vec<Vec<f64>>,
 }
 
 impl Measured {
     /// Its misses over another one's on one trace, the mean over the sizes.
     pub fn over(&self, other: &Measured, trace: usize) -> f64 {
         ratio(&self.misses[trace], &other.misses[trace])
-    }
-
-    /// Its writes over another one's on one trace, the mean over the sizes.
-    pub fn writes_over(&self, other: &Measured, trace: usize) -> f64 {
-        ratio(&self.writes[trace], &other.writes[trace])
     }
 
     /// Its misses over another one's, the mean over traces and sizes.
@@ -89,7 +82,6 @@ impl Lab {
             let counts = arena.run_all(&cells)?;
             for (measured, counts) in all.iter_mut().zip(counts.chunks(frames.len())) {
                 measured.misses.push(counts.iter().map(|c| c.misses() as f64).collect());
-                measured.writes.push(counts.iter().map(|c| c.writes() as f64).collect());
             }
         }
         Ok(all)
