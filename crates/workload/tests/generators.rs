@@ -127,6 +127,24 @@ fn the_patterns_of_luan_are_what_they_say() {
         batch.pages.iter().copied().filter(|p| seen.insert(*p)).collect()
     };
     assert_eq!(firsts, plain.pages, "deletes change neither the pages nor their order");
+    assert_eq!(stat("temporal", "", 1).pages, 5500, "more than 5,000 pages in a scan (5.4)");
+    assert_eq!(stat("sequential", "", 1).pages, 11_113, "table A (5.1)");
+    assert_eq!(all("looping", "").len(), 10 * 11_113, "ten times (5.3.1)");
+}
+
+#[test]
+fn deletes_leave_the_index_pages_of_their_twin_as_they_are() {
+    let once = |params: &str| {
+        let batch = all("correlated", params);
+        let mut seen = std::collections::HashSet::new();
+        // The references to the index, and the first ones to each page of the table.
+        let pages = batch.pages.iter().copied().filter(|p| *p >= 1000 || seen.insert(*p));
+        pages.collect::<Vec<u64>>()
+    };
+    let plain = once("operations=1000,index=50,deletes=0%");
+    assert_eq!(plain, once("operations=1000,index=50,deletes=60%,gap=1"));
+    assert!(plain.iter().step_by(2).all(|page| (1000..1050).contains(page)));
+    assert!(plain.iter().skip(1).step_by(2).copied().eq(0..1000));
 }
 
 #[test]

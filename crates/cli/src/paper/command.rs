@@ -3,7 +3,7 @@
 use clap::Subcommand;
 use millpond_lab::registry::Registry;
 
-use super::{count_steps, gilbert, leanstore, leanstore_hits, watt};
+use super::{count_steps, gilbert, leanstore, leanstore_hits, luan, watt};
 use crate::error::Failure;
 
 #[derive(clap::Args, Debug)]
@@ -23,6 +23,8 @@ enum Command {
     Leanstore(leanstore::Args),
     /// Hit rates of nine policies on the engine's own page references (leanstore VI-B)
     LeanstoreHits(leanstore_hits::Args),
+    /// Thirteen policies on access patterns and TPC-C, simulated (luan 5)
+    Luan(luan::Args),
     /// WATT's figures and tables: simulated on traces of our own (watt 4), and live (watt 6)
     Watt(watt::Args),
 }
@@ -33,6 +35,7 @@ pub(crate) fn run(args: &Args, registry: &Registry) -> Result<(), Failure> {
         Command::GilbertStep(args) => count_steps::run(args),
         Command::Leanstore(args) => leanstore::run(args),
         Command::LeanstoreHits(args) => leanstore_hits::run(args, registry),
+        Command::Luan(args) => luan::run(args),
         Command::Watt(args) => watt::run(args),
     }
 }

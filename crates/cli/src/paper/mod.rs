@@ -6,6 +6,7 @@ mod frame;
 mod gilbert;
 mod leanstore;
 mod leanstore_hits;
+mod luan;
 mod watt;
 
 pub(crate) use command::{Args, run};

@@ -74,6 +74,14 @@ impl Grid {
         Interval::of_ratios(&above, &below)
     }
 
+    /// What one place has more than another, over the repetitions that both have, each paired with
+    /// its like: for values that may be zero, such as hit ratios.
+    pub fn difference(&self, of: &[&str], less: &[&str]) -> Option<Interval> {
+        let (of, less) = (self.values(of)?, self.values(less)?);
+        let pairs = of.iter().filter_map(|(at, a)| Some(a - less.get(at)?));
+        Interval::of(&pairs.collect::<Vec<f64>>())
+    }
+
     /// The geometric mean of the ratios of several pairs of places, with the interval over the
     /// repetitions: in each, first the mean over the pairs. Pairs that are not there do not count,
     /// and repetitions that lack a pair neither.
@@ -131,6 +139,10 @@ mod tests {
         assert_eq!(grid.ratio(&["lru", "20"], &["watt", "20"]).map(|r| r.mean), Some(1.0));
         assert!(grid.ratio(&["fifo", "10"], &["watt", "10"]).is_none());
         assert_eq!(grid.mean(&["lru"]), None, "a place has all axes");
+        let more = grid.difference(&["lru", "10"], &["watt", "10"]).unwrap();
+        assert!(more.mean == 75.0 && more.low < 0.0, "100 and 50: {more}");
+        let none = grid.difference(&["lru", "20"], &["watt", "20"]).unwrap();
+        assert_eq!((none.mean, none.high), (0.0, 0.0));
     }
 
     #[test]

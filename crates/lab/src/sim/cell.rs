@@ -130,6 +130,9 @@ pub trait Simulation: Send {
 
     /// What was counted so far.
     fn counts(&self) -> Counts;
+
+    /// The frame that `page` is in now.
+    fn frame_of(&self, page: PageId) -> Option<FrameId>;
 }
 
 /// A simulation of policy `P`.
@@ -362,5 +365,9 @@ impl<P: Policy> Simulation for Cell<P> {
             policy_bytes: self.policy_host.bytes() as u64,
             ..counts
         }
+    }
+
+    fn frame_of(&self, page: PageId) -> Option<FrameId> {
+        self.pool.find(page)
     }
 }

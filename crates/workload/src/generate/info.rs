@@ -152,6 +152,7 @@ pub const GENERATORS: &[GeneratorInfo] = &[
                 "operations under way at a time, so that repeats are apart",
                 ParamKind::Count { min: 1, max: 100_000 },
             ),
+            param("index", "0", "pages one of which each operation reads first", UPTO_MANY),
         ],
         source: "luan 3.2.1.2",
     },
@@ -168,10 +169,10 @@ pub const GENERATORS: &[GeneratorInfo] = &[
         id: "temporal",
         summary: "temporally clustered: a table read forwards, then backwards, and again",
         params: &[
-            param("pages", "5k", "pages of the table", REFS),
+            param("pages", "5500", "pages of the table", REFS),
             param("rounds", "2", "times that it is read there and back", REFS),
         ],
-        source: "luan 3.2.1.4",
+        source: "luan 3.2.1.4, 5.4",
     },
     GeneratorInfo {
         id: "probabilistic",

@@ -80,9 +80,15 @@ impl References for Temporal {
 /// changes it, so that it refers to its page several times within a short span.
 ///
 /// With the same seed, the trace without deletes has the same pages in the same order: luan
-/// compares the misses of the two.
+/// compares the misses of the two. Pages that are used once miss in any case; what an index has
+/// can be lost, so that an operation may begin with one of its pages.
 pub(crate) struct Correlated {
     random: Random,
+    /// Draws the pages of the index, which are numbered behind those of the table.
+    paths: Random,
+    index: u64,
+    /// Whether the page of the index has been read, and that of the table is next.
+    is_found: bool,
     operations: u64,
     begun: u64,
     deletes: f64,
@@ -95,6 +101,9 @@ impl Correlated {
     pub(crate) fn new(params: &Params, seed: Seed) -> Correlated {
         Correlated {
             random: Random::new(seed),
+            paths: Random::new(seed.derive("index")),
+            index: params.count("index"),
+            is_found: false,
             operations: params.count("operations"),
             begun: 0,
             deletes: params.real("deletes"),
@@ -120,6 +129,12 @@ impl References for Correlated {
         if self.begun == self.operations || self.open.len() >= self.gap {
             return self.again();
         }
+        if self.index > 0 && !self.is_found {
+            self.is_found = true;
+            let page = self.operations.saturating_add(self.paths.below(self.index));
+            return Some((page, Mark::READ));
+        }
+        self.is_found = false;
         let page = self.begun;
         self.begun += 1;
         if self.random.chance(self.deletes) {

@@ -1,0 +1,25 @@
+//! `millpond paper luan`: thirteen policies on access patterns and TPC-C (2008).
+
+use millpond_lab::papers::luan::experiment;
+
+use super::frame::{FrameArgs, play};
+use crate::error::Failure;
+
+const EXAMPLES: &str = "Examples:
+  millpond paper luan --plan             figures, and what they need
+  millpond paper luan                    all of it, a few minutes
+  millpond paper luan --figure 3,4       loops larger and smaller than the pool
+  millpond paper luan --judge DIR        the rows of an earlier run, by today's claims
+  millpond paper luan --scale quick      seconds: everything runs, nothing is proved";
+
+#[derive(clap::Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    frame: FrameArgs,
+}
+
+pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    let mut experiment = experiment(args.frame.scale())?;
+    play(&mut experiment, &args.frame)
+}

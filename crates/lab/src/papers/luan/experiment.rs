@@ -1,0 +1,35 @@
+//! All of it together.
+
+use super::{correlated, figure, looping, probabilistic, sequential, space, temporal};
+use crate::experiment::{Experiment, Figure, Scale};
+use crate::registry::PolicyError;
+
+/// Luan's simulated figures and tables for one scale.
+///
+/// # Errors
+/// A policy that cannot be: a mistake of ours.
+pub fn experiment(scale: Scale) -> Result<Experiment, PolicyError> {
+    let patterns = [
+        sequential::figure(scale)?,
+        correlated::figure(scale)?,
+        looping::larger(scale)?,
+        looping::smaller(scale)?,
+        temporal::figure(scale)?,
+        probabilistic::figure(scale)?,
+        space::figure(scale)?,
+    ];
+    let boxed = |figure: figure::Patterns| Box::new(figure) as Box<dyn Figure>;
+    Ok(Experiment {
+        paper: "luan",
+        title: "Luan, Du, Feng and Wang (2008), repeated in the simulator".to_string(),
+        note: "Thirteen policies with the paper's parameters. Access patterns are made as it \
+               describes them; what it does not print is ours, and named. Each repetition has \
+               draws of its own; intervals are over them, at 95 %. Where nothing is drawn all \
+               repetitions are equal. Not run here: TPC-H (figures 12 to 14), whose queries this \
+               engine does not have, and figures 16 to 20, which are throughput and times of a \
+               live system."
+            .to_string(),
+        scale,
+        figures: patterns.into_iter().map(boxed).collect(),
+    })
+}
