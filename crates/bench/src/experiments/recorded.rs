@@ -6,6 +6,7 @@
 
 use millpond_base::Seed;
 use millpond_lab::experiment::{FigureError, Scale, Watch};
+use millpond_lab::papers::luan::{self, Tpcc};
 use millpond_lab::papers::watt::{RECORDED, TPCC, YCSB};
 use millpond_workload::trace::Batch;
 use millpond_workload::ycsb::{self, LoadOrder};
@@ -51,23 +52,60 @@ pub fn recorded(
     let (workload, operations) = workload(name, scale)
         .ok_or_else(|| failed(BenchError::Usage(format!("no trace is called '{name}'"))))?;
     let length = RECORDED[usize::from(scale != Scale::Quick)];
-    let options = Setup::new().options.page_size(4096).lab(|lab| lab.seed = Seed(seed).0);
+    let what = What { page_size: 4096, operations, length };
+    Ok(references(&workload, &what, seed, watch)?.batch)
+}
+
+/// Records Luan's TPC-C: pages of 8 KiB, and as many warehouses as the scale has.
+///
+/// # Errors
+/// The run failed, or `watch` asked to stop.
+pub fn luan_tpcc(scale: Scale, seed: u64, watch: &mut dyn Watch) -> Result<Tpcc, FigureError> {
+    let warehouses = luan::warehouses(scale);
+    let rows = match scale {
+        Scale::Quick => tpcc::Scale::tiny(warehouses),
+        _ => tpcc::Scale::full(warehouses),
+    };
+    let workload = Workload::Tpcc(tpcc::Config::standard(rows, 1));
+    let operations = scale.pick(200, 10_000, 10_000);
+    let length = luan::references(scale);
+    references(&workload, &What { page_size: 8192, operations, length }, seed, watch)
+}
+
+/// How a trace is recorded.
+struct What {
+    page_size: u32,
+    /// Operations at a time, until it is long enough.
+    operations: u64,
+    /// References.
+    length: usize,
+}
+
+fn references(
+    workload: &Workload,
+    what: &What,
+    seed: u64,
+    watch: &mut dyn Watch,
+) -> Result<Tpcc, FigureError> {
+    let options = Setup::new().options.page_size(what.page_size).lab(|lab| lab.seed = Seed(seed).0);
     let setup = Setup { options, records: true, growth: 256 << 20, ..Setup::new() };
     let mut observer = Watched(watch);
-    let mut instance = prepare(&setup, &workload, &mut observer).map_err(failed)?;
-    let (kept, mut batch) = (Kept::default(), Batch::with_capacity(length));
+    let mut instance = prepare(&setup, workload, &mut observer).map_err(failed)?;
+    let data_pages = instance.data_pages().map_err(failed)?;
+    let (kept, mut batch) = (Kept::default(), Batch::with_capacity(what.length));
     let recorder = instance.recorders().pages;
     let no_recorder = || failed(BenchError::Usage("this pool cannot record".to_string()));
     recorder.ok_or_else(no_recorder)?.start(Box::new(kept.clone()), false);
-    let spec = RunSpec { warm_up: Length::NONE, ..RunSpec::of(Length::Operations(operations)) };
-    while batch.len() < length {
+    let length = Length::Operations(what.operations);
+    let spec = RunSpec { warm_up: Length::NONE, ..RunSpec::of(length) };
+    while batch.len() < what.length {
         let outcome = instance.run(&spec, &mut |_| Ok(()), &mut observer).map_err(failed)?;
         if outcome.was_stopped {
             return Err(FigureError::Stopped);
         }
-        append(&mut batch, &kept.take(), length);
+        append(&mut batch, &kept.take(), what.length);
     }
-    Ok(batch)
+    Ok(Tpcc { batch, data_pages })
 }
 
 /// Appends references up to a length.

@@ -1,5 +1,6 @@
 //! `millpond paper luan`: thirteen policies on access patterns and TPC-C (2008).
 
+use millpond_bench::experiments::recorded::luan_tpcc;
 use millpond_lab::papers::luan::experiment;
 
 use super::frame::{FrameArgs, play};
@@ -20,6 +21,6 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    let mut experiment = experiment(args.frame.scale())?;
+    let mut experiment = experiment(args.frame.scale(), Box::new(luan_tpcc))?;
     play(&mut experiment, &args.frame)
 }

@@ -11,9 +11,11 @@ mod holm;
 mod joint;
 mod paired;
 mod ranks;
+mod spearman;
 
 pub use bootstrap::{block_bootstrap, block_len};
 pub use holm::holm;
 pub use joint::{Better, Joint, Mark, Marks, Weights};
 pub use paired::{Outcome, sign_test, t_test};
 pub use ranks::Ranks;
+pub use spearman::spearman;

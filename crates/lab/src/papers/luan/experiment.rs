@@ -1,14 +1,18 @@
 //! All of it together.
 
-use super::{correlated, figure, looping, probabilistic, sequential, space, temporal};
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use super::tpcc::{RecordTpcc, Traces};
+use super::{correlated, fifteen, figure, looping, probabilistic, sequential, space, temporal};
 use crate::experiment::{Experiment, Figure, Scale};
 use crate::registry::PolicyError;
 
-/// Luan's simulated figures and tables for one scale.
+/// Luan's simulated figures and tables for one scale. `record` records TPC-C from an engine.
 ///
 /// # Errors
 /// A policy that cannot be: a mistake of ours.
-pub fn experiment(scale: Scale) -> Result<Experiment, PolicyError> {
+pub fn experiment(scale: Scale, record: RecordTpcc) -> Result<Experiment, PolicyError> {
     let patterns = [
         sequential::figure(scale)?,
         correlated::figure(scale)?,
@@ -18,7 +22,11 @@ pub fn experiment(scale: Scale) -> Result<Experiment, PolicyError> {
         probabilistic::figure(scale)?,
         space::figure(scale)?,
     ];
+    let traces = Rc::new(RefCell::new(Traces::new(scale, record)));
+    let over_tpcc = [fifteen::figure(scale, &traces)?, fifteen::causes(scale, &traces)?];
     let boxed = |figure: figure::Patterns| Box::new(figure) as Box<dyn Figure>;
+    let mut figures: Vec<Box<dyn Figure>> = patterns.into_iter().map(boxed).collect();
+    figures.extend(over_tpcc.map(|figure| Box::new(figure) as Box<dyn Figure>));
     Ok(Experiment {
         paper: "luan",
         title: "Luan, Du, Feng and Wang (2008), repeated in the simulator".to_string(),
@@ -30,6 +38,6 @@ pub fn experiment(scale: Scale) -> Result<Experiment, PolicyError> {
                live system."
             .to_string(),
         scale,
-        figures: patterns.into_iter().map(boxed).collect(),
+        figures,
     })
 }

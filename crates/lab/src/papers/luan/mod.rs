@@ -7,6 +7,8 @@
 
 mod correlated;
 mod experiment;
+mod fifteen;
+mod fifteen_claims;
 mod figure;
 mod loop_claims;
 mod looping;
@@ -14,9 +16,12 @@ mod policies;
 mod probabilistic;
 mod rounds;
 mod said;
+mod score;
 mod sequential;
 mod space;
 mod temporal;
+mod tpcc;
 mod work;
 
 pub use experiment::experiment;
+pub use tpcc::{RecordTpcc, Tpcc, references, warehouses};
