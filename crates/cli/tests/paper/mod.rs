@@ -5,5 +5,6 @@ mod gilbert;
 mod leanstore;
 mod leanstore_hits;
 mod looking_glass;
+mod luan;
 mod support;
 mod watt;

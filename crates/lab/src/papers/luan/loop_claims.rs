@@ -127,7 +127,7 @@ fn courses(grid: &Grid) -> [Claim; 4] {
 }
 
 pub(super) fn draw_smaller(rows: &Table) -> Section {
-    let grid = Grid::of(rows, &["policy", "size", "round"], "hit_ratio");
+    let grid = Grid::of(rows, &["policy", "pool", "round"], "hit_ratio");
     let mut section = drawn(&grid, |size| format!("A used pool of {size} frames"));
     section.note = "Hit ratio of each round over 1,701 pages in percent, in a pool that has run \
                     `probabilistic` as before figure 3."

@@ -63,7 +63,7 @@ pub(super) fn smaller(scale: Scale) -> Result<Patterns, PolicyError> {
             BEFORE => size.to_string(),
             other => format!("{size} after Zipf {other}"),
         };
-        axes(p).into_iter().chain([("size", Value::from(pool))]).collect()
+        axes(p).into_iter().chain([("pool", Value::from(pool))]).collect()
     };
     let his = POOLS_B.map(|size| (size, BEFORE));
     let pools = his.into_iter().chain(OTHERS_BEFORE.map(|before| (2000, before)));
@@ -111,7 +111,7 @@ fn simulate_smaller(
     cell: &Cell,
     scale: Scale,
 ) -> Result<Vec<Fields>, FigureError> {
-    let text = cell.text("size");
+    let text = cell.text("pool");
     let (size, before) = text.split_once(" after Zipf ").unwrap_or((&text, BEFORE));
     let size: u32 = size.parse().map_err(FigureError::of)?;
     rounds(registry, cell, (shrunk(TABLE_B, scale), shrunk(size, scale)), Some(before))

@@ -19,6 +19,10 @@ mod said;
 mod score;
 mod sequential;
 mod space;
+#[cfg(test)]
+mod statements;
+#[cfg(test)]
+mod statements_6_7;
 mod temporal;
 mod tpcc;
 mod work;
