@@ -14,7 +14,7 @@ fn the_whole_experiment_runs_in_small_and_leaves_rows_and_a_page() {
     }
     assert_eq!(labels(&table, "3", "round").len(), 10);
     assert_eq!(labels(&table, "15", "size"), ["15360", "2560", "25600"]);
-    assert_eq!(labels(&table, "causes", "trace").len(), 9);
+    assert_eq!(labels(&table, "causes", "trace").len(), 13);
     // Pools are shares of the data, not of the pages that are referenced.
     for row in of_figure(&table, "15") {
         let (frames, data) = (number(&table, row, "frames"), number(&table, row, "data_pages"));

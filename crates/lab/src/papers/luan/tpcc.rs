@@ -44,8 +44,10 @@ pub(super) enum Change {
     Clients,
     /// Without references to one of the last 32 pages referenced.
     NoRepeats,
-    /// With a second reference to every page, 200 references later.
-    Repeats,
+    /// With a second reference to every page, this number of references later.
+    Repeats(u32),
+    /// The same of the first tenth, 200 references later.
+    ShortRepeats,
     /// With a scan of 2 % of the data in every 10,000 references, each behind the last one.
     Scan,
     /// With a scan of the same 2 % of the data in every 10,000 references.
@@ -55,13 +57,17 @@ pub(super) enum Change {
 }
 
 /// Each change with what its rows call it.
-pub(super) const CHANGES: [(&str, Change); 9] = [
+pub(super) const CHANGES: [(&str, Change); 13] = [
     ("as recorded", Change::None),
     ("first half not counted", Change::Warm),
     ("first tenth only", Change::Short),
     ("ten clients in turn", Change::Clients),
     ("no repeats within 32", Change::NoRepeats),
-    ("a repeat after 200", Change::Repeats),
+    ("a repeat after 20", Change::Repeats(20)),
+    ("a repeat after 50", Change::Repeats(50)),
+    ("a repeat after 200", Change::Repeats(200)),
+    ("a repeat after 1000", Change::Repeats(1000)),
+    ("a repeat after 200, first tenth only", Change::ShortRepeats),
     ("scans mixed in", Change::Scan),
     ("a loop mixed in", Change::Loop),
     ("leaves only", Change::Leaves),
@@ -70,7 +76,7 @@ pub(super) const CHANGES: [(&str, Change); 9] = [
 const CLIENTS: usize = 10;
 const IN_TURN: usize = 4;
 const NEAR: usize = 32;
-const LATER: usize = 200;
+const LATER: u32 = 200;
 const EVERY: usize = 10_000;
 /// Pages that a scan reads, of the data.
 const SCANNED: f64 = 0.02;
@@ -129,17 +135,10 @@ fn changed(from: &Batch, change: Change, data_pages: u64) -> Batch {
                 }
             }
         }
-        Change::Repeats => {
-            let mut later: VecDeque<(u64, Mark)> = VecDeque::new();
-            for reference in references() {
-                to.push(reference.0, reference.1);
-                later.push_back(reference);
-                if later.len() > LATER / 2
-                    && let Some((page, mark)) = later.pop_front()
-                {
-                    to.push(page, mark);
-                }
-            }
+        Change::Repeats(later) => to = repeated(from, later),
+        Change::ShortRepeats => {
+            copy(&mut to, 0..from.len() / 10);
+            to = repeated(&to, LATER);
         }
         Change::Scan | Change::Loop => {
             let pages = (data_pages as f64 * SCANNED).ceil() as u64;
@@ -156,6 +155,23 @@ fn changed(from: &Batch, change: Change, data_pages: u64) -> Batch {
         Change::Leaves => {
             let leaves = references().filter(|(_, mark)| mark.kind() == PageKind::BTREE_LEAF);
             leaves.for_each(|(page, mark)| to.push(page, mark));
+        }
+    }
+    to
+}
+
+/// Every reference once more, `later` references after it.
+fn repeated(from: &Batch, later: u32) -> Batch {
+    let mut to = Batch::with_capacity(from.len() * 2);
+    let mut waiting: VecDeque<(u64, Mark)> = VecDeque::new();
+    for (page, mark) in from.pages.iter().zip(&from.marks) {
+        to.push(*page, *mark);
+        waiting.push_back((*page, *mark));
+        // Half of what passes are repeats.
+        if waiting.len() > later as usize / 2
+            && let Some((page, mark)) = waiting.pop_front()
+        {
+            to.push(page, mark);
         }
     }
     to
@@ -226,9 +242,11 @@ mod tests {
         assert_eq!(all, long, "the same references in another order");
         let near = changed(&trace(&[1, 2, 1, 1, 3, 2]), Change::NoRepeats, 9).pages;
         assert_eq!(near, [1, 2, 3]);
-        let repeated = pages(Change::Repeats);
+        let repeated = pages(Change::Repeats(200));
         let at: Vec<usize> = (0..repeated.len()).filter(|at| repeated[*at] == 150).collect();
         assert!(at.len() == 2 && at[1] - at[0] == 201, "{at:?}");
+        assert_eq!(pages(Change::ShortRepeats), long[..40], "too short for a repeat");
+        assert_eq!(pages(Change::Repeats(2))[..6], [0, 1, 0, 2, 1, 3]);
         assert_eq!(pages(Change::Loop)[400..], [ELSEWHERE, ELSEWHERE + 1]);
         let twice = changed(&trace(&vec![0; EVERY + 1]), Change::Scan, 100).pages;
         assert_eq!(twice[EVERY..EVERY + 2], [ELSEWHERE, ELSEWHERE + 1]);
