@@ -46,7 +46,7 @@ pub(super) enum Change {
     NoRepeats,
     /// With a second reference to every page, this number of references later.
     Repeats(u32),
-    /// The same of the first tenth, 200 references later.
+    /// The same of the first tenth, 1,000 references later.
     ShortRepeats,
     /// With a scan of 2 % of the data in every 10,000 references, each behind the last one.
     Scan,
@@ -63,11 +63,11 @@ pub(super) const CHANGES: [(&str, Change); 13] = [
     ("first tenth only", Change::Short),
     ("ten clients in turn", Change::Clients),
     ("no repeats within 32", Change::NoRepeats),
-    ("a repeat after 20", Change::Repeats(20)),
     ("a repeat after 50", Change::Repeats(50)),
     ("a repeat after 200", Change::Repeats(200)),
     ("a repeat after 1000", Change::Repeats(1000)),
-    ("a repeat after 200, first tenth only", Change::ShortRepeats),
+    ("a repeat after 2000", Change::Repeats(2000)),
+    ("a repeat after 1000, first tenth only", Change::ShortRepeats),
     ("scans mixed in", Change::Scan),
     ("a loop mixed in", Change::Loop),
     ("leaves only", Change::Leaves),
@@ -76,7 +76,7 @@ pub(super) const CHANGES: [(&str, Change); 13] = [
 const CLIENTS: usize = 10;
 const IN_TURN: usize = 4;
 const NEAR: usize = 32;
-const LATER: u32 = 200;
+const LATER: u32 = 1000;
 const EVERY: usize = 10_000;
 /// Pages that a scan reads, of the data.
 const SCANNED: f64 = 0.02;
@@ -258,5 +258,23 @@ mod tests {
         assert_eq!(changed(&mixed, Change::Leaves, 9).pages, [6]);
         let made = Changed::of(&Tpcc { batch: run.clone(), data_pages: 100 }, Change::Warm);
         assert_eq!((made.warmup, made.distinct, made.data_pages), (200, 400, 100));
+    }
+
+    #[test]
+    fn repeats_beyond_its_queue_put_lirs_far_below_lru() {
+        let made = super::super::work::made("probabilistic", "pages=10k,refs=100k", 1).unwrap();
+        let hits = |policy: &str, batch: &Batch| {
+            let work = super::super::work::Work::clean(vec![batch.clone()]);
+            let registry = crate::registry::Registry::builtin();
+            super::super::work::play(&registry, policy, 1000, &work, 1).unwrap()[0].hits
+        };
+        let (lirs, lru) = ("lirs(hirs=1%,stack=1.5x)", "lru");
+        let above = |batch: &Batch| hits(lirs, batch) as i64 - hits(lru, batch) as i64;
+        let (alone, soon, late) =
+            (above(&made), above(&repeated(&made, 4)), above(&repeated(&made, 500)));
+        assert!(alone > 1000, "as in our TPC-C: {alone}");
+        // Its queue of ten frames holds a page until a repeat five references later, and not 500.
+        assert!(soon.abs() < alone / 10, "a repeat at once makes it LRU's like: {soon}");
+        assert!(late < -10_000, "one after its queue puts it far below: {late}");
     }
 }
