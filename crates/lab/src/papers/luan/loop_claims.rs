@@ -102,7 +102,7 @@ fn courses(grid: &Grid) -> [Claim; 4] {
     };
     // No hit at all is no peak: then there is nothing to be judged but that.
     let lrfu = match top(grid, "LRFU", "clean") {
-        Some(top) if top.high < NONE => ("LRFU, which does not hit", None, Some(false)),
+        Some(top) if top.high < NONE => ("its peak is", Some(top), Some(false)),
         _ => ("", changes("LRFU", "2", "10"), None),
     };
     let at_once = claim(
