@@ -145,6 +145,7 @@ fn claims(grid: &Grid) -> Vec<Claim> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::said::twice;
     use super::*;
     use crate::table::Value;
 
@@ -158,7 +159,7 @@ mod tests {
                     table.rows.push(row.into_iter().chain([extra(policy).into()]).collect());
                 }
             }
-            claims(&Grid::of(&table, &["policy", "index", "gap"], "extra_reads"))
+            claims(&Grid::of(&twice(&table), &["policy", "index", "gap"], "extra_reads"))
         };
         let his = |policy: &str| match policy {
             "ARC" => 254.0,

@@ -142,7 +142,7 @@ fn claims(rows: &Table, grid: &Grid) -> Vec<Claim> {
             "LIRS', CLOCK-Pro's and LRU-2's scores are below zero: less them",
             &["LIRS", "CLOCK-Pro", "LRU-2"].map(|policy| {
                 let (policy, score) = score(policy);
-                (policy, score.map(|s| Interval { mean: -s.mean, low: -s.high, high: -s.low }))
+                (policy, score.map(|s| Interval { mean: -s.mean, low: -s.high, high: -s.low, ..s }))
             }),
             above(0.0),
         ),

@@ -92,6 +92,7 @@ fn courses(grid: &Grid) -> [Claim; 4] {
         mean: a.mean + b.mean,
         low: a.low + b.low,
         high: a.high + b.high,
+        runs: a.runs.min(b.runs),
     });
     let since: Values =
         ["2Q-Full", "LIRS", "CLOCK-Pro"].map(|p| (p, changes(p, "4", "10"))).to_vec();
@@ -99,6 +100,7 @@ fn courses(grid: &Grid) -> [Claim; 4] {
         mean: change.mean.abs(),
         low: change.low.abs().min(change.high.abs()),
         high: change.low.abs().max(change.high.abs()),
+        ..change
     };
     // No hit at all is no peak: then there is nothing to be judged but that.
     let lrfu = match top(grid, "LRFU", "clean") {
@@ -199,6 +201,7 @@ fn smaller_claims(grid: &Grid) -> Vec<Claim> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::said::twice;
     use super::*;
 
     /// Those that hit.
@@ -209,7 +212,7 @@ mod tests {
         for (policy, pool, round, hit) in rows {
             table.rows.push(vec![(*policy).into(), (*pool).into(), (*round).into(), (*hit).into()]);
         }
-        Grid::of(&table, &["policy", "pool", "round"], "hit_ratio")
+        Grid::of(&twice(&table), &["policy", "pool", "round"], "hit_ratio")
     }
 
     fn verdict(claims: &[Claim], says: &str) -> Option<bool> {

@@ -144,6 +144,7 @@ fn claims(hits: &Grid, again: &Grid) -> Vec<Claim> {
             mean: a.mean - b.mean,
             low: a.low - b.high,
             high: a.high - b.low,
+            runs: a.runs.min(b.runs),
         });
         (policy, change)
     };
@@ -208,6 +209,7 @@ fn frequencies(again: &Grid) -> Vec<Claim> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::said::twice;
     use super::*;
 
     fn all(hit: impl Fn(&str, u32) -> f64, again: impl Fn(&str) -> f64) -> Vec<Claim> {
@@ -219,6 +221,7 @@ mod tests {
                 table.rows.push(row.into_iter().chain(values).collect());
             }
         }
+        let table = twice(&table);
         let grid = |column| Grid::of(&table, &AXES, column);
         claims(&grid("hit_ratio"), &grid("referenced_again"))
     }

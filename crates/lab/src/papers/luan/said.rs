@@ -3,6 +3,8 @@
 use crate::experiment::Grid;
 use crate::interval::Interval;
 use crate::report::{Claim, Line, LinePlot};
+#[cfg(test)]
+use crate::table::{Table, Value};
 use crate::verdict;
 
 /// The values of policies at one place of a grid whose first axis is the policy.
@@ -98,6 +100,17 @@ pub(super) fn over_sizes(grid: &Grid, title: &str, y: &str, policies: &[&str]) -
         lines: lines(grid, 1, policies, |policy, size| vec![policy.into(), size.into()]),
         ..LinePlot::default()
     }
+}
+
+/// Made-up rows, each in two repetitions: one alone decides nothing.
+#[cfg(test)]
+pub(super) fn twice(rows: &Table) -> Table {
+    let mut twice = rows.clone();
+    twice.columns.push("repetition".to_string());
+    let of =
+        |row: &Vec<Value>| [1u64, 2].map(|repetition| [&row[..], &[repetition.into()]].concat());
+    twice.rows = rows.rows.iter().flat_map(of).collect();
+    twice
 }
 
 #[cfg(test)]

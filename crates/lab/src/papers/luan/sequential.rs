@@ -117,7 +117,7 @@ fn claims(grid: &Grid) -> Vec<Claim> {
     let middle = ["2Q-Simple", "2Q-Full", "LRFU", "LRU-2"];
     let low = ["ARC", "CAR", "CART", "LIRS", "CLOCK-Pro"];
     let less = |interval: Option<Interval>, by: f64| {
-        interval.map(|i| Interval { mean: i.mean - by, low: i.low - by, high: i.high - by })
+        interval.map(|i| Interval { mean: i.mean - by, low: i.low - by, high: i.high - by, ..i })
     };
     let moved: Values = MOVED.map(|(policy, share)| (policy, less(at.of(policy), share))).to_vec();
     let wide = |policies: &[&'static str]| -> Values {
@@ -178,6 +178,7 @@ fn claims(grid: &Grid) -> Vec<Claim> {
 #[cfg(test)]
 mod tests {
     use super::super::policies::NAMES;
+    use super::super::said::twice;
     use super::*;
 
     fn all(pollution: &dyn Fn(&str, &str) -> f64) -> Vec<Claim> {
@@ -189,7 +190,7 @@ mod tests {
                 table.rows.push(vec![(*policy).into(), before.into(), share]);
             }
         }
-        claims(&Grid::of(&table, &["policy", "before"], "pollution"))
+        claims(&Grid::of(&twice(&table), &["policy", "before"], "pollution"))
     }
 
     #[test]

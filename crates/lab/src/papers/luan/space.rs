@@ -120,6 +120,7 @@ fn claims(bytes: &Grid, history: &Grid) -> Vec<Claim> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::said::twice;
     use super::*;
 
     #[test]
@@ -129,6 +130,7 @@ mod tests {
             for (name, ..) in THIRTEEN {
                 table.rows.push(vec![name.into(), bytes(name).into(), pools(name).into()]);
             }
+            let table = twice(&table);
             let grid = |column| Grid::of(&table, &["policy"], column);
             claims(&grid("bytes_per_frame"), &grid("history_pages_max"))
         };
