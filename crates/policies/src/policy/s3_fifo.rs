@@ -7,14 +7,17 @@
 //! **Source** — Yang et al., SOSP 2023.
 //!
 //! **State** — The small and the main queue over the frames, the ghost queue of pages that left
-//! the small one, oldest at the front; a counter beside each frame.
+//! the small one, oldest at the front; a counter beside each frame. With `dirty_rounds`, for each
+//! frame the rounds that it had for being dirty since it was used last.
 //!
 //! **Invariants** — (1) The two queues together hold exactly the resident frames. (2) The ghost
-//! queue is not longer than its limit. (3) No counter is above `max`.
+//! queue is not longer than its limit. (3) No counter is above `max`. (4) No frame had more rounds
+//! for being dirty than `dirty_rounds`.
 //!
 //! **Cost** — Hit: raise a counter in the frame's own metadata unless it is at its most, no latch.
 //! Miss: one look-up among the ghosts. Admit: link. Evict: a sweep, amortised one frame per counted
-//! hit. 10 bytes per frame, 20 per ghost.
+//! hit, and `dirty_rounds` frames more per dirty victim. 10 bytes per frame, 20 per ghost;
+//! `dirty_rounds` takes one byte per frame more.
 //!
 //! **Deviations** — The two oracles agree in hardly any cell, for three reasons. While the pool
 //! fills up for the first time, libCacheSim puts new pages into the main queue once the small one
@@ -23,17 +26,20 @@
 //! besides when a page joins a full one, where demand paging evicts a single page. Hits equal
 //! libCacheSim's in every cell from 20 frames on, below which its small queue admits nothing; with
 //! `fill=small` they are within 0.8 % of Caffeine's, mostly within 0.1 %. A refused frame moves to
-//! the end of its queue; a queue whose frames were all refused yields to the other.
+//! the end of its queue; a queue whose frames were all refused yields to the other. `dirty_rounds`
+//! is ours, after LRU-WSR (watt 2.2): whether a page is dirty is asked of the host when its turn
+//! comes, so that one written back meanwhile goes as a clean one does.
 //!
 //! **Defaults** — `small=10%`, `ghost=90%`, `threshold=2`, `max=3`: the paper's; `fill=main` as
-//! in libCacheSim, which its authors maintain.
+//! in libCacheSim, which its authors maintain; `dirty_rounds=0`: the paper knows of no writes.
 
 use millpond_base::sync::atomic::{AtomicU8, Ordering::Relaxed};
 use millpond_base::{FrameId, PageId};
 
 use crate::config::Part;
 use crate::contract::{
-    Access, EvictRequest, Frames, GhostHit, Hit, HitHook, Host, Policy, PolicySpec, Shape, Zeroed,
+    Access, EvictRequest, Frames, GhostHit, Hit, HitHook, Host, PageState, Policy, PolicySpec,
+    Shape, Zeroed,
 };
 use crate::info::{Age, Class, Family, Info, References, Tier};
 use crate::parts::{FrameLists, Ghosts, List};
@@ -61,6 +67,8 @@ config! {
         max: u8 = 3, in 1..=255;
         /// Where new pages are put while the pool fills up for the first time.
         fill: Fill = Fill::Main;
+        /// More rounds in the main queue for a dirty page whose counter is 0, before it goes.
+        dirty_rounds: u8 = 0, in 0..=15;
     }
 }
 
@@ -105,6 +113,9 @@ pub struct S3Fifo {
     threshold: u8,
     max: u8,
     fills_main: bool,
+    dirty_rounds: u8,
+    /// Rounds that each frame had for being dirty; empty without `dirty_rounds`.
+    dirty_had: Vec<u8>,
     queues: FrameLists<2>,
     ghosts: Ghosts<()>,
     left: List,
@@ -121,7 +132,13 @@ impl S3Fifo {
 
     /// The frame at the front of `from` earned another round or the main queue; whether it did.
     #[inline(always)]
-    fn spare(&mut self, count: &AtomicU8, from: usize, at: FrameId) -> bool {
+    fn spare<H: Host + ?Sized>(
+        &mut self,
+        count: &AtomicU8,
+        from: usize,
+        at: FrameId,
+        host: &H,
+    ) -> bool {
         let uses = count.load(Relaxed);
         if from == SMALL && uses >= self.threshold {
             count.store(0, Relaxed);
@@ -129,10 +146,29 @@ impl S3Fifo {
         } else if from == MAIN && uses > 0 {
             count.store(uses - 1, Relaxed);
             self.queues.move_to_back(at);
+            self.forget_rounds(at);
         } else {
-            return false;
+            return from == MAIN && self.dirty_rounds > 0 && self.spare_dirty(at, host);
         }
         true
+    }
+
+    /// The unused frame at the front of the main queue is dirty and has a round left; whether so.
+    fn spare_dirty<H: Host + ?Sized>(&mut self, at: FrameId, host: &H) -> bool {
+        let had = &mut self.dirty_had[at.index()];
+        if *had >= self.dirty_rounds || host.state(at) != PageState::Dirty {
+            return false;
+        }
+        *had += 1;
+        self.queues.move_to_back(at);
+        true
+    }
+
+    #[inline(always)]
+    fn forget_rounds(&mut self, frame: FrameId) {
+        if self.dirty_rounds > 0 {
+            self.dirty_had[frame.index()] = 0;
+        }
     }
 
     #[inline(always)]
@@ -165,6 +201,7 @@ impl PolicySpec for S3Fifo {
 
     fn new(config: &S3FifoConfig, shape: &Shape) -> S3Fifo {
         let ghosts_max = config.ghost.of(shape.frames);
+        let counted = if config.dirty_rounds > 0 { shape.frames as usize } else { 0 };
         S3Fifo {
             frames: shape.frames,
             small_max: config.small.frames_of(shape.frames).max(1),
@@ -172,6 +209,8 @@ impl PolicySpec for S3Fifo {
             threshold: config.threshold,
             max: config.max,
             fills_main: config.fill == Fill::Main,
+            dirty_rounds: config.dirty_rounds,
+            dirty_had: vec![0; counted],
             queues: FrameLists::new(shape.frames),
             ghosts: Ghosts::new(shape.pages_dense, ghosts_max.min(u64::from(shape.frames)) + 1),
             left: List::new(),
@@ -192,7 +231,7 @@ impl PolicySpec for S3Fifo {
     }
 
     fn state_bytes(&self) -> usize {
-        self.queues.bytes() + self.ghosts.bytes()
+        self.queues.bytes() + self.ghosts.bytes() + self.dirty_had.capacity()
     }
 
     fn check(&self, frames: Frames<'_, Counted>, resident: &[FrameId]) -> Result<(), String> {
@@ -200,6 +239,9 @@ impl PolicySpec for S3Fifo {
         self.left.check(&self.ghosts.links)?;
         if self.ghosts.len() as u64 > self.ghosts_max {
             return Err(format!("invariant 2: {} ghosts", self.ghosts.len()));
+        }
+        if let Some(frame) = self.dirty_had.iter().position(|had| *had > self.dirty_rounds) {
+            return Err(format!("invariant 4: the rounds of frame {frame}"));
         }
         match resident.iter().find(|f| frames.meta(**f).load(Relaxed) > self.max) {
             Some(frame) => Err(format!("invariant 3: the counter of frame {}", frame.0)),
@@ -226,6 +268,7 @@ impl Policy for S3Fifo {
     ) {
         let overflows = self.fills_main && self.queues.len(SMALL) >= self.small_max;
         let queue = if ghost_hit == REMEMBERED || overflows { MAIN } else { SMALL };
+        self.forget_rounds(frame);
         self.queues.push_back(queue, frame);
     }
 
@@ -246,7 +289,7 @@ impl Policy for S3Fifo {
             let Some(from) = self.queues.source(wanted, &refused) else { break };
             let Some(at) = self.queues.front(from) else { break };
             steps += 1;
-            if self.spare(frames.meta(at), from, at) {
+            if self.spare(frames.meta(at), from, at, host) {
                 // It may be offered when its turn comes again: that is worth another round.
                 refused[MAIN] = 0;
                 continue;
@@ -275,7 +318,10 @@ impl Policy for S3Fifo {
 
 #[cfg(test)]
 mod tests {
+    use millpond_base::Mark;
+
     use super::*;
+    use crate::contract::RefusalReason;
     use crate::testing::{TestPool, survives_everything};
 
     #[test]
@@ -299,6 +345,82 @@ mod tests {
         assert_eq!(pool.pages(), [2, 5]);
     }
 
+    /// Eight frames: 1 is in the small queue, the others are in the main one, 2 and 3 are dirty.
+    fn with_dirty_pages(spec: &str) -> TestPool<S3Fifo> {
+        let mut pool = TestPool::<S3Fifo>::of(spec, 8);
+        pool.reference(1);
+        [2, 3].into_iter().for_each(|page| assert!(!pool.access(page, Mark::WRITE, 0)));
+        pool.run([4, 5, 6, 7, 8]);
+        assert_eq!(pool.policy.queues.len(MAIN), 7);
+        pool
+    }
+
+    #[test]
+    fn a_dirty_page_gets_its_rounds_once_and_a_use_gives_them_again() {
+        let mut pool = with_dirty_pages("s3-fifo(small=1)");
+        assert_eq!(pool.evict(8), 8);
+        assert_eq!(pool.host.gone, [1, 2, 3, 4, 5, 6, 7, 8], "without rounds: as they came");
+        let mut pool = with_dirty_pages("s3-fifo(small=1,dirty_rounds=1)");
+        assert_eq!(pool.evict(2), 2);
+        assert_eq!(pool.host.gone, [1, 4], "2 and 3 are spared");
+        // 2 had its round. 3 is used: that is worth one round, and one for being dirty again. 5 is
+        // refused, and counts how often 3 is passed by.
+        assert!(pool.reference(3));
+        pool.refuse(5, Some(RefusalReason::Latched));
+        assert_eq!(pool.evict(5), 5);
+        assert_eq!(pool.host.gone, [1, 4, 6, 7, 8, 2, 3]);
+        assert_eq!(pool.host.offered.iter().filter(|frame| **frame == 4).count(), 3);
+    }
+
+    #[test]
+    fn rounds_are_as_many_as_are_given() {
+        // With k rounds, k of three passes over the dirty page leave it where it is.
+        for rounds in 0..=3u8 {
+            let spec = format!("s3-fifo(small=1,dirty_rounds={rounds})");
+            let mut pool = TestPool::<S3Fifo>::of(&spec, 4);
+            pool.reference(0);
+            assert!(!pool.access(1, Mark::WRITE, 0));
+            pool.run([2, 3]);
+            pool.drop_page(0);
+            // The dirty page stands before the two clean ones, which are refused and go round.
+            [2, 3].into_iter().for_each(|page| pool.refuse(page, Some(RefusalReason::Latched)));
+            assert_eq!(pool.evict(1), 1);
+            let latched = pool.host.offered.iter().filter(|frame| **frame >= 2).count();
+            assert_eq!(latched, 2 * usize::from(rounds), "{spec}");
+        }
+    }
+
+    #[test]
+    fn a_page_written_back_meanwhile_goes_as_a_clean_one() {
+        let mut pool = with_dirty_pages("s3-fifo(small=1,dirty_rounds=3)");
+        pool.clean(2);
+        assert_eq!(pool.evict(3), 3);
+        assert_eq!(pool.host.gone, [1, 2, 4], "2 is clean now, 3 is not");
+    }
+
+    #[test]
+    fn a_page_in_a_frame_used_before_gets_rounds_of_its_own() {
+        let mut pool = with_dirty_pages("s3-fifo(small=1,dirty_rounds=1)");
+        assert_eq!(pool.evict(2), 2);
+        assert_eq!(pool.policy.dirty_had[1], 1);
+        pool.drop_page(2);
+        assert!(!pool.access(9, Mark::WRITE, 0));
+        let frame = pool.frame_of(9).unwrap();
+        assert_eq!(pool.policy.dirty_had[frame.index()], 0);
+    }
+
+    #[test]
+    fn dirty_pages_only_give_a_victim_after_their_rounds() {
+        for rounds in 0..4 {
+            let spec = format!("s3-fifo(small=1,dirty_rounds={rounds})");
+            let mut pool = TestPool::<S3Fifo>::of(&spec, 8);
+            (0..8).for_each(|page| assert!(!pool.access(page, Mark::WRITE, 0)));
+            (1..8).for_each(|page| pool.refuse(page, Some(RefusalReason::Dirty)));
+            pool.refuse(4, None);
+            assert_eq!((pool.evict(2), &pool.host.gone[..]), (2, &[0, 4][..]), "{spec}");
+        }
+    }
+
     #[test]
     fn refusals_drops_and_tiny_pools_break_nothing() {
         for spec in [
@@ -306,6 +428,8 @@ mod tests {
             "s3-fifo(fill=small,threshold=1)",
             "s3-fifo(small=all,ghost=0)",
             "s3-fifo(small=0,ghost=all,max=1)",
+            "s3-fifo(dirty_rounds=1)",
+            "s3-fifo(small=1,dirty_rounds=15,max=1)",
         ] {
             survives_everything::<S3Fifo>(spec);
         }
