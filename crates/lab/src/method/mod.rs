@@ -1,10 +1,12 @@
-//! Comparing policies: tests of significance, and Luan's joint method (luan 3.4).
+//! Comparing policies: tests of significance, Luan's joint method (luan 3.4), and regret.
 //!
 //! Pairs of values belong together: two policies at one cache size, or in one repetition. The sign
 //! test asks only which of the two is larger, the t-test by how much; [`Joint`] takes both, for any
 //! number of policies, as Luan's tables do. Where several claims are made at once, [`holm`] keeps
 //! the probability that any of them is wrong; [`Ranks`] has many policies over many settings;
 //! [`block_bootstrap`] is for values that depend on their neighbours, as blocks of one trace do.
+//! the probability that any of them is wrong. [`Regrets`] say how far policies are from the best
+//! one of each cell, which is what a default is judged by.
 
 mod bootstrap;
 mod holm;
@@ -12,6 +14,7 @@ mod joint;
 mod paired;
 mod ranks;
 mod spearman;
+mod regret;
 
 pub use bootstrap::{block_bootstrap, block_len};
 pub use holm::holm;
@@ -19,3 +22,4 @@ pub use joint::{Better, Joint, Mark, Marks, Weights};
 pub use paired::{Outcome, sign_test, t_test};
 pub use ranks::Ranks;
 pub use spearman::spearman;
+pub use regret::{Bootstrap, CellCost, Half, Regret, RegretError, Regrets, halves};

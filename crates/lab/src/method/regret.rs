@@ -1,0 +1,478 @@
+//! Regret: how much more a policy costs than the best one of the same cell would have.
+//!
+//! A *cell* is a trace and a pool size. The regret of a policy in it is its cost over the least
+//! cost that any candidate has there, minus one: 0 where it is the best, 0.1 where it costs a tenth
+//! more. A policy that is to be the default for workloads that nobody knows yet is judged by a high
+//! quantile of its regrets, not by how often it wins.
+//!
+//! Cells of one trace are not independent, so that intervals come from a bootstrap that draws
+//! traces, with all their cells. What was tuned is judged on traces that the tuning did not see:
+//! [`halves`] splits them before anything is run.
+
+use std::collections::BTreeMap;
+
+use millpond_policies::parts::Random;
+
+use crate::interval::Interval;
+
+/// What a policy cost in a cell.
+#[derive(Clone, PartialEq, Debug)]
+pub struct CellCost {
+    /// The trace.
+    pub trace: String,
+    /// The pool size, as it was asked for (`5%`, `1000`).
+    pub size: String,
+    /// The policy, with its parameters.
+    pub policy: String,
+    /// What it cost there, in page reads; not negative.
+    pub cost: f64,
+}
+
+/// Which half of the traces one belongs to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Half {
+    /// Parameters may be chosen by it.
+    Tuning,
+    /// Choices are judged by it.
+    HeldOut,
+}
+
+impl Half {
+    /// *tuning* or *held-out*.
+    pub fn name(self) -> &'static str {
+        match self {
+            Half::Tuning => "tuning",
+            Half::HeldOut => "held-out",
+        }
+    }
+}
+
+/// The half of each trace, in the order given, by a rule that knows nothing but the names: sorted
+/// by the last part of the path, then by the whole path, by bytes, they go to tuning and held-out
+/// in turn, the first one to tuning.
+///
+/// ```
+/// # use millpond_lab::method::{Half, halves};
+/// assert_eq!(halves(&["b/1", "a/2", "c/0"]), [Half::HeldOut, Half::Tuning, Half::Tuning]);
+/// ```
+pub fn halves<S: AsRef<str>>(names: &[S]) -> Vec<Half> {
+    let key = |at: usize| {
+        let whole = names[at].as_ref();
+        (whole.rsplit(['/', '\\']).next().unwrap_or(whole), whole)
+    };
+    let mut order: Vec<usize> = (0..names.len()).collect();
+    order.sort_by(|a, b| key(*a).cmp(&key(*b)));
+    let mut halves = vec![Half::Tuning; names.len()];
+    order.iter().skip(1).step_by(2).for_each(|at| halves[*at] = Half::HeldOut);
+    halves
+}
+
+/// Why regrets cannot be had.
+#[derive(Clone, PartialEq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RegretError {
+    /// There is no cost.
+    #[error("no cell has a cost: give traces, sizes and at least one policy")]
+    Nothing,
+    /// A policy lacks a cell that others have, so that its quantiles would be over other cells.
+    #[error("{policy} has no cost for {trace} at {size}, which others have: run that cell, too")]
+    Missing {
+        /// The policy.
+        policy: String,
+        /// The trace.
+        trace: String,
+        /// The size.
+        size: String,
+    },
+    /// A cell where nothing costs anything: every ratio to it is undefined.
+    #[error("the best policy costs nothing for {trace} at {size}: leave that size out")]
+    Free {
+        /// The trace.
+        trace: String,
+        /// The size.
+        size: String,
+    },
+    /// A cost that is none.
+    #[error("{policy} costs {cost} for {trace} at {size}: a cost is a number, and not negative")]
+    Cost {
+        /// The policy.
+        policy: String,
+        /// The trace.
+        trace: String,
+        /// The size.
+        size: String,
+        /// What was given.
+        cost: f64,
+    },
+}
+
+/// A policy's regrets, summed up.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Regret {
+    /// The policy, with its parameters.
+    pub policy: String,
+    /// The regret that half of the cells do not exceed, with its 95 % interval over traces.
+    pub median: Interval,
+    /// The one that nine of ten cells do not exceed, with its 95 % interval over traces.
+    pub p90: Interval,
+    /// The largest one.
+    pub worst: f64,
+    /// The trace and the size where it is.
+    pub worst_at: (String, String),
+    /// Cells in which no candidate costs less.
+    pub wins: usize,
+    /// Its 90th percentile less that of the policy it is compared with, if there is one, with the
+    /// 95 % interval over the same draws of traces: below zero where it is better.
+    pub beside: Option<Interval>,
+}
+
+/// How intervals are drawn.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Bootstrap {
+    /// Samples of traces; none: intervals are as wide as a point.
+    pub draws: usize,
+    /// The seed of the draws.
+    pub seed: u64,
+}
+
+impl Default for Bootstrap {
+    /// 2,000 draws with seed 1.
+    fn default() -> Bootstrap {
+        Bootstrap { draws: 2000, seed: 1 }
+    }
+}
+
+/// The regrets of policies over common cells.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Regrets {
+    policies: Vec<String>,
+    /// Trace and size of each cell, traces together.
+    cells: Vec<(String, String)>,
+    /// By policy, then by cell.
+    regrets: Vec<Vec<f64>>,
+    best: Vec<usize>,
+}
+
+type Costs<'a> = BTreeMap<(&'a str, &'a str), Vec<(f64, u32)>>;
+
+impl Regrets {
+    /// From costs; where a policy has several for a cell, as with several seeds, their mean.
+    /// Policies and cells stay in the order of their first appearance.
+    ///
+    /// # Errors
+    /// [`RegretError`].
+    pub fn of(costs: &[CellCost]) -> Result<Regrets, RegretError> {
+        let mut policies: Vec<String> = Vec::new();
+        let mut traces: Vec<&str> = Vec::new();
+        let mut order: Vec<(&str, &str)> = Vec::new();
+        let mut sums: Costs<'_> = BTreeMap::new();
+        for cost in costs {
+            let cell = (cost.trace.as_str(), cost.size.as_str());
+            if !(cost.cost.is_finite() && cost.cost >= 0.0) {
+                return Err(RegretError::Cost {
+                    policy: cost.policy.clone(),
+                    trace: cost.trace.clone(),
+                    size: cost.size.clone(),
+                    cost: cost.cost,
+                });
+            }
+            let known = policies.iter().position(|p| *p == cost.policy);
+            let policy = known.unwrap_or(policies.len());
+            if known.is_none() {
+                policies.push(cost.policy.clone());
+            }
+            if !traces.contains(&cell.0) {
+                traces.push(cell.0);
+            }
+            let of_cell = sums.entry(cell).or_insert_with(|| {
+                order.push(cell);
+                Vec::new()
+            });
+            of_cell.resize(of_cell.len().max(policy + 1), (0.0, 0));
+            of_cell[policy].0 += cost.cost;
+            of_cell[policy].1 += 1;
+        }
+        order.sort_by_key(|(trace, _)| traces.iter().position(|t| t == trace));
+        from_sums(policies, &order, &sums)
+    }
+
+    /// The policies, in the order of their first appearance.
+    pub fn policies(&self) -> &[String] {
+        &self.policies
+    }
+
+    /// Trace and size of each cell.
+    pub fn cells(&self) -> &[(String, String)] {
+        &self.cells
+    }
+
+    /// The regrets of policy number `policy`, one for each cell.
+    pub fn of_policy(&self, policy: usize) -> &[f64] {
+        &self.regrets[policy]
+    }
+
+    /// The policy that costs least in cell number `cell`: the first of them, if several do.
+    pub fn best(&self, cell: usize) -> &str {
+        &self.policies[self.best[cell]]
+    }
+
+    /// Number of traces.
+    pub fn traces(&self) -> usize {
+        self.by_trace().len()
+    }
+
+    /// Each policy's median, 90th percentile and worst cell, the least 90th percentile first. An
+    /// interval is that of a bootstrap that draws as many traces as there are, with replacement;
+    /// all policies are judged by the same draws. `beside` is the number of the policy whose 90th
+    /// percentile the others' are set against.
+    pub fn summary(&self, bootstrap: Bootstrap, beside: Option<usize>) -> Vec<Regret> {
+        let by_trace = self.by_trace();
+        let random = Random::new(bootstrap.seed);
+        let samples: Vec<Vec<usize>> = (0..bootstrap.draws)
+            .map(|_| {
+                let drawn = random.sample(by_trace.len(), by_trace.len() as u32);
+                drawn.flat_map(|trace| by_trace[trace as usize].iter().copied()).collect()
+            })
+            .collect();
+        let base = beside.map(|policy| self.quantile(policy, 0.9, &samples));
+        let mut all: Vec<Regret> = (0..self.policies.len())
+            .map(|policy| self.one(policy, &samples, base.as_ref()))
+            .collect();
+        all.sort_by(|a, b| {
+            let key = |r: &Regret| [r.p90.mean, r.median.mean, r.worst];
+            key(a).partial_cmp(&key(b)).unwrap_or(std::cmp::Ordering::Equal)
+        });
+        all
+    }
+
+    /// The numbers of each trace's cells.
+    fn by_trace(&self) -> Vec<Vec<usize>> {
+        let mut groups: Vec<Vec<usize>> = Vec::new();
+        for at in 0..self.cells.len() {
+            match groups.last_mut() {
+                Some(group) if self.cells[group[0]].0 == self.cells[at].0 => group.push(at),
+                _ => groups.push(vec![at]),
+            }
+        }
+        groups
+    }
+
+    fn quantile(&self, policy: usize, share: f64, samples: &[Vec<usize>]) -> Drawn {
+        let regrets = &self.regrets[policy];
+        let drawn = |cells: &Vec<usize>| {
+            nearest_rank(cells.iter().map(|cell| regrets[*cell]).collect(), share)
+        };
+        Drawn {
+            here: nearest_rank(regrets.clone(), share),
+            drawn: samples.iter().map(drawn).collect(),
+        }
+    }
+
+    fn one(&self, policy: usize, samples: &[Vec<usize>], base: Option<&Drawn>) -> Regret {
+        let regrets = &self.regrets[policy];
+        let p90 = self.quantile(policy, 0.9, samples);
+        let (mut worst, mut at) = (f64::NEG_INFINITY, 0);
+        for (cell, regret) in regrets.iter().enumerate() {
+            if *regret > worst {
+                (worst, at) = (*regret, cell);
+            }
+        }
+        Regret {
+            policy: self.policies[policy].clone(),
+            median: self.quantile(policy, 0.5, samples).interval(),
+            p90: p90.interval(),
+            worst,
+            worst_at: self.cells[at].clone(),
+            wins: regrets.iter().filter(|regret| **regret <= 0.0).count(),
+            beside: base.map(|base| p90.less(base).interval()),
+        }
+    }
+}
+
+/// A quantile of the cells that there are, and of each sample of traces.
+struct Drawn {
+    here: f64,
+    drawn: Vec<f64>,
+}
+
+impl Drawn {
+    fn less(&self, other: &Drawn) -> Drawn {
+        let pairs = self.drawn.iter().zip(&other.drawn);
+        Drawn { here: self.here - other.here, drawn: pairs.map(|(a, b)| a - b).collect() }
+    }
+
+    /// The percentile interval, made wider where the value itself is outside.
+    fn interval(&self) -> Interval {
+        let mean = self.here;
+        if self.drawn.is_empty() {
+            return Interval { mean, low: mean, high: mean };
+        }
+        let end = |share| nearest_rank(self.drawn.clone(), share);
+        Interval { mean, low: end(0.025).min(mean), high: end(0.975).max(mean) }
+    }
+}
+
+/// The smallest value that at least this share of the values does not exceed; there is one value.
+fn nearest_rank(mut values: Vec<f64>, share: f64) -> f64 {
+    let rank = (share * values.len() as f64 - 1e-9).ceil() as usize;
+    let at = rank.clamp(1, values.len()) - 1;
+    *values.select_nth_unstable_by(at, f64::total_cmp).1
+}
+
+fn from_sums(
+    policies: Vec<String>,
+    order: &[(&str, &str)],
+    sums: &Costs<'_>,
+) -> Result<Regrets, RegretError> {
+    if order.is_empty() {
+        return Err(RegretError::Nothing);
+    }
+    let mut regrets = vec![Vec::with_capacity(order.len()); policies.len()];
+    let mut best = Vec::with_capacity(order.len());
+    for &(trace, size) in order {
+        let of_cell = &sums[&(trace, size)];
+        let mean = |policy: usize| match of_cell.get(policy) {
+            Some((sum, count)) if *count > 0 => Ok(sum / f64::from(*count)),
+            _ => Err(RegretError::Missing {
+                policy: policies[policy].clone(),
+                trace: trace.to_string(),
+                size: size.to_string(),
+            }),
+        };
+        let means = (0..policies.len()).map(mean).collect::<Result<Vec<f64>, _>>()?;
+        let mut least = 0;
+        for at in 1..means.len() {
+            if means[at] < means[least] {
+                least = at;
+            }
+        }
+        if means[least] <= 0.0 {
+            return Err(RegretError::Free { trace: trace.to_string(), size: size.to_string() });
+        }
+        best.push(least);
+        for (policy, mean) in means.iter().enumerate() {
+            regrets[policy].push(mean / means[least] - 1.0);
+        }
+    }
+    let cells = order.iter().map(|(trace, size)| (trace.to_string(), size.to_string())).collect();
+    Ok(Regrets { policies, cells, regrets, best })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cost(trace: &str, size: &str, policy: &str, cost: f64) -> CellCost {
+        let text = str::to_string;
+        CellCost { trace: text(trace), size: text(size), policy: text(policy), cost }
+    }
+
+    /// Ten traces of two sizes: `a` is best but for one trace, `b` is 10 % above it.
+    fn rows() -> Vec<CellCost> {
+        let mut rows = Vec::new();
+        for trace in 0..10 {
+            let name = format!("t{trace}");
+            for size in ["5%", "10%"] {
+                rows.push(cost(&name, size, "a", if trace == 9 { 200.0 } else { 100.0 }));
+                rows.push(cost(&name, size, "b", 110.0));
+            }
+        }
+        rows
+    }
+
+    #[test]
+    fn regret_is_cost_over_the_best_of_the_cell() {
+        let regrets = Regrets::of(&rows()).unwrap();
+        assert_eq!(
+            (regrets.policies().len(), regrets.cells().len(), regrets.traces()),
+            (2, 20, 10)
+        );
+        let summary = regrets.summary(Bootstrap::default(), Some(1));
+        let [a, b] = &summary[..] else { panic!("{summary:?}") };
+        assert_eq!((a.policy.as_str(), a.wins, b.wins), ("a", 18, 2));
+        assert_eq!((a.median.mean, a.p90.mean), (0.0, 0.0));
+        assert!((a.worst - (200.0 / 110.0 - 1.0)).abs() < 1e-12);
+        assert_eq!(a.worst_at, ("t9".to_string(), "5%".to_string()), "the first of two");
+        assert!((b.p90.mean - 0.1).abs() < 1e-12 && b.p90.mean == b.worst);
+        assert_eq!((regrets.best(0), regrets.best(19)), ("a", "b"));
+    }
+
+    #[test]
+    fn the_interval_is_over_traces_and_spans_what_a_trace_can_change() {
+        let regrets = Regrets::of(&rows()).unwrap();
+        let summary = regrets.summary(Bootstrap::default(), Some(1));
+        // With the trace t9 twice in a sample, more than a tenth of its cells are bad for a; b has
+        // 0.1 in nearly all of them.
+        assert_eq!(summary[0].p90.low, 0.0);
+        assert!((summary[0].p90.high - summary[0].worst).abs() < 1e-12);
+        assert!((summary[1].p90.low - 0.1).abs() < 1e-12, "{summary:?}");
+        let beside = summary[0].beside.unwrap();
+        assert!((beside.mean + 0.1).abs() < 1e-12, "{beside}");
+        assert!(beside.low < 0.0 && beside.high > 0.0, "one trace decides: {beside}");
+        assert_eq!(summary[1].beside.map(|b| (b.low, b.mean, b.high)), Some((0.0, 0.0, 0.0)));
+        // The same seed, the same ends; none at all without draws.
+        assert_eq!(regrets.summary(Bootstrap::default(), Some(1)), summary);
+        let point = &regrets.summary(Bootstrap { draws: 0, seed: 1 }, None)[0];
+        assert_eq!((point.p90.low, point.p90.high, point.beside), (0.0, 0.0, None));
+    }
+
+    #[test]
+    fn a_policy_that_is_better_everywhere_is_so_for_sure() {
+        let traces = ["x", "y", "z"];
+        let both = |t: &&str| [cost(t, "1", "good", 1.0), cost(t, "1", "bad", 2.0)];
+        let regrets = Regrets::of(&traces.iter().flat_map(both).collect::<Vec<_>>()).unwrap();
+        let summary = regrets.summary(Bootstrap::default(), Some(1));
+        let beside = summary[0].beside.unwrap();
+        assert_eq!((beside.low, beside.high), (-1.0, -1.0));
+    }
+
+    #[test]
+    fn seeds_are_averaged_before_anything_is_compared() {
+        let costs = [
+            cost("t", "1", "drawn", 90.0),
+            cost("t", "1", "drawn", 130.0),
+            cost("t", "1", "fixed", 100.0),
+        ];
+        let regrets = Regrets::of(&costs).unwrap();
+        assert_eq!(regrets.best(0), "fixed", "one seed of the other is luck");
+        assert!((regrets.of_policy(0)[0] - 0.1).abs() < 1e-12);
+    }
+
+    #[test]
+    fn quantiles_are_values_that_are_there() {
+        let ten: Vec<f64> = (1..=10).rev().map(f64::from).collect();
+        for (share, expected) in [(0.5, 5.0), (0.9, 9.0), (0.91, 10.0), (1.0, 10.0), (0.0, 1.0)] {
+            assert_eq!(nearest_rank(ten.clone(), share), expected, "{share}");
+        }
+        assert_eq!(nearest_rank(vec![3.0], 0.9), 3.0);
+        assert_eq!(nearest_rank((1..=40).map(f64::from).collect(), 0.9), 36.0);
+    }
+
+    #[test]
+    fn halves_alternate_by_the_sorted_name_whatever_the_folder_and_the_order() {
+        use Half::{HeldOut, Tuning};
+        let names = ["z/a.gz", "a/d.gz", "c.gz", "b/b.gz"];
+        assert_eq!(halves(&names), [Tuning, HeldOut, Tuning, HeldOut]);
+        assert_eq!(halves(&["c.gz", "b/b.gz", "z/a.gz"]), [Tuning, HeldOut, Tuning]);
+        // Equal names are told apart by their folders.
+        assert_eq!(halves(&["y/a", "x/a"]), [HeldOut, Tuning]);
+        assert_eq!(halves::<&str>(&[]), []);
+        assert_eq!((Tuning.name(), HeldOut.name()), ("tuning", "held-out"));
+    }
+
+    #[test]
+    fn what_is_no_comparison_is_refused() {
+        assert_eq!(Regrets::of(&[]), Err(RegretError::Nothing));
+        let mut rows = rows();
+        rows.pop();
+        let error = Regrets::of(&rows).unwrap_err();
+        let says = "b has no cost for t9 at 10%, which others have: run that cell, too";
+        assert_eq!(error.to_string(), says);
+        let free = [cost("t", "1", "a", 0.0), cost("t", "1", "b", 5.0)];
+        assert!(matches!(Regrets::of(&free), Err(RegretError::Free { .. })));
+        for wrong in [-1.0, f64::NAN, f64::INFINITY] {
+            let error = Regrets::of(&[cost("t", "1", "a", wrong)]).unwrap_err();
+            assert!(matches!(error, RegretError::Cost { .. }), "{error}");
+        }
+    }
+}
