@@ -61,6 +61,7 @@ pub fn visit_all(visitor: &mut impl Visitor) {
     visitor.visit::<p::Opt>();
     visitor.visit::<p::S3Fifo>();
     visitor.visit::<p::Sieve>();
+    visitor.visit::<p::Tide>();
     visitor.visit::<p::WTinyLfu>();
     visitor.visit_open::<p::ClockSweep>();
     visitor.visit::<p::MidpointLru>();

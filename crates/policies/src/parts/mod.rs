@@ -3,6 +3,7 @@
 pub mod adaptation;
 pub mod balance;
 pub mod buckets;
+pub mod counted;
 pub mod density;
 pub mod frame_lists;
 pub mod ghosts;
@@ -38,6 +39,7 @@ pub mod worth_simd;
 pub use adaptation::Adaptation;
 pub use balance::Balance;
 pub use buckets::{Buckets, Oldest};
+pub use counted::Counted;
 pub use density::{Search, Tournament};
 pub use frame_lists::FrameLists;
 pub use ghosts::Ghosts;

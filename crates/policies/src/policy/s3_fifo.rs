@@ -38,11 +38,10 @@ use millpond_base::{FrameId, PageId};
 
 use crate::config::Part;
 use crate::contract::{
-    Access, EvictRequest, Frames, GhostHit, Hit, HitHook, Host, PageState, Policy, PolicySpec,
-    Shape, Zeroed,
+    Access, EvictRequest, Frames, GhostHit, Host, PageState, Policy, PolicySpec, Shape,
 };
 use crate::info::{Age, Class, Family, Info, References, Tier};
-use crate::parts::{FrameLists, Ghosts, List};
+use crate::parts::{Counted, FrameLists, Ghosts, List};
 
 choice! {
     /// Where new pages are put while the pool fills up for the first time.
@@ -69,34 +68,6 @@ config! {
         fill: Fill = Fill::Main;
         /// More rounds in the main queue for a dirty page whose counter is 0, before it goes.
         dirty_rounds: u8 = 0, in 0..=15;
-    }
-}
-
-/// The hot half: a counter with a limit.
-pub struct Counted;
-
-impl HitHook for Counted {
-    type Meta = AtomicU8;
-    /// The limit.
-    type Params = u8;
-    const HIT: Hit = Hit::Meta;
-
-    #[inline(always)]
-    fn on_hit(count: &AtomicU8, max: &u8, _: &Access) {
-        // Two hits at once may count as one; at the limit the line stays shared between cores.
-        let now = count.load(Relaxed);
-        if now < *max {
-            count.store(now + 1, Relaxed);
-        }
-    }
-
-    #[inline(always)]
-    fn reset(count: &AtomicU8, _: &u8, _: &Access) {
-        count.store(0, Relaxed);
-    }
-
-    fn zeroed(_: &Self::Params) -> Option<Zeroed<Self::Meta>> {
-        Zeroed::fresh()
     }
 }
 
