@@ -7,6 +7,7 @@ use clap::{Parser, Subcommand};
 use crate::own::Policies;
 use crate::{
     advise, bench, compare, interrupt, output, paper, policies as list, report, sim, store, tour,
+    advise, bench, interrupt, output, paper, policies as list, regret, report, sim, store, tour,
     trace,
 };
 
@@ -29,6 +30,8 @@ enum Command {
     Sim(Box<sim::Args>),
     /// Say which policy suits a trace, and how sure that is
     Advise(Box<advise::Args>),
+    /// Say how far policies are from the best one of each trace and size
+    Regret(Box<regret::Args>),
     /// Look at traces, convert them, make them
     Trace(trace::Args),
     /// Say which of some policies, or of two builds, is better, and how sure that is
@@ -56,6 +59,7 @@ pub fn main_with(policies: Policies) -> ExitCode {
         Command::Policies(args) => list::run(args, registry),
         Command::Sim(args) => sim::run(args, registry),
         Command::Advise(args) => advise::run(args, registry),
+        Command::Regret(args) => regret::run(args, registry),
         Command::Trace(args) => trace::run(args, registry),
         Command::Compare(args) => compare::run(args),
         Command::Report(args) => report::run(args),

@@ -5,6 +5,7 @@ use millpond_lab::breakdowns::BreakdownError;
 use millpond_lab::compare::CompareError;
 use millpond_lab::curve::CurveError;
 use millpond_lab::experiment::ExperimentError;
+use millpond_lab::method::RegretError;
 use millpond_lab::registry::PolicyError;
 use millpond_lab::report::ReportError;
 use millpond_lab::results::ResultError;
@@ -52,6 +53,9 @@ pub(crate) enum Failure {
     /// An experiment of a paper: exit code 1, or 2 for a figure that there is not.
     #[error(transparent)]
     Experiment(#[from] ExperimentError),
+    /// Costs that cannot be compared: exit code 1.
+    #[error(transparent)]
+    Regret(#[from] RegretError),
     /// A live run: exit code 1, 2 for options that cannot be, or 130 if it was stopped.
     #[error(transparent)]
     Bench(#[from] BenchError),

@@ -22,6 +22,7 @@ mod own;
 mod paper;
 mod policies;
 mod progress;
+mod regret;
 mod report;
 mod sim;
 mod store;

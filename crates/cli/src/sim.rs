@@ -174,7 +174,7 @@ enum TablesArg {
     Hashed,
 }
 
-fn trace_input(path: &Path, options: &ReadOptions) -> TraceInput {
+pub(crate) fn trace_input(path: &Path, options: &ReadOptions) -> TraceInput {
     let (path, options) = (path.to_path_buf(), options.clone());
     let name = path.display().to_string();
     let is_stdin = path.as_os_str() == "-";

@@ -12,6 +12,7 @@ mod pace;
 mod pages;
 mod paper;
 mod phases;
+mod regret;
 mod stores;
 mod top;
 mod tour;

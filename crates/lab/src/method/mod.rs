@@ -9,6 +9,7 @@
 //! one of each cell, which is what a default is judged by.
 
 mod bootstrap;
+mod halves;
 mod holm;
 mod joint;
 mod paired;
@@ -23,3 +24,8 @@ pub use paired::{Outcome, sign_test, t_test};
 pub use ranks::Ranks;
 pub use spearman::spearman;
 pub use regret::{Bootstrap, CellCost, Half, Regret, RegretError, Regrets, halves};
+pub use halves::{Half, halves};
+pub use holm::holm;
+pub use joint::{Better, Joint, Mark, Marks, Weights};
+pub use paired::{Outcome, sign_test, t_test};
+pub use regret::{Bootstrap, CellCost, Regret, RegretError, Regrets};

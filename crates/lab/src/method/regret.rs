@@ -7,7 +7,7 @@
 //!
 //! Cells of one trace are not independent, so that intervals come from a bootstrap that draws
 //! traces, with all their cells. What was tuned is judged on traces that the tuning did not see:
-//! [`halves`] splits them before anything is run.
+//! [`halves`](super::halves) splits them before anything is run.
 
 use std::collections::BTreeMap;
 
@@ -26,53 +26,16 @@ pub struct CellCost {
     pub policy: String,
     /// What it cost there, in page reads; not negative.
     pub cost: f64,
-}
-
-/// Which half of the traces one belongs to.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Half {
-    /// Parameters may be chosen by it.
-    Tuning,
-    /// Choices are judged by it.
-    HeldOut,
-}
-
-impl Half {
-    /// *tuning* or *held-out*.
-    pub fn name(self) -> &'static str {
-        match self {
-            Half::Tuning => "tuning",
-            Half::HeldOut => "held-out",
-        }
-    }
-}
-
-/// The half of each trace, in the order given, by a rule that knows nothing but the names: sorted
-/// by the last part of the path, then by the whole path, by bytes, they go to tuning and held-out
-/// in turn, the first one to tuning.
-///
-/// ```
-/// # use millpond_lab::method::{Half, halves};
-/// assert_eq!(halves(&["b/1", "a/2", "c/0"]), [Half::HeldOut, Half::Tuning, Half::Tuning]);
-/// ```
-pub fn halves<S: AsRef<str>>(names: &[S]) -> Vec<Half> {
-    let key = |at: usize| {
-        let whole = names[at].as_ref();
-        (whole.rsplit(['/', '\\']).next().unwrap_or(whole), whole)
-    };
-    let mut order: Vec<usize> = (0..names.len()).collect();
-    order.sort_by(|a, b| key(*a).cmp(&key(*b)));
-    let mut halves = vec![Half::Tuning; names.len()];
-    order.iter().skip(1).step_by(2).for_each(|at| halves[*at] = Half::HeldOut);
-    halves
+    /// Whether others regret what they cost more than it: not so for a bound.
+    pub is_candidate: bool,
 }
 
 /// Why regrets cannot be had.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RegretError {
-    /// There is no cost.
-    #[error("no cell has a cost: give traces, sizes and at least one policy")]
+    /// There is no cost of a candidate.
+    #[error("no cell has a cost: give traces, sizes and a policy that does not need the future")]
     Nothing,
     /// A policy lacks a cell that others have, so that its quantiles would be over other cells.
     #[error("{policy} has no cost for {trace} at {size}, which others have: run that cell, too")]
@@ -111,6 +74,8 @@ pub enum RegretError {
 pub struct Regret {
     /// The policy, with its parameters.
     pub policy: String,
+    /// Whether it is a candidate; a bound's regrets may be below zero.
+    pub is_candidate: bool,
     /// The regret that half of the cells do not exceed, with its 95 % interval over traces.
     pub median: Interval,
     /// The one that nine of ten cells do not exceed, with its 95 % interval over traces.
@@ -145,12 +110,18 @@ impl Default for Bootstrap {
 /// The regrets of policies over common cells.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Regrets {
-    policies: Vec<String>,
+    policies: Vec<Judged>,
     /// Trace and size of each cell, traces together.
     cells: Vec<(String, String)>,
     /// By policy, then by cell.
     regrets: Vec<Vec<f64>>,
     best: Vec<usize>,
+}
+
+#[derive(Clone, PartialEq, Debug)]
+struct Judged {
+    name: String,
+    is_candidate: bool,
 }
 
 type Costs<'a> = BTreeMap<(&'a str, &'a str), Vec<(f64, u32)>>;
@@ -162,7 +133,7 @@ impl Regrets {
     /// # Errors
     /// [`RegretError`].
     pub fn of(costs: &[CellCost]) -> Result<Regrets, RegretError> {
-        let mut policies: Vec<String> = Vec::new();
+        let mut policies: Vec<Judged> = Vec::new();
         let mut traces: Vec<&str> = Vec::new();
         let mut order: Vec<(&str, &str)> = Vec::new();
         let mut sums: Costs<'_> = BTreeMap::new();
@@ -176,10 +147,11 @@ impl Regrets {
                     cost: cost.cost,
                 });
             }
-            let known = policies.iter().position(|p| *p == cost.policy);
+            let known = policies.iter().position(|p| p.name == cost.policy);
             let policy = known.unwrap_or(policies.len());
             if known.is_none() {
-                policies.push(cost.policy.clone());
+                let name = cost.policy.clone();
+                policies.push(Judged { name, is_candidate: cost.is_candidate });
             }
             if !traces.contains(&cell.0) {
                 traces.push(cell.0);
@@ -197,8 +169,8 @@ impl Regrets {
     }
 
     /// The policies, in the order of their first appearance.
-    pub fn policies(&self) -> &[String] {
-        &self.policies
+    pub fn policies(&self) -> impl Iterator<Item = &str> {
+        self.policies.iter().map(|policy| policy.name.as_str())
     }
 
     /// Trace and size of each cell.
@@ -211,9 +183,9 @@ impl Regrets {
         &self.regrets[policy]
     }
 
-    /// The policy that costs least in cell number `cell`: the first of them, if several do.
+    /// The candidate that costs least in cell number `cell`: the first of them, if several do.
     pub fn best(&self, cell: usize) -> &str {
-        &self.policies[self.best[cell]]
+        &self.policies[self.best[cell]].name
     }
 
     /// Number of traces.
@@ -278,12 +250,16 @@ impl Regrets {
             }
         }
         Regret {
-            policy: self.policies[policy].clone(),
+            policy: self.policies[policy].name.clone(),
+            is_candidate: self.policies[policy].is_candidate,
             median: self.quantile(policy, 0.5, samples).interval(),
             p90: p90.interval(),
             worst,
             worst_at: self.cells[at].clone(),
-            wins: regrets.iter().filter(|regret| **regret <= 0.0).count(),
+            wins: match self.policies[policy].is_candidate {
+                true => regrets.iter().filter(|regret| **regret <= 0.0).count(),
+                false => 0,
+            },
             beside: base.map(|base| p90.less(base).interval()),
         }
     }
@@ -320,13 +296,13 @@ fn nearest_rank(mut values: Vec<f64>, share: f64) -> f64 {
 }
 
 fn from_sums(
-    policies: Vec<String>,
+    policies: Vec<Judged>,
     order: &[(&str, &str)],
     sums: &Costs<'_>,
 ) -> Result<Regrets, RegretError> {
-    if order.is_empty() {
-        return Err(RegretError::Nothing);
-    }
+    let candidates: Vec<usize> =
+        (0..policies.len()).filter(|at| policies[*at].is_candidate).collect();
+    let Some(&first) = candidates.first() else { return Err(RegretError::Nothing) };
     let mut regrets = vec![Vec::with_capacity(order.len()); policies.len()];
     let mut best = Vec::with_capacity(order.len());
     for &(trace, size) in order {
@@ -334,14 +310,14 @@ fn from_sums(
         let mean = |policy: usize| match of_cell.get(policy) {
             Some((sum, count)) if *count > 0 => Ok(sum / f64::from(*count)),
             _ => Err(RegretError::Missing {
-                policy: policies[policy].clone(),
+                policy: policies[policy].name.clone(),
                 trace: trace.to_string(),
                 size: size.to_string(),
             }),
         };
         let means = (0..policies.len()).map(mean).collect::<Result<Vec<f64>, _>>()?;
-        let mut least = 0;
-        for at in 1..means.len() {
+        let mut least = first;
+        for &at in &candidates {
             if means[at] < means[least] {
                 least = at;
             }
@@ -363,8 +339,8 @@ mod tests {
     use super::*;
 
     fn cost(trace: &str, size: &str, policy: &str, cost: f64) -> CellCost {
-        let text = str::to_string;
-        CellCost { trace: text(trace), size: text(size), policy: text(policy), cost }
+        let [trace, size, policy] = [trace, size, policy].map(str::to_string);
+        CellCost { trace, size, is_candidate: policy != "opt", policy, cost }
     }
 
     /// Ten traces of two sizes: `a` is best but for one trace, `b` is 10 % above it.
@@ -383,10 +359,8 @@ mod tests {
     #[test]
     fn regret_is_cost_over_the_best_of_the_cell() {
         let regrets = Regrets::of(&rows()).unwrap();
-        assert_eq!(
-            (regrets.policies().len(), regrets.cells().len(), regrets.traces()),
-            (2, 20, 10)
-        );
+        assert!(regrets.policies().eq(["a", "b"]));
+        assert_eq!((regrets.cells().len(), regrets.traces()), (20, 10));
         let summary = regrets.summary(Bootstrap::default(), Some(1));
         let [a, b] = &summary[..] else { panic!("{summary:?}") };
         assert_eq!((a.policy.as_str(), a.wins, b.wins), ("a", 18, 2));
@@ -427,6 +401,19 @@ mod tests {
     }
 
     #[test]
+    fn nobody_regrets_what_a_bound_does_better() {
+        let costs = [("a", 12.0), ("opt", 9.0), ("b", 10.0)].map(|(p, c)| cost("t", "1", p, c));
+        let regrets = Regrets::of(&costs).unwrap();
+        let summary = regrets.summary(Bootstrap::default(), None);
+        let found: Vec<_> =
+            summary.iter().map(|r| (r.policy.as_str(), r.is_candidate, r.wins)).collect();
+        assert_eq!(found, [("opt", false, 0), ("b", true, 1), ("a", true, 0)]);
+        assert!((summary[0].p90.mean + 0.1).abs() < 1e-12, "{summary:?}");
+        assert!((summary[2].p90.mean - 0.2).abs() < 1e-12, "{summary:?}");
+        assert_eq!(Regrets::of(&costs[1..2]), Err(RegretError::Nothing));
+    }
+
+    #[test]
     fn seeds_are_averaged_before_anything_is_compared() {
         let costs = [
             cost("t", "1", "drawn", 90.0),
@@ -446,18 +433,6 @@ mod tests {
         }
         assert_eq!(nearest_rank(vec![3.0], 0.9), 3.0);
         assert_eq!(nearest_rank((1..=40).map(f64::from).collect(), 0.9), 36.0);
-    }
-
-    #[test]
-    fn halves_alternate_by_the_sorted_name_whatever_the_folder_and_the_order() {
-        use Half::{HeldOut, Tuning};
-        let names = ["z/a.gz", "a/d.gz", "c.gz", "b/b.gz"];
-        assert_eq!(halves(&names), [Tuning, HeldOut, Tuning, HeldOut]);
-        assert_eq!(halves(&["c.gz", "b/b.gz", "z/a.gz"]), [Tuning, HeldOut, Tuning]);
-        // Equal names are told apart by their folders.
-        assert_eq!(halves(&["y/a", "x/a"]), [HeldOut, Tuning]);
-        assert_eq!(halves::<&str>(&[]), []);
-        assert_eq!((Tuning.name(), HeldOut.name()), ("tuning", "held-out"));
     }
 
     #[test]

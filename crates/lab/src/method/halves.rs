@@ -1,0 +1,57 @@
+//! Traces that parameters are chosen by, and traces that the choice is judged by.
+
+/// Which half of the traces one belongs to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Half {
+    /// Parameters may be chosen by it.
+    Tuning,
+    /// Choices are judged by it.
+    HeldOut,
+}
+
+impl Half {
+    /// *tuning* or *held-out*.
+    pub fn name(self) -> &'static str {
+        match self {
+            Half::Tuning => "tuning",
+            Half::HeldOut => "held-out",
+        }
+    }
+}
+
+/// The half of each trace, in the order given, by a rule that knows nothing but the names: sorted
+/// by the last part of the path, then by the whole path, by bytes, they go to tuning and held-out
+/// in turn, the first one to tuning.
+///
+/// ```
+/// # use millpond_lab::method::{Half, halves};
+/// assert_eq!(halves(&["b/1", "a/2", "c/0"]), [Half::HeldOut, Half::Tuning, Half::Tuning]);
+/// ```
+pub fn halves<S: AsRef<str>>(names: &[S]) -> Vec<Half> {
+    let key = |at: usize| {
+        let whole = names[at].as_ref();
+        (whole.rsplit(['/', '\\']).next().unwrap_or(whole), whole)
+    };
+    let mut order: Vec<usize> = (0..names.len()).collect();
+    order.sort_by(|a, b| key(*a).cmp(&key(*b)));
+    let mut halves = vec![Half::Tuning; names.len()];
+    order.iter().skip(1).step_by(2).for_each(|at| halves[*at] = Half::HeldOut);
+    halves
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn halves_alternate_by_the_sorted_name_whatever_the_folder_and_the_order() {
+        use Half::{HeldOut, Tuning};
+        let names = ["z/a.gz", "a/d.gz", "c.gz", "b/b.gz"];
+        assert_eq!(halves(&names), [Tuning, HeldOut, Tuning, HeldOut]);
+        assert_eq!(halves(&["c.gz", "b/b.gz", "z/a.gz"]), [Tuning, HeldOut, Tuning]);
+        // Equal names are told apart by their folders.
+        assert_eq!(halves(&["y/a", "x/a"]), [HeldOut, Tuning]);
+        assert_eq!(halves::<&str>(&[]), []);
+        assert_eq!((Tuning.name(), HeldOut.name()), ("tuning", "held-out"));
+    }
+}
