@@ -6,9 +6,8 @@ use clap::{Parser, Subcommand};
 
 use crate::own::Policies;
 use crate::{
-    advise, bench, compare, interrupt, output, paper, policies as list, report, sim, store, tour,
-    advise, bench, interrupt, output, paper, policies as list, regret, report, sim, store, tour,
-    trace,
+    advise, bench, compare, interrupt, output, paper, policies as list, regret, report, sim, store,
+    tour, trace,
 };
 
 const ABOUT: &str = "A storage engine at memory speed, and the laboratory of page replacement";

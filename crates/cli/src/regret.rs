@@ -368,7 +368,7 @@ fn percent(regret: f64) -> f64 {
 fn in_percent(interval: Option<Interval>) -> [Value; 3] {
     match interval {
         None => [Value::Empty, Value::Empty, Value::Empty],
-        Some(Interval { mean, low, high }) => [mean, low, high].map(|x| percent(x).into()),
+        Some(Interval { mean, low, high, .. }) => [mean, low, high].map(|x| percent(x).into()),
     }
 }
 

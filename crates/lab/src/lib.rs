@@ -11,7 +11,6 @@
 //! - [`advise`]: which policy for a trace, in three lines.
 //! - [`experiment`]: the frame in which experiments of the papers run, cell by cell.
 //! - [`breakdowns`]: CPU time by component before and after a change, from written results.
-//! - [`method`]: tests of significance for paired values, and Luan's joint method.
 //! - [`verdict`]: from intervals to *yes*, *no* or *open*, over the claims of a figure.
 //! - [`method`]: tests of significance for paired values, Luan's joint method, and regret.
 //! - [`interval`]: means and ratios with their 95 % confidence intervals.

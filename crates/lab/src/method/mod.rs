@@ -5,8 +5,8 @@
 //! number of policies, as Luan's tables do. Where several claims are made at once, [`holm`] keeps
 //! the probability that any of them is wrong; [`Ranks`] has many policies over many settings;
 //! [`block_bootstrap`] is for values that depend on their neighbours, as blocks of one trace do.
-//! the probability that any of them is wrong. [`Regrets`] say how far policies are from the best
-//! one of each cell, which is what a default is judged by.
+//! [`Regrets`] say how far policies are from the best one of each cell, which is what a default is
+//! judged by.
 
 mod bootstrap;
 mod halves;
@@ -14,18 +14,14 @@ mod holm;
 mod joint;
 mod paired;
 mod ranks;
-mod spearman;
 mod regret;
+mod spearman;
 
 pub use bootstrap::{block_bootstrap, block_len};
-pub use holm::holm;
-pub use joint::{Better, Joint, Mark, Marks, Weights};
-pub use paired::{Outcome, sign_test, t_test};
-pub use ranks::Ranks;
-pub use spearman::spearman;
-pub use regret::{Bootstrap, CellCost, Half, Regret, RegretError, Regrets, halves};
 pub use halves::{Half, halves};
 pub use holm::holm;
 pub use joint::{Better, Joint, Mark, Marks, Weights};
 pub use paired::{Outcome, sign_test, t_test};
+pub use ranks::Ranks;
 pub use regret::{Bootstrap, CellCost, Regret, RegretError, Regrets};
+pub use spearman::spearman;

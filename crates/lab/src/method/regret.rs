@@ -281,10 +281,10 @@ impl Drawn {
     fn interval(&self) -> Interval {
         let mean = self.here;
         if self.drawn.is_empty() {
-            return Interval { mean, low: mean, high: mean };
+            return Interval::single(mean);
         }
         let end = |share| nearest_rank(self.drawn.clone(), share);
-        Interval { mean, low: end(0.025).min(mean), high: end(0.975).max(mean) }
+        Interval { mean, low: end(0.025).min(mean), high: end(0.975).max(mean), runs: 0 }
     }
 }
 
