@@ -40,6 +40,9 @@ impl fmt::Display for Interval {
 /// The normal quantile at 97.5 %.
 const Z_975: f64 = 1.959_964;
 
+/// Half widths beyond which nothing is left of a distribution.
+const FAR: f64 = 1e12;
+
 impl Interval {
     /// A value of one run, which has no interval.
     pub const fn single(mean: f64) -> Interval {
@@ -74,8 +77,10 @@ impl Interval {
         if self.runs == 1 || self.mean.is_nan() || bound.is_nan() {
             return 1.0;
         }
-        let distance = self.distance(bound);
+        // Rounding can leave nothing over nothing.
+        let distance = Some(self.distance(bound)).filter(|d| !d.is_nan()).unwrap_or(0.0);
         let tail = match self.runs {
+            _ if distance > FAR => 0.0,
             0 => Normal::standard().cdf(-distance * Z_975),
             runs => match StudentsT::new(0.0, 1.0, f64::from(runs - 1)) {
                 Ok(student) => student.cdf(-distance * t_975(runs as usize - 1)),
@@ -209,6 +214,14 @@ mod tests {
         let same = Interval::of_ratios(&[2.0, 4.0], &[1.0, 2.0]).unwrap();
         assert_eq!((same.p_above(1.9), same.p_above(2.1)), (0.0, 1.0));
         assert_eq!(Interval::exact(2.0).p_below(3.0), 0.0);
+        // Widths of a rounding error, and bounds within it.
+        let next = f64::from_bits(1.0f64.to_bits() + 1);
+        let thin = Interval { mean: next, low: 1.0, high: 1.0 + 4.0 * (next - 1.0), runs: 3 };
+        for bound in [0.0, 0.5, 1.0, next, 2.0, f64::MAX, f64::INFINITY, f64::NEG_INFINITY] {
+            let (above, below) = (thin.p_above(bound), thin.p_below(bound));
+            assert!((0.0..=1.0).contains(&above) && (0.0..=1.0).contains(&below), "{bound}");
+        }
+        assert!(thin.p_above(0.5) == 0.0 && thin.p_below(2.0) == 0.0);
         assert_eq!(Interval::single(2.0).p_below(3.0), 1.0);
         assert_eq!(Interval::of(&[f64::NAN, 1.0]).unwrap().p_above(0.0), 1.0);
     }

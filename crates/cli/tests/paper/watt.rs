@@ -37,7 +37,11 @@ fn the_whole_experiment_runs_in_small_and_leaves_rows_and_a_page() {
     let modes = ["adaptive(2)", "threads(1)", "threads(2)", "worker"];
     assert_eq!(labels(&table, "eviction", "mode"), modes);
     assert_eq!(labels(&table, "10", "state"), ["as left", "clean", "dirty"]);
-    assert_eq!(labels(&table, "12", "policy"), labels(&table, "9", "policy"));
+    for figure in EVICTORS {
+        let mut policies = labels(&table, figure, "policy");
+        assert_eq!(policies.remove(1), "hyperbolic(sample=8,candidates=64)");
+        assert_eq!(policies, labels(&table, "9", "policy"));
+    }
     for row in 0..table.rows.len() {
         let number = |name| number(&table, row, name);
         let figure = table.get(row, "figure").unwrap().to_string();

@@ -56,6 +56,9 @@ pub fn t_test(first: &[f64], second: &[f64]) -> Outcome {
     let Some(first_is) = mean.partial_cmp(&0.0) else { return Outcome::NOTHING };
     let variance = differences.iter().map(|d| (d - mean).powi(2)).sum::<f64>() / (n - 1.0);
     let error = (variance / n).sqrt();
+    if !error.is_finite() {
+        return Outcome::NOTHING;
+    }
     if first_is == Ordering::Equal {
         return Outcome { p: 0.5, first_is };
     }
@@ -127,5 +130,7 @@ mod tests {
         assert_eq!(t_test(&[1.0, 1.0], &[2.0, 2.0]).p, 0.0);
         assert_eq!(t_test(&[3.0, 3.0], &[3.0, 3.0]).p, 0.5);
         assert_eq!(t_test(&[f64::NAN, 3.0], &[3.0, 3.0]), Outcome::NOTHING);
+        assert_eq!(t_test(&[f64::INFINITY, 3.0], &[3.0, 3.0]), Outcome::NOTHING);
+        assert_eq!(t_test(&[1e300, -1e300], &[3.0, 3.0]), Outcome::NOTHING);
     }
 }

@@ -9,6 +9,7 @@ pub mod frame_lists;
 pub mod ghosts;
 pub mod heap;
 pub mod hint;
+pub mod hunt;
 pub mod instructions;
 pub mod kth;
 pub mod late;

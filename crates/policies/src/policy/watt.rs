@@ -35,8 +35,8 @@
 //! dampening 0.1, maximum, write weight 4; `candidates=64` as in its listing 2, whose 64 epochs
 //! are `epochs=64`. A page of the current epoch is worth +∞ (`age_from=0`).
 //!
-//! Long because one policy is one file: the sample, the pass that is drawn ahead and the twin by
-//! the paper's listing, which the tests hold it to, have no other user.
+//! Long because one policy is one file: the twin by the paper's listing, which the tests hold it
+//! to, has no other user.
 
 use std::marker::PhantomData;
 
@@ -44,11 +44,12 @@ use millpond_base::FrameId;
 
 use crate::config::{Param, ParamError};
 use crate::contract::{
-    Access, EvictRequest, Frames, GhostHit, Hit, HitHook, Host, OpenPolicy, PolicySpec, Shape,
-    TickSource, Zeroed,
+    Access, EvictRequest, Frames, GhostHit, Hit, HitHook, Host, OpenPolicy, PolicySpec,
+    RefusalReason, Shape, TickSource, Zeroed,
 };
 use crate::info::{Age, Class, Family, Info, References, Tier};
 use crate::parts::Random as Generator;
+use crate::parts::hunt::{Hunted, Plan, hunt};
 use crate::parts::stamps::{Ring, SLOTS, Stamps};
 use crate::parts::worth::{Aggregate, StampLog, Tracking, Worth, stamp};
 
@@ -254,316 +255,28 @@ impl<C: WattClock> PolicySpec for Watt<C> {
     }
 }
 
-/// Frames looked at together, so that their cache lines load together.
-const BATCH: usize = 64;
-/// Frames of a pass, sample and candidates, that can be drawn ahead.
-const PASS: usize = 128;
-/// Lines of the next pass that begin to load before each offer: more than a core loads at once
-/// would make it wait.
-const LINES_PER_OFFER: usize = 12;
-/// Frames of a sample that are remembered, should better ones be refused.
-const BEST: usize = 8;
-
-/// The least valued frames of a sample, least first.
-struct Best {
-    found: [(f32, u32); BEST],
-    len: usize,
-}
-
-impl Best {
-    const NONE: Best = Best { found: [(0.0, 0); BEST], len: 0 };
+impl<C: WattClock> Hunted for Watt<C> {
+    type Hook = WattHook<C>;
+    type Kept = ();
 
     #[inline(always)]
-    fn add(&mut self, value: f32, frame: u32) {
-        let mut at = self.len;
-        let is_no_better = at == BEST && value >= self.found[BEST - 1].0;
-        if is_no_better || self.found[..at].iter().any(|(_, f)| *f == frame) {
-            return;
-        }
-        while at > 0 && value < self.found[at - 1].0 {
-            if at < BEST {
-                self.found[at] = self.found[at - 1];
-            }
-            at -= 1;
-        }
-        if at < BEST {
-            self.found[at] = (value, frame);
-            self.len = (self.len + 1).min(BEST);
-        }
-    }
-}
-
-/// Frames drawn ahead: a sample, then its candidates. Their lines load while others are offered.
-struct Pass {
-    frames: [u32; PASS],
-    values: [f32; PASS],
-    len: usize,
-    /// The first one whose line was not prefetched.
-    unasked: usize,
-    /// The generator's state before the draws, where its owner must still be; after the sample;
-    /// after the candidates.
-    states: [u64; 3],
-}
-
-impl Pass {
-    const NONE: Pass =
-        Pass { frames: [0; PASS], values: [0.0; PASS], len: 0, unasked: 0, states: [0; 3] };
-}
-
-/// One eviction: what it works with, what it still may do, what it has done.
-struct Hunt<'a, C: WattClock, H: ?Sized> {
-    watt: &'a Watt<C>,
-    frames: Frames<'a, WattHook<C>>,
-    host: &'a mut H,
-    random: fastrand::Rng,
-    now: u32,
-    steps_left: u32,
-    wanted: u32,
-    taken: u32,
-    /// What the host said last.
-    has_enough: bool,
-    /// Frames of a sample with its candidates; 0 if they cannot be drawn ahead.
-    pass: u32,
-    /// The frames looked at last, and what they are worth.
-    drawn: [u32; BATCH],
-    values: [f32; BATCH],
-}
-
-impl<C: WattClock, H: Host + ?Sized> Hunt<'_, C, H> {
-    /// Draws `count` frames at random, or takes those from `start` on; their cache lines are under
-    /// way together while each is valued, live or not.
-    #[inline(always)]
-    fn draw(&mut self, count: usize, start: Option<u32>) {
-        let (frames, len) = (self.frames, self.frames.len());
-        let drawn = &mut self.drawn[..count];
-        for (i, frame) in (0..).zip(drawn.iter_mut()) {
-            *frame = match start {
-                Some(start) => start + i,
-                None => self.random.u32(0..len),
-            };
-            frames.prefetch(FrameId(*frame));
-        }
-        let values = &mut self.values[..count];
-        self.watt.worth.values(self.now, values, |i| frames.meta(FrameId(drawn[i])));
-    }
-
-    /// Looks at up to `count` frames, random ones or those from `start` on, until `each` says
-    /// that it has enough. `each` gets a frame, which need not be live, and its value.
-    #[inline(always)]
-    fn look(
-        &mut self,
-        count: u32,
-        start: Option<u32>,
-        mut each: impl FnMut(&mut Self, u32, f32) -> bool,
-    ) {
-        let count = count.min(self.steps_left);
-        self.steps_left -= count;
-        let mut done = 0;
-        while done < count {
-            let batch = (BATCH as u32).min(count - done);
-            self.draw(batch as usize, start.map(|start| start + done));
-            for i in 0..batch as usize {
-                if each(self, self.drawn[i], self.values[i]) {
-                    return;
-                }
-            }
-            done += batch;
-        }
+    fn values<'a>(&self, now: u32, values: &mut [f32], of: impl Fn(usize) -> &'a Stamps) {
+        self.worth.values(now, values, of);
     }
 
     #[inline(always)]
-    fn is_live(&self, frame: u32) -> bool {
-        self.frames.meta(FrameId(frame)).is_live()
+    fn is_live(stamps: &Stamps) -> bool {
+        stamps.is_live()
     }
 
     #[inline(always)]
-    fn sample(&mut self) -> Best {
-        let mut best = Best::NONE;
-        let len = self.frames.len();
-        let start = (self.watt.sample >= len).then_some(0);
-        self.look(self.watt.sample.min(len), start, |hunt, frame, value| {
-            if hunt.is_live(frame) {
-                best.add(value, frame);
-            }
-            false
-        });
-        best
-    }
-
-    /// The frames that the next pass will draw; nothing if they were drawn already. The generator
-    /// stays as it is: whether they are used will be seen.
-    #[inline(always)]
-    fn draw_ahead(&self, pass: &mut Pass) {
-        let state = self.random.get_seed();
-        if pass.len > 0 && pass.states[0] == state {
-            return;
-        }
-        let (mut random, len) = (fastrand::Rng::with_seed(state), self.frames.len());
-        let (sample, all) = (self.watt.sample as usize, self.pass as usize);
-        for frame in &mut pass.frames[..sample] {
-            *frame = random.u32(0..len);
-        }
-        let after_sample = random.get_seed();
-        for frame in &mut pass.frames[sample..all] {
-            *frame = random.u32(0..len);
-        }
-        pass.states = [state, after_sample, random.get_seed()];
-        (pass.len, pass.unasked) = (all, 0);
-    }
-
-    /// Begins to load the next lines of `pass`.
-    #[inline(always)]
-    fn ask(&self, pass: &mut Pass, lines: usize) {
-        let end = (pass.unasked + lines).min(pass.len);
-        for frame in &pass.frames[pass.unasked.min(end)..end] {
-            self.frames.prefetch(FrameId(*frame));
-        }
-        pass.unasked = end;
-    }
-
-    /// Draws a sample and candidates and offers those that are worth no more than the sample's
-    /// least: what [`Hunt::sample`] and [`Hunt::look`] would come to, but that the next pass loads
-    /// meanwhile.
-    #[inline(always)]
-    fn pass(&mut self, passes: &mut [Pass; 2]) -> Best {
-        let [pass, next] = passes;
-        self.draw_ahead(pass);
-        self.ask(pass, PASS);
-        self.steps_left -= self.pass;
-        let (frames, values) = (&pass.frames[..pass.len], &mut pass.values[..pass.len]);
-        let lines = self.frames;
-        self.watt.worth.values(self.now, values, |i| lines.meta(FrameId(frames[i])));
-        let mut best = Best::NONE;
-        let sample = self.watt.sample as usize;
-        for (frame, value) in frames[..sample].iter().zip(&values[..sample]) {
-            if self.is_live(*frame) {
-                best.add(*value, *frame);
-            }
-        }
-        let state = if best.len > 0 { pass.states[2] } else { pass.states[1] };
-        self.random = fastrand::Rng::with_seed(state);
-        if best.len == 0 {
-            self.steps_left += self.pass - self.watt.sample;
-            return best;
-        }
-        let threshold = best.found[0].0;
-        let mut chosen = [0u32; PASS];
-        let mut count = 0;
-        for (frame, value) in frames[sample..].iter().zip(&values[sample..]) {
-            chosen[count] = *frame;
-            count += usize::from(*value <= threshold);
-        }
-        self.draw_ahead(next);
-        for (at, frame) in chosen[..count].iter().enumerate() {
-            // Live still: it may have been drawn twice.
-            if !self.is_live(*frame) {
-                continue;
-            }
-            if let Some(soon) = chosen[..count].get(at + 2) {
-                self.host.will_offer(FrameId(*soon));
-            }
-            self.ask(next, LINES_PER_OFFER);
-            if self.offer(*frame) && self.taken == self.wanted || self.has_enough {
-                break;
-            }
-        }
-        passes.swap(0, 1);
-        best
-    }
-
-    /// Offers `frame`; whether a frame was taken.
-    #[inline(always)]
-    fn offer(&mut self, frame: u32) -> bool {
-        let stamps = self.frames.meta(FrameId(frame));
-        // Out of sight first: once it is taken, others may load a page into it at any time.
+    fn vanish(stamps: &Stamps) {
         stamps.vanish();
-        match self.host.take(FrameId(frame)) {
-            Ok((went, _page)) => {
-                if went.0 != frame {
-                    stamps.stay(false);
-                }
-                self.taken += 1;
-                return true;
-            }
-            // `Absent` may be said of a child that was to are evicted first: it is no reason to
-            // forget.
-            Err(why) => stamps.stay(!why.is_temporary()),
-        }
-        self.has_enough = self.host.has_enough();
-        false
-    }
-
-    /// Offers every live frame once, from a random one on, until one is taken.
-    #[cold]
-    fn sweep(&mut self) -> bool {
-        let len = self.frames.len();
-        let start = self.random.u32(0..len);
-        for at in 0..len {
-            if self.steps_left == 0 {
-                return false;
-            }
-            self.steps_left -= 1;
-            let frame = ((u64::from(start) + u64::from(at)) % u64::from(len)) as u32;
-            if self.is_live(frame) && (self.offer(frame) || self.has_enough) {
-                return !self.has_enough;
-            }
-        }
-        false
-    }
-
-    /// A sample and, if more than one frame is wanted, candidates; says what the sample's best are.
-    #[inline(always)]
-    fn step(&mut self, passes: &mut Option<[Pass; 2]>) -> Best {
-        let is_last = self.wanted - self.taken <= 1;
-        if let Some(passes) = passes
-            && !is_last
-            && self.steps_left >= self.pass
-        {
-            return self.pass(passes);
-        }
-        let best = self.sample();
-        if !is_last && best.len > 0 {
-            let threshold = best.found[0].0;
-            self.look(self.watt.candidates, None, |hunt, frame, value| {
-                // Live still: it may have been drawn twice.
-                value <= threshold
-                    && hunt.is_live(frame)
-                    && (hunt.offer(frame) && hunt.taken == hunt.wanted || hunt.has_enough)
-            });
-        }
-        best
     }
 
     #[inline(always)]
-    fn run(&mut self, passes: &mut Option<[Pass; 2]>) -> u32 {
-        let mut idle_from = self.steps_left;
-        while self.taken < self.wanted && self.steps_left > 0 && !self.has_enough {
-            let before = self.taken;
-            let best = self.step(passes);
-            if self.taken == before && !self.has_enough {
-                let _ = best.found[..best.len]
-                    .iter()
-                    .any(|(_, frame)| self.offer(*frame) || self.has_enough);
-            }
-            if self.taken > before {
-                idle_from = self.steps_left;
-            } else if idle_from - self.steps_left >= self.frames.len() {
-                if !self.sweep() {
-                    break;
-                }
-                idle_from = self.steps_left;
-            }
-        }
-        self.taken
-    }
-}
-
-impl<C: WattClock> Watt<C> {
-    /// Frames of a sample with its candidates, if they can be drawn ahead; else 0.
-    fn pass_of(&self, request: &EvictRequest, frames: u32) -> u32 {
-        let all = self.sample + self.candidates;
-        let is_small = all as usize <= PASS && self.sample < frames;
-        if request.frames > 1 && is_small { all } else { 0 }
+    fn stay(stamps: &Stamps, (): (), why: Option<RefusalReason>) {
+        stamps.stay(why.is_some_and(|why| !why.is_temporary()));
     }
 }
 
@@ -583,26 +296,13 @@ impl<C: WattClock> OpenPolicy for Watt<C> {
         if frames.is_empty() {
             return 0;
         }
-        let mut hunt = Hunt {
-            watt: self,
-            frames,
-            host,
-            random: fastrand::Rng::with_seed(self.generator.bits()),
+        let plan = Plan {
+            sample: self.sample,
+            candidates: self.candidates,
             now: stamp(request.now),
-            steps_left: request.steps_max,
-            wanted: request.frames,
-            taken: 0,
-            has_enough: false,
-            pass: self.pass_of(request, frames.len()),
-            drawn: [0; BATCH],
-            values: [0.0; BATCH],
+            bits: self.generator.bits(),
         };
-        // Who wants one frame, as a simulator does, pays for nothing ahead.
-        let mut passes = (hunt.pass > 0).then_some([Pass::NONE, Pass::NONE]);
-        let taken = hunt.run(&mut passes);
-        let looked = request.steps_max - hunt.steps_left;
-        hunt.host.count_examined(looked);
-        taken
+        hunt(self, plan, frames, request, host)
     }
 
     fn forget(&self, frames: Frames<'_, WattHook<C>>, frame: FrameId) {
@@ -616,7 +316,6 @@ mod tests {
 
     use super::*;
     use crate::config::Spec;
-    use crate::contract::RefusalReason;
     use crate::testing::TestPool;
 
     fn config(text: &str) -> WattConfig {

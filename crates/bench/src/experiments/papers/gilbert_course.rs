@@ -37,7 +37,7 @@ impl Course {
     }
 
     fn need(&self) -> Need {
-        let (seconds, mib) = self.scale.pick((0.3, 128), (1.5, 512), (660.0, 80 << 10));
+        let (seconds, mib) = self.scale.pick((0.3, 128), (1.2, 512), (660.0, 80 << 10));
         Need { seconds, memory: mib << 20, disk: 0 }
     }
 

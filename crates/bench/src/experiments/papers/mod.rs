@@ -10,6 +10,8 @@
 //! - [`watt_live`]: WATT's live figures (watt 6).
 
 pub mod gilbert;
+mod gilbert_bounds;
+mod gilbert_claims;
 mod gilbert_course;
 pub mod gilbert_factors;
 pub mod gilbert_stated;

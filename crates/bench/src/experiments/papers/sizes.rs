@@ -6,10 +6,17 @@ use millpond_lab::report::{Line, LinePlot, Section};
 use millpond_lab::table::{Table, Value};
 
 use super::stall::stalled_rows;
+use millpond_lab::verdict::Named;
 
 /// The policy that stalls are measured by.
 pub(super) const RANDOM: &str = "random";
 const AXES: [&str; 2] = ["percent", "policy"];
+
+/// One policy's something over another's, in a pool of that many per cent.
+pub(super) type Ratio = fn(&Sizes, &str, &str, &str) -> Option<Interval>;
+
+/// Two policies, the first of them over the second.
+pub(super) type Pair<'p> = (&'p str, &'p str);
 
 /// Runs by pool size (`percent`) and `policy`.
 pub(super) struct Sizes {
@@ -17,6 +24,28 @@ pub(super) struct Sizes {
     miss_ratio: Grid,
     /// 1 where a run was stalled.
     stalls: Grid,
+}
+
+/// The longest parameters that are named in full.
+const PARAMS_MAX: usize = 40;
+
+/// *One over other*: of variants of one policy, their parameters only, and of many the first.
+fn pair_name(one: &str, other: &str) -> String {
+    let (Some((policy, these)), Some((of, those))) = (one.split_once('('), other.split_once('('))
+    else {
+        return format!("{one} over {other}");
+    };
+    if policy != of {
+        return format!("{one} over {other}");
+    }
+    let params = |params: &str| {
+        let params = params.trim_end_matches(')');
+        match params.char_indices().nth(PARAMS_MAX) {
+            Some((end, _)) => format!("{}…", &params[..end]),
+            None => params.to_string(),
+        }
+    };
+    format!("{} over {}", params(these), params(those))
 }
 
 impl Sizes {
@@ -35,12 +64,27 @@ impl Sizes {
         }
     }
 
+    /// The sizes that were run, the smallest first.
     pub fn percents(&self) -> Vec<&str> {
-        self.stalls.labels(0)
+        let number = |label: &&str| label.parse().unwrap_or(f64::INFINITY);
+        let mut percents = self.stalls.labels(0);
+        percents.sort_by(|a, b| number(a).total_cmp(&number(b)));
+        percents
+    }
+
+    /// Those of the sizes that were run for which `at` holds.
+    pub fn percents_at(&self, at: impl Fn(f64) -> bool) -> Vec<&str> {
+        let is_there = |percent: &&str| percent.parse().is_ok_and(&at);
+        self.percents().into_iter().filter(is_there).collect()
     }
 
     pub fn policies(&self) -> Vec<&str> {
         self.stalls.labels(1)
+    }
+
+    /// Whether a policy was run at a size.
+    pub fn was_run(&self, percent: &str, policy: &str) -> bool {
+        self.stalls.mean(&[percent, policy]).is_some()
     }
 
     /// Whether a policy was stalled there in half of its repetitions, or more.
@@ -64,9 +108,55 @@ impl Sizes {
     }
 
     fn ratio(&self, grid: &Grid, percent: &str, above: &str, below: &str) -> Option<Interval> {
-        let runs = |policy| !self.is_stalled(percent, policy);
-        let both = runs(above) && runs(below);
-        both.then(|| grid.ratio(&[percent, above], &[percent, below])).flatten()
+        self.over(grid, [percent, above], [percent, below])
+    }
+
+    /// One place over another, each a size and a policy.
+    fn over(&self, grid: &Grid, above: [&str; 2], below: [&str; 2]) -> Option<Interval> {
+        let runs = |place: [&str; 2]| !self.is_stalled(place[0], place[1]);
+        (runs(above) && runs(below)).then(|| grid.ratio(&above, &below)).flatten()
+    }
+
+    /// A policy's throughput in one pool over that in another.
+    pub fn growth(&self, policy: &str, to: &str, from: &str) -> Option<Interval> {
+        self.over(&self.throughput, [to, policy], [from, policy])
+    }
+
+    /// One pair's ratio of throughput over another pair's, each with its size.
+    pub fn lead(&self, one: (&str, Pair<'_>), other: (&str, Pair<'_>)) -> Option<Interval> {
+        let ((at, (a, b)), (beside, (c, d))) = (one, other);
+        let places = [[at, a], [at, b], [beside, c], [beside, d]];
+        if places.iter().any(|[percent, policy]| self.is_stalled(percent, policy)) {
+            return None;
+        }
+        let grid = &self.throughput;
+        // All four are needed: a pair that is missing would not count.
+        grid.ratio(&places[0], &places[1])?;
+        grid.ratio(&places[2], &places[3])?;
+        let [a, b, c, d] = places.map(|place| place.to_vec());
+        // The geometric mean of a / b and d / c is the root of what is asked.
+        let root = grid.ratio_over(&[(a, b), (d, c)])?;
+        let square = |x: f64| x * x;
+        let [mean, low, high] = [root.mean, root.low, root.high].map(square);
+        Some(Interval { mean, low, high, runs: root.runs })
+    }
+
+    /// A policy's misses per reference.
+    pub fn miss_ratio(&self, percent: &str, policy: &str) -> Option<Interval> {
+        let place = [percent, policy];
+        (!self.is_stalled(percent, policy)).then(|| self.miss_ratio.interval(&place)).flatten()
+    }
+
+    /// The ratios of all the pairs at all the sizes, each with what it is of.
+    pub fn ratios(&self, percents: &[&str], pairs: &[Pair<'_>], of: Ratio) -> Named {
+        let mut all = Vec::new();
+        for percent in percents {
+            for (one, other) in pairs {
+                let name = format!("{} at {percent} %", pair_name(one, other));
+                all.push((name, of(self, percent, one, other)));
+            }
+        }
+        all
     }
 
     /// All policies but the given one that have been run at a size.
@@ -182,5 +272,53 @@ mod tests {
         assert_eq!(line.points, [(20.0, 100.0)]);
         assert!(sizes.faster("5", "mru", "random").is_none());
         assert_eq!(sizes.faster("20", "mru", "random").map(|ratio| ratio.mean), Some(0.5));
+    }
+
+    fn speeds(runs: &[(f64, &str, [f64; 2])]) -> Table {
+        let mut table = rows();
+        table.rows.clear();
+        for (percent, policy, speeds) in runs {
+            for (repetition, speed) in [1u64, 2].into_iter().zip(speeds) {
+                let place = [(*percent).into(), (*policy).into(), repetition.into(), "ran".into()];
+                let measured = [50.0.into(), (*speed).into(), 0.1.into(), 5.0.into()];
+                table.rows.push(place.into_iter().chain(measured).collect());
+            }
+        }
+        table
+    }
+
+    #[test]
+    fn a_lead_is_a_ratio_of_ratios_and_needs_all_four() {
+        let runs = [
+            (5.0, "a", [110.0, 220.0]),
+            (5.0, "b", [100.0, 200.0]),
+            (70.0, "a", [150.0, 60.0]),
+            (70.0, "b", [100.0, 40.0]),
+        ];
+        let table = speeds(&runs);
+        let lead = |rows: &Table| Sizes::of(rows).lead(("5", ("a", "b")), ("70", ("a", "b")));
+        let value = lead(&table).unwrap();
+        assert!((value.mean - 1.1 / 1.5).abs() < 1e-12 && (value.high - value.low).abs() < 1e-9);
+        assert!(lead(&speeds(&runs[..3])).is_none());
+        let growth = Sizes::of(&table).growth("a", "70", "5").unwrap();
+        assert!((growth.mean - (150.0f64 / 110.0 * 60.0 / 220.0).sqrt()).abs() < 1e-12);
+    }
+
+    #[test]
+    fn variants_of_one_policy_are_named_by_their_parameters() {
+        assert_eq!(pair_name("lru", "random"), "lru over random");
+        assert_eq!(pair_name("lru-k(k=3)", "lru"), "lru-k(k=3) over lru");
+        assert_eq!(pair_name("clock(variant=fix)", "zclock(variant=fix)").len(), 43);
+        assert_eq!(pair_name("lru-k(k=3)", "lru-k(k=4)"), "k=3 over k=4");
+        let many = format!("a({})", "x".repeat(60));
+        assert_eq!(pair_name("a(b=1)", &many), format!("b=1 over {}…", "x".repeat(40)));
+    }
+
+    #[test]
+    fn one_repetition_has_no_interval() {
+        let sizes = Sizes::of(&rows());
+        let ratio = sizes.faster("20", "mru", "random").unwrap();
+        assert_eq!((ratio.low, ratio.runs), (ratio.mean, 1));
+        assert_eq!(sizes.miss_ratio("20", "mru").unwrap().runs, 1);
     }
 }

@@ -12,7 +12,13 @@ use crate::run::client::Workload;
 
 pub(super) const WATT: &str = "watt";
 pub(super) const LEAN: &str = "lean-evict(cooling=30%)";
+/// Lean eviction over a grid of cooling stages: what the paper tuned it by (watt 6.1).
+pub(super) const LEAN_GRID: [&str; 3] =
+    [LEAN, "lean-evict(cooling=10%)", "lean-evict(cooling=50%)"];
 pub(super) const HYPERBOLIC: &str = "hyperbolic";
+/// Hyperbolic caching as the paper runs it in an engine: it shares WATT's sample, threshold and
+/// candidates (watt 6.1).
+pub(super) const HYPERBOLIC_SHARED: &str = "hyperbolic(sample=8,candidates=64)";
 pub(super) const POLICIES: [&str; 4] = [WATT, HYPERBOLIC, LEAN, "random"];
 
 pub(super) const READ_ONLY: &str = "ycsb read-only";

@@ -7,10 +7,11 @@ use millpond_lab::interval::Interval;
 use millpond_lab::report::Claim;
 use millpond_lab::table::Table;
 
+use super::super::gilbert_bounds::{ALIKE, ALMOST_TWICE, GB_2, GB_4, GB_6, GB_10};
 use super::super::live::Job;
-use super::super::sizes::{RANDOM, Sizes};
+use super::super::sizes::{Pair, RANDOM, Ratio, Sizes};
 use super::live_rounds::job;
-use millpond_lab::verdict::{above, below, claim};
+use millpond_lab::verdict::{Named, above, below, claim_named};
 
 /// LOOP as his figures have it: a counter for each thread (1.2.2.1, p. 8).
 pub const LOOP: &str = "loop(counter=thread)";
@@ -23,16 +24,6 @@ const FIFO: &str = "fifo";
 const FILO: &str = "filo";
 const LFU: &str = "lfu";
 const POLICIES: [&str; 8] = [RANDOM, CLOCK, SHARED_LOOP, LOOP, FIFO, FILO, LFU, LEAN];
-
-/// His pools over his 14.3 GiB of data (fig. 1.29), in per cent.
-const GB_2: f64 = 14.0;
-const GB_4: f64 = 28.0;
-const GB_6: f64 = 42.0;
-const GB_10: f64 = 70.0;
-/// What *almost twice* is at least.
-const ALMOST_TWICE: f64 = 1.5;
-/// What *as fast as* allows.
-const ALIKE: (f64, f64) = (0.9, 1.1);
 
 /// A figure of his, and a sentence about it, judged.
 #[derive(Clone, PartialEq, Debug)]
@@ -66,37 +57,24 @@ struct Said {
     says: &'static str,
 }
 
-/// The ratios `of` the policies at those sizes that `at` has.
-fn ratios(
-    sizes: &Sizes,
-    at: impl Fn(f64) -> bool,
-    pairs: &[(&str, &str)],
-    of: fn(&Sizes, &str, &str, &str) -> Option<Interval>,
-) -> Vec<(String, Option<Interval>)> {
-    let is_there = |percent: &&str| percent.parse().is_ok_and(&at);
-    let mut all = Vec::new();
-    for percent in sizes.percents().into_iter().filter(is_there) {
-        for (one, other) in pairs {
-            let name = format!("{one} over {other} at {percent} %");
-            all.push((name, of(sizes, percent, one, other)));
-        }
-    }
-    all
+/// The ratios `of` the policies at those sizes that `at` has, where both were run.
+fn ratios(sizes: &Sizes, at: impl Fn(f64) -> bool, pairs: &[Pair<'_>], of: Ratio) -> Named {
+    let both = |percent: &str| {
+        let were_run =
+            |(one, other): &&Pair<'_>| sizes.was_run(percent, one) && sizes.was_run(percent, other);
+        let there: Vec<Pair<'_>> = pairs.iter().filter(were_run).copied().collect();
+        sizes.ratios(&[percent], &there, of)
+    };
+    sizes.percents_at(at).into_iter().flat_map(both).collect()
 }
 
-fn judged(said: Said, ratios: Vec<(String, Option<Interval>)>, bounds: (f64, f64)) -> Correction {
-    let values: Vec<(&str, Option<Interval>)> =
-        ratios.iter().map(|(name, value)| (name.as_str(), *value)).collect();
-    let claim = match values.iter().any(|(_, value)| value.is_some()) {
-        true => claim(said.says, &values, bounds),
-        // Nothing holds of nothing.
-        false => Claim::open(said.says, "not run"),
-    };
+fn judged(said: Said, ratios: Named, bounds: (f64, f64)) -> Correction {
+    let claim = claim_named(said.says, &ratios, bounds);
     Correction { about: said.about, place: said.place, claim, ratios }
 }
 
 /// His sentences, judged by runs over pool sizes.
-pub(super) fn corrections(rows: &Table) -> Vec<Correction> {
+pub(in super::super) fn corrections(rows: &Table) -> Vec<Correction> {
     let sizes = &Sizes::of(rows);
     let faster = Sizes::faster;
     let misses = Sizes::misses;

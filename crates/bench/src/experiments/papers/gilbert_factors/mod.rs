@@ -13,5 +13,6 @@ pub mod rows;
 #[cfg(test)]
 mod tests;
 
+pub(super) use corrections::corrections;
 pub use corrections::{Correction, LEAN, LOOP};
 pub use factors::{Factors, Live, PolicyFactors, Result, factors, table_policies};

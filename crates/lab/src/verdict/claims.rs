@@ -1,22 +1,11 @@
-//! From intervals to verdicts: what a paper says of some values, beside ours.
-//!
-//! A claim is *yes* where each of its values is certainly within its bounds, *no* where one of them
-//! certainly is not, *open* otherwise. *Certainly* is one-sided at 2.5 %, which is the whole 95 %
-//! interval on one side; of several values the one that contradicts a claim must do so at 2.5 %
-//! over their number (Bonferroni), for any of them could have. Values that are all to be within
-//! bounds need no such correction (an intersection-union test); bounds on both sides, such as
-//! *within 5 %*, are two one-sided tests, so that equivalence is shown and not assumed. A value of
-//! one run decides nothing.
-//!
-//! The claims of one figure are judged together ([`corrected`]): Holm's correction keeps the
-//! probability that any verdict of the figure is wrong below 5 %.
+//! Claims that intervals decide, and Holm's correction over them.
 
 use crate::interval::Interval;
 use crate::method::holm;
 use crate::report::Claim;
 
 /// The probability of a wrong verdict, over the claims of one figure.
-const LEVEL: f64 = 0.05;
+pub(super) const LEVEL: f64 = 0.05;
 
 /// Bounds of a value: above the first and below the second.
 pub type Bounds = (f64, f64);
@@ -25,6 +14,7 @@ pub type Bounds = (f64, f64);
 pub fn shown(value: Option<Interval>) -> String {
     match value {
         None => "not run".to_string(),
+        Some(v) if v.runs == 1 => format!("{:.3} (one repetition)", v.mean),
         Some(v) if v.high - v.low < 5e-4 => format!("{:.3}", v.mean),
         Some(v) => format!("{v:.3}"),
     }
@@ -63,18 +53,23 @@ pub fn claim(says: &str, values: &[(&str, Option<Interval>)], bounds: Bounds) ->
     claim_of(says, listed(values), &tests)
 }
 
-/// A claim that each value lies within its own bounds; `here` is what is shown of them.
-pub fn claim_of(says: &str, here: String, tests: &[(Option<Interval>, Bounds)]) -> Claim {
-    let inside = |(value, (low, high)): &(Option<Interval>, Bounds)| match value {
-        Some(value) => value.p_above(*low).max(value.p_below(*high)),
-        None => 1.0,
-    };
-    let outside = |(value, (low, high)): &(Option<Interval>, Bounds)| match value {
+/// The p-value of a value's being within its bounds.
+pub(super) fn inside((value, (low, high)): &(Option<Interval>, Bounds)) -> f64 {
+    value.map_or(1.0, |value| value.p_above(*low).max(value.p_below(*high)))
+}
+
+/// That of its being outside.
+pub(super) fn outside((value, (low, high)): &(Option<Interval>, Bounds)) -> f64 {
+    match value {
         // What is the same in each run and just on the bound is not inside.
         Some(v) if v.low == v.high && v.runs != 1 && (v.mean == *low || v.mean == *high) => 0.0,
         Some(value) => value.p_below(*low).min(value.p_above(*high)),
         None => 1.0,
-    };
+    }
+}
+
+/// A claim that each value lies within its own bounds; `here` is what is shown of them.
+pub fn claim_of(says: &str, here: String, tests: &[(Option<Interval>, Bounds)]) -> Claim {
     let yes = tests.iter().map(inside).fold(0.0, f64::max);
     let yes = if tests.is_empty() { 1.0 } else { yes };
     let no = tests.iter().map(outside).fold(1.0, f64::min) * tests.len().max(1) as f64;
@@ -180,6 +175,7 @@ mod tests {
     fn values_are_shown_with_their_intervals() {
         assert_eq!(shown(value(1.1, 1.2)), "1.150 (1.100 to 1.200)");
         assert_eq!(shown(value(1.1, 1.1)), "1.100");
+        assert_eq!(shown(Some(Interval::single(2.0))), "2.000 (one repetition)");
         assert_eq!(listed(&[("a", None), ("", value(2.0, 2.0))]), "a not run; 2.000");
     }
 }

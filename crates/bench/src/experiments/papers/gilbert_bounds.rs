@@ -1,0 +1,39 @@
+//! What gilbert's words mean here as numbers: sizes of pools, and how much is how much.
+//!
+//! His data are 14.3 GiB as loaded; his pools are given in per cent of that.
+
+/// 100 MB, his smallest.
+pub(super) const GB_01: f64 = 0.7;
+/// 500 MB.
+pub(super) const GB_05: f64 = 3.5;
+/// 1 GB; up to here he calls pools very small.
+pub(super) const GB_1: f64 = 7.0;
+/// 2 GB; from here to 20 GB he calls pools medium-sized.
+pub(super) const GB_2: f64 = 14.0;
+/// 2.5 GB.
+pub(super) const GB_2_5: f64 = 17.0;
+/// 4 GB.
+pub(super) const GB_4: f64 = 28.0;
+/// 5 GB.
+pub(super) const GB_5: f64 = 35.0;
+/// 6 GB.
+pub(super) const GB_6: f64 = 42.0;
+/// 10 GB, a little less than the data.
+pub(super) const GB_10: f64 = 70.0;
+/// 20 GB.
+pub(super) const GB_20: f64 = 140.0;
+/// 25 GB.
+pub(super) const GB_25: f64 = 175.0;
+/// The data as loaded; above, they fit.
+pub(super) const DATA: f64 = 100.0;
+
+/// What *almost twice* is at least.
+pub(super) const ALMOST_TWICE: f64 = 1.5;
+/// What *as fast as* and *very similar* allow.
+pub(super) const ALIKE: (f64, f64) = (0.9, 1.1);
+/// What *slight* and *small* differences are.
+pub(super) const SLIGHT: (f64, f64) = (0.95, 1.05);
+/// What *negligible* and *almost identical* are: 2 % in his own words (1.2.10.1).
+pub(super) const NEGLIGIBLE: (f64, f64) = (0.98, 1.02);
+/// What *identical* is: he gives half a per cent (1.2.10.1).
+pub(super) const IDENTICAL: (f64, f64) = (0.995, 1.005);

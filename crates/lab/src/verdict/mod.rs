@@ -1,0 +1,21 @@
+//! From intervals to verdicts: what a paper says of some values, beside ours.
+//!
+//! A claim is *yes* where each of its values is certainly within its bounds, *no* where one of them
+//! certainly is not, *open* otherwise. *Certainly* is one-sided at 2.5 %, which is the whole 95 %
+//! interval on one side; of several values the one that contradicts a claim must do so at 2.5 %
+//! over their number (Bonferroni), for any of them could have. Values that are all to be within
+//! bounds need no such correction (an intersection-union test); bounds on both sides, such as
+//! *within 5 %*, are two one-sided tests, so that equivalence is shown and not assumed. A value of
+//! one run decides nothing.
+//!
+//! The claims of one figure are judged together ([`corrected`]): Holm's correction keeps the
+//! probability that any of these verdicts is wrong below 5 %. Claims that are put together of
+//! several verdicts ([`decided`]) have no p-value, and are not among them.
+
+mod claims;
+mod parts;
+
+pub use claims::{
+    Bounds, above, at_least, at_most, below, claim, claim_of, corrected, listed, shown,
+};
+pub use parts::{Named, all_of, claim_named, decided, is_more, most, most_of};
