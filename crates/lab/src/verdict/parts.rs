@@ -60,12 +60,13 @@ pub fn most(says: &str, values: &Named, bounds: Bounds) -> Claim {
     if values.iter().all(|(_, value)| value.is_none()) {
         return Claim::open(says, "not run");
     }
-    let at_least = |needed: usize, p: &dyn Fn(&(Option<Interval>, Bounds)) -> f64| {
-        let mut all: Vec<f64> = values.iter().map(|(_, value)| p(&(*value, bounds))).collect();
-        all.sort_by(f64::total_cmp);
-        (all[needed - 1] * (count - needed + 1) as f64).min(1.0)
+    let tests = || values.iter().map(|(_, value)| (*value, bounds));
+    let at_least = |needed: usize, mut p: Vec<f64>| {
+        p.sort_by(f64::total_cmp);
+        (p[needed - 1] * (count - needed + 1) as f64).min(1.0)
     };
-    let (yes, no) = (at_least(count / 2 + 1, &inside), at_least(count.div_ceil(2), &outside));
+    let yes = at_least(count / 2 + 1, tests().map(|test| inside(&test)).collect());
+    let no = at_least(count.div_ceil(2), tests().map(|test| outside(&test)).collect());
     let shown = claim_of(says, listed(&borrowed(values)), &[]);
     let p = (2.0 * yes.min(no)).min(1.0);
     Claim { holds: (p <= LEVEL).then_some(yes < no), p: Some(p), ..shown }
