@@ -46,7 +46,7 @@ fn policies() -> Vec<&'static str> {
         .filter(|c| c.latching() == LatchingMode::Optimistic)
         .flat_map(|c| c.policies())
         .collect();
-    assert_eq!(all.len(), 46);
+    assert_eq!(all.len(), 47);
     all.extend([
         "clock(variant=unfix)",
         "clock(variant=fix)",

@@ -21,6 +21,7 @@ const EXAMPLES: &str = "Examples:
   millpond compare results/sim-* --replicate block      one trace, by a block bootstrap
   millpond compare results/before results/after         the same policies in two builds
   millpond compare DIR --replicate size                 Luan's way: over the cache sizes
+  millpond compare docs/reports/gilbert --where figure=1.29 -p lru,sorting-lru
 
 Pairs are compared over replicates: traces, seeds, repetitions of live runs, blocks of a trace, or
 cache sizes. p is of a two-sided t-test of logarithms, p_holm the same by Holm over all pairs;
@@ -55,6 +56,9 @@ struct How {
     /// Only these policies, separated by commas
     #[arg(long, short, value_name = "POLICIES")]
     policy: Vec<String>,
+    /// Only rows whose column has this value: --where figure=1.29
+    #[arg(long = "where", value_name = "COLUMN=VALUE")]
+    only_where: Vec<String>,
     /// Compare all others with this policy, and not all pairs
     #[arg(long, value_name = "POLICY")]
     to: Option<String>,
@@ -126,6 +130,20 @@ impl How {
         })
     }
 
+    /// The rows that are asked for.
+    fn rows(&self, mut runs: Vec<Run>) -> Result<Vec<Run>, Failure> {
+        for condition in &self.only_where {
+            let wrong = || Failure::Usage(format!("--where {condition}: write COLUMN=VALUE"));
+            let (column, value) = condition.split_once('=').ok_or_else(wrong)?;
+            if runs.iter().all(|run| run.rows.column(column).is_none()) {
+                let text = format!("--where {condition}: no row has a column '{column}'");
+                return Err(Failure::Usage(text));
+            }
+            runs.iter_mut().for_each(|run| run.rows = run.rows.only(column, value));
+        }
+        Ok(runs)
+    }
+
     fn only(&self) -> Result<Vec<String>, Failure> {
         let mut only = Vec::new();
         for list in &self.policy {
@@ -185,7 +203,8 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     }
     output.check(&[])?;
     let metric = args.how.metric.as_deref().map(Metric::parse).transpose()?;
-    let contest = Contest::of(&read(&args.dirs)?, metric, &args.how.only()?)?;
+    let runs = args.how.rows(read(&args.dirs)?)?;
+    let contest = Contest::of(&runs, metric, &args.how.only()?)?;
     let outcome = Outcome::of(contest, args.how.options()?)?;
     match output.format {
         Form::Table => {

@@ -82,6 +82,9 @@ fn traces_decide_between_policies_and_a_page_shows_it() {
         (verdicts, &rows["params"]["replicate"]),
         (vec!["worse", "better"], &"trace".into())
     );
+    let two = ["--where", "trace=t1.parquet", "--replicate", "size", "-p", "lru,lfu"];
+    let one_trace = lab.ok(&[&["compare", dir.as_str()], &two[..]].concat());
+    assert!(one_trace.contains("over 2 sizes"), "{one_trace}");
     lab.ok(&["report", dir, "--compare=misses+2*writes", "--out", "report.html"]);
     let report = fs::read_to_string(lab.folder.path().join("report.html")).unwrap();
     assert!(report.contains("Compared: misses+2*writes") && report.contains("Miss ratio over"));
@@ -127,6 +130,9 @@ fn what_cannot_be_compared_is_refused() {
     lab.fails(&["compare", dir, "-p", "lru,nru"], 2, "no row is of 'nru'; there are lru, lfu");
     lab.fails(&["compare", dir, "--to", "arc"], 2, "no row is of 'arc'");
     lab.fails(&["compare", dir, "-p", "lru"], 1, "two are needed");
+    lab.fails(&["compare", dir, "--where", "size"], 2, "write COLUMN=VALUE");
+    lab.fails(&["compare", dir, "--where", "colour=red"], 2, "no row has a column 'colour'");
+    lab.fails(&["compare", dir, "--where", "trace=t9.parquet"], 1, "name a column with --metric");
     lab.fails(&["compare", dir, "--margin", "wide"], 2, "--margin wide is no share");
     lab.fails(&["compare", dir, "--level", "2"], 2, "is no probability");
     lab.fails(&["compare", dir, "--weights", "1,2"], 2, "are not three numbers");

@@ -91,6 +91,9 @@ impl FrameArgs {
         if !self.figure.is_empty() {
             command_line += &format!(" --figure {}", self.figure.join(","));
         }
+        if let Some(repetitions) = self.repetitions {
+            command_line += &format!(" --repetitions {repetitions}");
+        }
         Ok(Options {
             root: self.out.clone(),
             figures: self.figure.clone(),

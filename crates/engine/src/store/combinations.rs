@@ -395,8 +395,8 @@ mod tests {
                 }
             }
         }
-        let hashed = if cfg!(feature = "lab") { 46 } else { 0 };
-        assert_eq!(of, [46, hashed], "all of the first tier but opt");
+        let hashed = if cfg!(feature = "lab") { 47 } else { 0 };
+        assert_eq!(of, [47, hashed], "all of the first tier but opt");
     }
 
     #[test]

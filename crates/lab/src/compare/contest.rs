@@ -17,9 +17,10 @@ pub struct Run {
 }
 
 /// Columns that say in which setting a row was measured.
-const AXES: [&str; 16] = [
+const AXES: [&str; 21] = [
     "figure", "trace", "percent", "size", "workload", "ratio", "threads", "workers", "evictors",
-    "mode", "step", "what", "skew", "drive", "table", "state",
+    "mode", "step", "what", "skew", "drive", "table", "state", "before", "pool", "round", "index",
+    "gap",
 ];
 
 /// What is repeated: over what tests are made.

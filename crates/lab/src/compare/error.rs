@@ -37,7 +37,7 @@ pub enum CompareError {
     /// Two different values where there should be one.
     #[error(
         "{contestant} has two values at {place}: {first} and {second}; rows that differ in \
-         something else cannot be compared: leave one of them out"
+         something else cannot be compared: choose among them with --where COLUMN=VALUE"
     )]
     Twice {
         /// The contestant.

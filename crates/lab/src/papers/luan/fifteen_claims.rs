@@ -176,8 +176,8 @@ pub(super) fn draw_causes(rows: &Table) -> Section {
     columns.extend(NAMES);
     let mut section = Section {
         note: "The trace of figure 15 changed in one respect, at the ten sizes of table 1. Agreement \
-               is Spearman's rank correlation of the scores with his table 5, the interval over the \
-               repetitions; a policy's column is its score by means over them."
+               is Spearman's rank correlation of the scores with his table 5, mean and interval over \
+               the repetitions; a policy's column is its score by means over them."
             .to_string(),
         table: Table::new(columns),
         ..Section::default()
@@ -191,7 +191,7 @@ pub(super) fn draw_causes(rows: &Table) -> Section {
         let scores = Scores::of(&grid);
         let over = agreement(&of_trace);
         let mut row: Vec<Value> = vec![label.as_str().into()];
-        row.push(scores.as_ref().and_then(Scores::agreement).into());
+        row.push(over.map(|o| o.mean).into());
         row.extend([over.map(|o| o.low).into(), over.map(|o| o.high).into()]);
         let score = |name: &&str| Value::from(scores.as_ref().and_then(|s| s.score(name)));
         row.extend(NAMES.iter().map(score));
