@@ -108,6 +108,9 @@ impl Contest {
     ) -> Result<Contest, CompareError> {
         let mut all = Table::default();
         runs.iter().for_each(|run| all.append(run.rows.clone()));
+        if all.rows.is_empty() {
+            return Err(CompareError::Few { found: "there is no row".to_string() });
+        }
         let metric = match metric {
             Some(metric) => metric,
             None => Metric::of(&all)?,
@@ -171,8 +174,8 @@ impl Contest {
         }
         if self.contestants.len() < 2 {
             let found = match self.contestants.first() {
-                Some(one) => format!("{one} only"),
-                None => format!("nothing that has {}", self.metric),
+                Some(one) => format!("only {one} has {}", self.metric),
+                None => format!("no row has a number for {}", self.metric),
             };
             return Err(CompareError::Few { found });
         }
@@ -199,6 +202,11 @@ impl Contest {
             replicate: "repetition, trace, block, seed or size".to_string(),
             hint: "simulate more traces, or one in blocks (sim --blocks 20), or run live again",
         })
+    }
+
+    /// Whether any value has a unit of the replicate.
+    pub(super) fn has(&self, replicate: Replicate) -> bool {
+        self.values.iter().flatten().any(|(place, _)| unit(place, replicate).is_some())
     }
 
     /// The units of a replicate that a contestant has. A policy that draws nothing is run with one

@@ -21,7 +21,7 @@ pub enum CompareError {
         columns: String,
     },
     /// Less than two things to compare.
-    #[error("nothing to compare: the rows are of {found}, and two are needed at least")]
+    #[error("nothing to compare: {found}, and two policies or runs are needed at least")]
     Few {
         /// What was found.
         found: String,

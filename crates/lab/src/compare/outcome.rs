@@ -69,6 +69,9 @@ impl Outcome {
             Some(replicate) => replicate,
             None => contest.replicate()?,
         };
+        if !contest.has(replicate) {
+            return Err(apart(&contest, &[], replicate));
+        }
         let are_ratios = contest.has_ratios();
         let scale = if are_ratios { Scale::Ratio } else { Scale::Difference(typical(&contest)) };
         let mut pairs = Vec::new();
@@ -132,7 +135,7 @@ fn typical(contest: &Contest) -> f64 {
 }
 
 fn apart(contest: &Contest, pairs: &[Pair], replicate: Replicate) -> CompareError {
-    match pairs.is_empty() {
+    match pairs.is_empty() && contest.has(replicate) {
         true => CompareError::Apart {
             first: contest.contestants[0].clone(),
             second: contest.contestants[1].clone(),

@@ -150,7 +150,7 @@ fn what_cannot_be_compared_says_why() {
     };
     let both = rows(&[("lru", &BASE), ("arc", &BASE)]);
     let one = error(&[run("r", rows(&[("lru", &BASE)]))], &[]);
-    assert!(one.contains("lru only") && one.contains("two are needed"), "{one}");
+    assert!(one.contains("only lru has misses, and two policies"), "{one}");
     let unknown = error(&[run("r", both.clone())], &["lru".to_string(), "nru".to_string()]);
     assert_eq!(unknown, "no row is of 'nru'; there are lru, arc");
     let mut twice = both.clone();
@@ -162,7 +162,11 @@ fn what_cannot_be_compared_says_why() {
     let single = error(&[run("r", rows(&[("lru", &BASE[..1]), ("arc", &BASE[..1])]))], &[]);
     assert!(single.contains("sim --blocks"), "{single}");
     let empty = error(&[run("r", Table::new(["trace"]))], &[]);
-    assert!(empty.contains("name a column with --metric"), "{empty}");
+    assert!(empty.contains("there is no row"), "{empty}");
+    let mut other = Table::new(["trace", "colour"]);
+    other.rows.push(vec!["t".into(), "red".into()]);
+    let other = error(&[run("r", other)], &[]);
+    assert!(other.contains("name a column with --metric"), "{other}");
 }
 
 #[test]
