@@ -42,8 +42,12 @@ fn the_whole_experiment_runs_in_small_and_leaves_rows_and_a_page() {
         let frames = (share * number("data_pages")).floor().max(8.0);
         assert_eq!(number("pool_frames"), frames, "the pool is that share of the data");
         let (misses, references) = (number("misses_per_tx"), number("references_per_tx"));
-        assert!((number("miss_ratio") - misses / references).abs() < 1e-9);
-        assert!(misses > 0.0 && misses < references);
+        let what = format!("row {row}: {misses} misses, {references} references");
+        assert!((number("miss_ratio") - (misses / references).min(1.0)).abs() < 1e-9, "{what}");
+        // Nothing holds the pages of an operation that MRU as stated sends away again and again:
+        // until it starves, it may miss more often than it has references that count.
+        let is_stated = table.get(row, "policy") == Some(&"stated-mru".into());
+        assert!(misses > 0.0 && (misses < references || is_stated), "{what}");
     }
     assert_eq!(labels(&table, "1.29", "end"), ["ran", "starved"]);
     assert!(page.contains("stated-mru (stalled at 5"));
