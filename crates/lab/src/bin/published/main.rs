@@ -7,10 +7,8 @@
 #![allow(clippy::print_stdout, clippy::print_stderr)] // its output is what it is for
 
 mod arena;
-mod claims;
 mod gilbert;
 mod hits;
-mod luan;
 mod markdown;
 mod published;
 mod tables_arc;
@@ -47,10 +45,9 @@ fn main() -> ExitCode {
 
 /// Prints every section as it is ready; how long each took is printed to standard error.
 fn run(is_quick: bool) -> Result<(), Failure> {
-    let sections: [(&str, Section); 4] = [
+    let sections: [(&str, Section); 3] = [
         ("hit ratios on real traces", hits::section),
         ("watt", watt::section),
-        ("luan", luan::section),
         ("gilbert", gilbert::section),
     ];
     for (name, section) in sections {
