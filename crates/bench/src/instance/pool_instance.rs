@@ -202,7 +202,16 @@ impl<M: PoolStrategy> Instance for PoolInstance<M> {
         at_start: &mut dyn FnMut(),
     ) -> Result<Executed, BenchError> {
         let open_pool = self.open_pool.as_ref().ok_or(BenchError::Closed)?;
-        self.worker_threads.run_on_this_thread(&open_pool.store, steps, at_start)
+        let counters = open_pool.store.pages().counters();
+        let mut before = 0;
+        let mut start = || {
+            before = Counts::of(counters).references;
+            at_start();
+        };
+        let all = &mut self.worker_threads;
+        let executed = all.run_on_this_thread(&open_pool.store, steps, &mut start)?;
+        let references = Counts::of(counters).references.saturating_sub(before);
+        Ok(Executed { references: Some(references), ..executed })
     }
 
     fn set_workload(&mut self, workload: Workload) {

@@ -30,6 +30,8 @@ pub struct Executed {
     pub transactions: u64,
     /// How often one was rolled back and restarted.
     pub retries: u64,
+    /// Page references meanwhile, where the store counts them.
+    pub references: Option<u64>,
 }
 
 /// Without closures: their names would have the function's in them.

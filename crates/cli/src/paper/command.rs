@@ -3,7 +3,7 @@
 use clap::Subcommand;
 use millpond_lab::registry::Registry;
 
-use super::{count_steps, gilbert, leanstore, leanstore_hits, luan, watt};
+use super::{count_steps, count_worker, gilbert, leanstore, leanstore_hits, luan, watt};
 use crate::error::Failure;
 
 #[derive(clap::Args, Debug)]
@@ -27,6 +27,9 @@ enum Command {
     Luan(luan::Args),
     /// WATT's figures and tables: simulated on traces of our own (watt 4), and live (watt 6)
     Watt(watt::Args),
+    /// What `watt --instructions` has counted
+    #[command(hide = true)]
+    WattWorker(count_worker::Args),
 }
 
 pub(crate) fn run(args: &Args, registry: &Registry) -> Result<(), Failure> {
@@ -37,5 +40,6 @@ pub(crate) fn run(args: &Args, registry: &Registry) -> Result<(), Failure> {
         Command::LeanstoreHits(args) => leanstore_hits::run(args, registry),
         Command::Luan(args) => luan::run(args),
         Command::Watt(args) => watt::run(args),
+        Command::WattWorker(args) => count_worker::run(args),
     }
 }

@@ -2,6 +2,7 @@
 
 mod command;
 mod count_steps;
+mod count_worker;
 mod frame;
 mod gilbert;
 mod leanstore;

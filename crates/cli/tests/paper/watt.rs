@@ -1,9 +1,14 @@
 //! `millpond paper watt`.
+#![allow(clippy::print_stdout)]
 
 use std::path::Path;
-use std::process::Output;
+use std::process::{Command, Output};
 
-use super::support::{folder, labels, number, paper, rows, text, whole_run};
+use serde_json::Value as Json;
+
+use super::support::{
+    assert_keeps_to_its_time, folder, labels, number, paper, rows, text, whole_run,
+};
 
 /// At the quick scale.
 fn watt(out: &Path, more: &[&str]) -> Output {
@@ -11,7 +16,7 @@ fn watt(out: &Path, more: &[&str]) -> Output {
 }
 
 /// Figures whose cells are runs of the engine.
-const LIVE: [&str; 5] = ["9", "11", "13", "workers", "eviction"];
+const LIVE: [&str; 6] = ["9", "9-whole", "11", "13", "workers", "eviction"];
 
 /// Figures of evictors while nothing else runs.
 const EVICTORS: [&str; 2] = ["10", "12"];
@@ -31,15 +36,17 @@ fn the_whole_experiment_runs_in_small_and_leaves_rows_and_a_page() {
     assert_eq!(labels(&table, "9", "ratio"), ["1 : 30"]);
     assert_eq!(
         labels(&table, "9", "policy"),
-        ["hyperbolic", "lean-evict(cooling=30%)", "random", "watt"]
+        ["hyperbolic(sample=8,candidates=64)", "lean-evict(cooling=30%)", "random", "watt"]
     );
+    assert_eq!(labels(&table, "9-whole", "ratio"), ["1 : 33"]);
+    assert!(labels(&table, "9-whole", "policy").contains(&"watt(epochs=64)".to_string()));
     assert_eq!(labels(&table, "workers", "hit_delivery"), ["auto", "batched"]);
     let modes = ["adaptive(2)", "threads(1)", "threads(2)", "worker"];
     assert_eq!(labels(&table, "eviction", "mode"), modes);
     assert_eq!(labels(&table, "10", "state"), ["as left", "clean", "dirty"]);
     for figure in EVICTORS {
         let mut policies = labels(&table, figure, "policy");
-        assert_eq!(policies.remove(1), "hyperbolic(sample=8,candidates=64)");
+        assert_eq!(policies.remove(0), "hyperbolic", "as it ships, beside what is judged");
         assert_eq!(policies, labels(&table, "9", "policy"));
     }
     for row in 0..table.rows.len() {
@@ -132,4 +139,77 @@ fn what_cannot_be_is_refused_and_a_plan_runs_nothing() {
     let said = text(&refused.stderr);
     assert!(said.contains("`paper watt --scale paper` is refused: it takes about"), "{said}");
     assert!(!results.exists(), "nothing was made");
+}
+
+fn worker(load: &str, policy: &str, transactions: u32, more: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_millpond"))
+        .args(["paper", "watt-worker", "--load", load, "--policy", policy, "--scale", "quick"])
+        .args(["--transactions", &transactions.to_string()])
+        .args(more)
+        .output()
+        .unwrap()
+}
+
+fn json(output: &Output) -> Json {
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+#[test]
+fn a_worker_runs_alone_and_refuses_what_there_is_not() {
+    for load in ["ycsb read-only", "ycsb 90/10", "tpcc"] {
+        let printed = json(&worker(load, "watt", 3, &[]));
+        assert_eq!(printed["transactions"], 3);
+        assert!(printed["references"].as_u64().unwrap() >= 3);
+    }
+    for (load, policy) in [("scan", "watt"), ("tpcc", "what")] {
+        assert_eq!(worker(load, policy, 3, &[]).status.code(), Some(2), "{load} {policy}");
+    }
+}
+
+fn has_valgrind() -> bool {
+    let valgrind = Command::new("valgrind").arg("--version").output();
+    valgrind.is_ok_and(|output| output.status.success())
+}
+
+#[test]
+fn what_a_worker_executes_repeats_and_tracking_is_part_of_it() {
+    if !has_valgrind() {
+        println!("skipped: there is no valgrind");
+        return;
+    }
+    let count = |policy| json(&worker("ycsb read-only", policy, 200, &["--instructions"]));
+    let of = |counted: &Json, name: &str| counted[name].as_f64().unwrap();
+    let [random, again, watt] = ["random", "random", "watt"].map(count);
+    let names = ["instructions", "l1_data_misses", "branch_misses", "references"];
+    for name in names {
+        assert!(of(&random, name) > 0.0, "{name}: {random}");
+    }
+    let near = of(&random, "instructions") / of(&again, "instructions");
+    assert!((near - 1.0).abs() < 0.001, "{random} and {again}");
+    let cost = (of(&watt, "instructions") - of(&random, "instructions")) / of(&watt, "references");
+    assert!(cost > 1.0 && cost < 100.0, "{cost} instructions per hit");
+    assert!(of(&random, "l1_data_misses") < of(&random, "instructions") / 2.0);
+}
+
+#[test]
+fn counts_are_cells_of_their_own_where_there_is_valgrind() {
+    let plan = |more: &[&str], path: Option<&str>| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_millpond"));
+        command.args(["paper", "watt", "--figure", "11", "--plan", "--repetitions", "2"]);
+        command.args(more).envs(path.map(|path| ("PATH", path)));
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        (text(&output.stdout), text(&output.stderr))
+    };
+    assert!(plan(&[], None).0.contains("All: 16 cells"));
+    let (without, said) = plan(&["--instructions"], Some("/nonexistent"));
+    assert!(without.contains("All: 16 cells"), "{without}");
+    assert!(said.contains("instructions are not counted: valgrind cannot be started"), "{said}");
+    if has_valgrind() {
+        assert!(plan(&["--instructions"], None).0.contains("All: 40 cells"));
+    }
+    let out = tempfile::tempdir().unwrap();
+    let whole = text(&paper("watt", out.path(), &["--instructions", "--plan"]).stdout);
+    assert_keeps_to_its_time(&whole);
 }

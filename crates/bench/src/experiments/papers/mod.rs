@@ -7,6 +7,7 @@
 //! - [`looking_glass`]: where a transaction's CPU time goes (gilbert 2).
 //! - [`live`]: a figure whose cells are runs of the engine.
 //! - [`stall`]: when a policy counts as stalled.
+//! - [`watt_counted`]: a worker alone on one thread, to count instructions and misses of.
 //! - [`watt_live`]: WATT's live figures (watt 6).
 
 pub mod gilbert;
@@ -27,7 +28,10 @@ pub mod looking_glass;
 mod sizes;
 pub mod stall;
 mod threads;
+pub mod watt_counted;
 mod watt_evictors;
 pub mod watt_live;
 mod watt_modes;
+mod watt_pages;
 mod watt_runs;
+mod watt_worker;

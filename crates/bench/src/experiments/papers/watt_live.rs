@@ -5,45 +5,26 @@
 //! smaller at its ratios of 1 : 30 to 1 : 70. Reads and writes per transaction do not depend on how
 //! fast the device is, so that they are measured over memory; overall performance is measured over
 //! memory that is slowed down to an NVMe drive. Evictions per second of an isolated evictor (figs
-//! 10 and 12) are in `watt_evictors`.
+//! 10 and 12) are in `watt_evictors`, pages per transaction (9) in `watt_pages`, and what a worker
+//! pays (11) in `watt_worker`.
 
 use millpond::internals::io::SlowProfile;
 use millpond::internals::store::HitDelivery;
 use millpond_base::Size;
 use millpond_lab::experiment::{About, Figure, Grid, Scale};
-use millpond_lab::interval::Interval;
-use millpond_lab::report::{Bar, BarPlot, Claim, Line, LinePlot, Section};
-use millpond_lab::table::{Table, Value};
+use millpond_lab::report::{Line, LinePlot, Section};
+use millpond_lab::table::Table;
 
-use super::live::{Job, LiveFigure, Loaded, cores};
+use super::live::{LiveFigure, Loaded, cores};
 use super::threads::thread_counts;
+use super::watt_counted::Counter;
 use super::watt_runs::{
-    HYPERBOLIC, LEAN, LEAN_GRID, MIXED, POLICIES, READ_ONLY, Shape, TPCC, WATT, bars,
+    BY_SETTING, HYPERBOLIC_SHARED, LEAN, MIXED, READ_ONLY, Shape, TPCC, WATT, judged, named,
+    of_each, over_watt, with_grid,
 };
-use super::{watt_evictors, watt_modes};
+use super::{watt_evictors, watt_modes, watt_pages, watt_worker};
 use crate::instance::setup::DeviceSpec;
-use crate::run::runner::Length;
 use millpond_lab::verdict::{above, at_least, below, claim};
-
-const WORKLOADS: [&str; 3] = [READ_ONLY, MIXED, TPCC];
-
-const FIG_9: About = About {
-    id: "9",
-    title: "Reads and writes per transaction, live",
-    asks: "How many more pages than WATT does each policy read and write per transaction, with \
-           data 30 to 70 times as large as the pool?",
-    says: "Over WATT's, hyperbolic, lean eviction and random: read-only YCSB reads 1.05, 1.12, \
-           1.11; YCSB 90/10 writes 1.11, 1.26, 1.36; TPC-C with data 33 times as large as the \
-           pool reads 1.06, 1.07, 1.14 and writes 1.10, 1.15, 1.33, with data 73 times as large \
-           1.04, 1.10, 1.14 and 1.13, 1.19, 1.32.",
-};
-
-const FIG_11: About = About {
-    id: "11",
-    title: "Instructions and processor time per transaction of one worker, in memory",
-    asks: "What does tracking cost a worker where nothing is evicted?",
-    says: "The four policies differ by no more than noise.",
-};
 
 const FIG_13: About = About {
     id: "13",
@@ -61,180 +42,6 @@ const WORKERS: About = About {
            policies: LRU behind a mutex that every hit takes, and that hits take by the batch.",
     says: "(leanstore V-B, gilbert 1.3.5) A list behind one latch does not scale.",
 };
-
-/// Axes of most figures.
-const BY_POLICY: [&str; 2] = ["workload", "policy"];
-
-/// Operations of a phase: those of YCSB, and those of TPC-C, which do some twenty times as much.
-fn operations(scale: Scale, name: &str, standard: u64) -> Length {
-    let all = scale.pick(1_000, standard, standard * 1000);
-    Length::Operations(if name == TPCC { (all / 20).max(100) } else { all })
-}
-
-/// The policies of a figure, and where lean eviction is judged, the grid that tunes it.
-fn with_grid(scale: Scale, is_judged: bool) -> Vec<&'static str> {
-    let mut policies = POLICIES.to_vec();
-    if is_judged && scale != Scale::Quick {
-        policies.extend(LEAN_GRID.into_iter().filter(|lean| *lean != LEAN));
-    }
-    policies
-}
-
-/// The policies that a claim about one is about. The paper's lean eviction is tuned by a grid
-/// search: what WATT leads by holds for the best one of a grid if it holds for each, and that
-/// selects nothing.
-fn judged(policy: &'static str) -> Vec<&'static str> {
-    if policy == LEAN { LEAN_GRID.to_vec() } else { vec![policy] }
-}
-
-/// How a claim names them.
-fn named(policy: &str) -> &str {
-    if policy == LEAN { "lean eviction, with each cooling stage," } else { policy }
-}
-
-/// Values of those that a claim is about, without a name where there is one.
-fn of_each<'p>(
-    policies: &[&'p str],
-    ratio: impl Fn(&str) -> Option<Interval>,
-) -> Vec<(&'p str, Option<Interval>)> {
-    let name = |policy: &'p str| if policies.len() == 1 { "" } else { policy };
-    policies.iter().map(|policy| (name(policy), ratio(policy))).collect()
-}
-
-fn figure_9(scale: Scale, loaded: &Loaded) -> LiveFigure {
-    let ratios: &[u32] = scale.pick(&[30], &[30, 50, 70], &[30, 50, 70]);
-    let mut jobs = Vec::new();
-    for name in WORKLOADS {
-        for ratio in ratios {
-            let shape = Shape {
-                scale,
-                pool: Some(Size::Share(1.0 / f64::from(*ratio))),
-                device: DeviceSpec::Memory,
-                threads: scale.pick(2, cores(), cores()),
-                seconds: scale.pick(0.3, 2.4, 2400.0),
-            };
-            let length = operations(scale, name, 600_000);
-            let ratio = format!("1 : {ratio}");
-            let is_printed = PRINTED_9.iter().any(|(w, r, ..)| (*w, *r) == (name, ratio.as_str()));
-            for policy in with_grid(scale, is_printed) {
-                let axes = vec![("ratio", ratio.as_str().into()), ("policy", policy.into())];
-                let job = shape.job(name, policy, axes);
-                jobs.push(Job { warm_up: length, measure: length, ..job });
-            }
-        }
-    }
-    LiveFigure::new(FIG_9, jobs, loaded, draw_9)
-}
-
-/// Workload, how many times as large as the pool its data are, policy.
-const BY_SETTING: [&str; 3] = ["workload", "ratio", "policy"];
-
-/// Ratios to WATT's of one column, in each setting by itself.
-fn over_watt(grid: &Grid, title: &str, section: &mut Section) {
-    if section.table.columns.is_empty() {
-        let columns = ["what", "workload", "ratio", "policy", "over WATT", "low", "high"];
-        section.table = Table::new(columns);
-    }
-    let mut plot = BarPlot {
-        title: format!("{title} over WATT's"),
-        y: "ratio".to_string(),
-        ..BarPlot::default()
-    };
-    for workload in grid.labels(0) {
-        for ratio in grid.labels(1) {
-            for policy in grid.labels(2) {
-                let place = |policy| [workload, ratio, policy];
-                let Some(value) = grid.ratio(&place(policy), &place(WATT)) else { continue };
-                let (group, series) = (format!("{workload}, {ratio}"), policy.to_string());
-                plot.bars.push(Bar { group, series, value });
-                let place = [title, workload, ratio, policy].map(Value::from);
-                let numbers = [value.mean, value.low, value.high].map(Value::from);
-                section.table.rows.push([&place[..], &numbers[..]].concat());
-            }
-        }
-    }
-    section.plots.push(plot.into());
-}
-
-const READS: &str = "page reads per transaction";
-const WRITES: &str = "page writes per transaction";
-
-/// What is printed for hyperbolic, lean eviction and random, over WATT's: the workload, the ratio
-/// here that is nearest to the paper's, and what.
-const PRINTED_9: [(&str, &str, &str, [f64; 3]); 6] = [
-    (READ_ONLY, "1 : 50", READS, [1.05, 1.12, 1.11]),
-    (MIXED, "1 : 50", WRITES, [1.11, 1.26, 1.36]),
-    (TPCC, "1 : 30", READS, [1.06, 1.07, 1.14]),
-    (TPCC, "1 : 30", WRITES, [1.10, 1.15, 1.33]),
-    (TPCC, "1 : 70", READS, [1.04, 1.10, 1.14]),
-    (TPCC, "1 : 70", WRITES, [1.13, 1.19, 1.32]),
-];
-
-fn draw_9(rows: &Table) -> Section {
-    let mut section = Section {
-        note: "Bars are ratios to WATT. Each claim is about one setting, with the number that is \
-               printed for it."
-            .to_string(),
-        ..Section::default()
-    };
-    let grids = [("reads_per_tx", READS), ("writes_per_tx", WRITES)]
-        .map(|(column, title)| (title, Grid::of(rows, &BY_SETTING, column)));
-    for (title, grid) in &grids {
-        over_watt(grid, title, &mut section);
-    }
-    for (workload, ratio, what, printed) in PRINTED_9 {
-        let Some((_, grid)) = grids.iter().find(|(title, _)| *title == what) else { continue };
-        for (policy, bound) in [HYPERBOLIC, LEAN, "random"].into_iter().zip(printed) {
-            let says = format!(
-                "{workload}, {ratio}: {} at least {bound:.2} times WATT's {what}",
-                named(policy)
-            );
-            let over = of_each(&judged(policy), |policy| {
-                grid.ratio(&[workload, ratio, policy], &[workload, ratio, WATT])
-            });
-            section.claims.push(claim(&says, &over, at_least(bound)));
-        }
-    }
-    section
-}
-
-fn figure_11(scale: Scale, loaded: &Loaded) -> LiveFigure {
-    let seconds = scale.pick(0.05, 1.5, 300.0);
-    let mut jobs = Vec::new();
-    for name in [MIXED, TPCC] {
-        let shape = Shape { scale, pool: None, device: DeviceSpec::Memory, threads: 1, seconds };
-        jobs.extend(
-            POLICIES.map(|policy| shape.job(name, policy, vec![("policy", policy.into())])),
-        );
-    }
-    LiveFigure::new(FIG_11, jobs, loaded, draw_11)
-}
-
-fn draw_11(rows: &Table) -> Section {
-    let title = "processor time per transaction over RANDOM's";
-    let mut section = bars(rows, BY_POLICY, "cpu_us_per_tx", title, "random");
-    let over = |column| {
-        let grid = Grid::of(rows, &["workload", "policy"], column);
-        [MIXED, TPCC].map(|w| (w, grid.ratio(&[w, WATT], &[w, "random"])))
-    };
-    let says = "WATT costs a worker no more than RANDOM does, within 2 %";
-    section.claims.push(claim(says, &over("cpu_us_per_tx"), below(1.02)));
-    let says = "WATT executes at most 2 % more instructions than RANDOM";
-    let instructions = over("instructions_per_tx");
-    if instructions.iter().all(|(_, ratio)| ratio.is_none()) {
-        section.claims.push(Claim::open(says, "not counted here"));
-        section.note = "Instructions are not counted here: the machine has no hardware counter \
-                        for them, or lets nobody read it."
-            .to_string();
-        return section;
-    }
-    section.claims.push(claim(says, &instructions, below(1.02)));
-    let title = "instructions per transaction over RANDOM's";
-    let counted = bars(rows, BY_POLICY, "instructions_per_tx", title, "random");
-    section.plots.extend(counted.plots);
-    section.table.append(counted.table);
-    section
-}
 
 fn figure_13(scale: Scale, loaded: &Loaded) -> LiveFigure {
     let seconds = scale.pick(0.05, 2.0, 600.0);
@@ -264,16 +71,16 @@ fn figure_13(scale: Scale, loaded: &Loaded) -> LiveFigure {
 /// What the slower policies reach of WATT's transactions per second: where a number is printed
 /// that, else less than all.
 const PRINTED_13: [(&str, &str, &str, Option<f64>); 12] = [
-    (READ_ONLY, "1 : 50", HYPERBOLIC, None),
+    (READ_ONLY, "1 : 50", HYPERBOLIC_SHARED, None),
     (READ_ONLY, "1 : 50", LEAN, None),
     (READ_ONLY, "1 : 50", "random", None),
-    (MIXED, "1 : 50", HYPERBOLIC, Some(1.06)),
+    (MIXED, "1 : 50", HYPERBOLIC_SHARED, Some(1.06)),
     (MIXED, "1 : 50", LEAN, None),
     (MIXED, "1 : 50", "random", None),
-    (TPCC, "1 : 30", HYPERBOLIC, Some(1.07)),
+    (TPCC, "1 : 30", HYPERBOLIC_SHARED, Some(1.07)),
     (TPCC, "1 : 30", LEAN, Some(1.07)),
     (TPCC, "1 : 30", "random", Some(1.0 / 0.78)),
-    (TPCC, "1 : 70", HYPERBOLIC, Some(1.07)),
+    (TPCC, "1 : 70", HYPERBOLIC_SHARED, Some(1.07)),
     (TPCC, "1 : 70", LEAN, Some(1.07)),
     (TPCC, "1 : 70", "random", Some(1.0 / 0.78)),
 ];
@@ -368,15 +175,16 @@ fn draw_workers(rows: &Table) -> Section {
     section
 }
 
-/// The live figures for one scale.
-pub fn figures(scale: Scale) -> Vec<Box<dyn Figure>> {
+/// The live figures for one scale; with a counter, figure 11 also has what that counts.
+pub fn figures(scale: Scale, counter: Option<Counter>) -> Vec<Box<dyn Figure>> {
     let loaded = Loaded::default();
     let live = |figure: LiveFigure| Box::new(figure) as Box<dyn Figure>;
     let [figure_10, figure_12] = watt_evictors::figures(scale, &loaded);
     vec![
-        live(figure_9(scale, &loaded)),
+        live(watt_pages::figure_9(scale, &loaded)),
+        live(watt_pages::figure_9_whole(scale, &loaded)),
         figure_10,
-        live(figure_11(scale, &loaded)),
+        watt_worker::figure_11(scale, &loaded, counter),
         figure_12,
         live(figure_13(scale, &loaded)),
         live(workers(scale, &loaded)),
@@ -386,67 +194,17 @@ pub fn figures(scale: Scale) -> Vec<Box<dyn Figure>> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::watt_runs::tests::{made_up, verdicts};
     use super::*;
 
-    /// Rows of three repetitions in which each policy has these values, in every setting.
-    fn rows(columns: [&str; 2], value: impl Fn(&str, &str, &str) -> [f64; 2]) -> Table {
-        let axes = ["workload", "ratio", "policy", "repetition"];
-        let mut table = Table::new(axes.into_iter().chain(columns));
-        for (workload, ratio) in [(READ_ONLY, 50), (MIXED, 50), (TPCC, 30), (TPCC, 50), (TPCC, 70)]
-        {
-            for policy in with_grid(Scale::Standard, true) {
-                for repetition in 1..=3_u64 {
-                    let ratio = format!("1 : {ratio}");
-                    let noise = 1.0 + repetition as f64 / 10_000.0;
-                    let values = value(workload, &ratio, policy).map(|v| (v * noise).into());
-                    let mut row: Vec<Value> =
-                        vec![workload.into(), ratio.as_str().into(), policy.into()];
-                    row.push(repetition.into());
-                    row.extend(values);
-                    table.rows.push(row);
-                }
-            }
-        }
-        table
-    }
-
-    fn verdicts(section: &Section) -> Vec<Option<bool>> {
-        section.claims.iter().map(|claim| claim.holds).collect()
-    }
-
-    /// The value printed for a policy, times something; 1 for WATT.
-    fn printed(workload: &str, ratio: &str, what: &str, policy: &str, times: f64) -> f64 {
-        let policy = if LEAN_GRID.contains(&policy) { LEAN } else { policy };
-        let of = [HYPERBOLIC, LEAN, "random"].iter().position(|p| *p == policy);
-        let row = PRINTED_9.iter().find(|(w, r, of, _)| (*w, *r, *of) == (workload, ratio, what));
-        of.zip(row).map_or(1.0, |(at, row)| row.3[at] * times)
-    }
-
-    #[test]
-    fn each_setting_of_figure_9_is_judged_by_its_own_number() {
-        let columns = ["reads_per_tx", "writes_per_tx"];
-        let all = |times| {
-            let section = draw_9(&rows(columns, |workload, ratio, policy| {
-                [READS, WRITES].map(|what| printed(workload, ratio, what, policy, times))
-            }));
-            assert_eq!(section.plots.len(), 2);
-            verdicts(&section)
-        };
-        assert_eq!(all(1.0), [Some(true); 18]);
-        assert_eq!(all(0.99), [Some(false); 18]);
-        // What another setting has decides nothing: here TPC-C at 1 : 70 alone falls short.
-        let section = draw_9(&rows(columns, |workload, ratio, policy| {
-            let times = if (workload, ratio) == (TPCC, "1 : 70") { 0.97 } else { 1.1 };
-            [READS, WRITES].map(|what| printed(workload, ratio, what, policy, times))
-        }));
-        assert_eq!(verdicts(&section), [[Some(true); 12], [Some(false); 12]].concat()[..18]);
-    }
+    const SETTINGS: [(&str, &str); 4] =
+        [(READ_ONLY, "1 : 50"), (MIXED, "1 : 50"), (TPCC, "1 : 30"), (TPCC, "1 : 70")];
 
     #[test]
     fn figure_13_wants_the_lead_that_is_printed_and_else_a_lead() {
         let columns = ["throughput_per_s", "other"];
         let lead = |random: f64, others: f64| {
-            let section = draw_13(&rows(columns, |_, _, policy| match policy {
+            let section = draw_13(&made_up(&SETTINGS, columns, |_, _, policy| match policy {
                 WATT => [1000.0, 0.0],
                 "random" => [1000.0 / random, 0.0],
                 _ => [1000.0 / others, 0.0],
@@ -465,7 +223,7 @@ mod tests {
     fn lean_eviction_is_judged_by_the_best_of_its_grid() {
         let columns = ["throughput_per_s", "reads_per_tx"];
         let of = |best: f64| {
-            rows(columns, move |_, _, policy| match policy {
+            made_up(&SETTINGS, columns, move |_, _, policy| match policy {
                 WATT => [1000.0, 1.0],
                 "lean-evict(cooling=50%)" => [1000.0 / best, best],
                 _ => [1000.0 / 1.5, 1.5],
@@ -473,14 +231,10 @@ mod tests {
         };
         let lean = |section: Section| {
             let all = section.claims.into_iter().filter(|claim| claim.says.contains("lean"));
-            all.filter(|claim| !claim.says.contains("writes"))
-                .map(|claim| claim.holds)
-                .collect::<Vec<_>>()
+            all.map(|claim| claim.holds).collect::<Vec<_>>()
         };
         assert_eq!(lean(draw_13(&of(1.2))), [Some(true); 4]);
         assert_eq!(lean(draw_13(&of(0.9))), [Some(false); 4], "one stage is faster than WATT");
-        assert_eq!(lean(draw_9(&of(1.2))), [Some(true); 3]);
-        assert_eq!(lean(draw_9(&of(1.0))), [Some(false); 3], "one stage reads as little");
         let mut rows = of(1.2);
         rows.rows.retain(|row| row[2] != "lean-evict(cooling=50%)".into());
         assert_eq!(lean(draw_13(&rows)), [None; 4], "a stage was not run");
