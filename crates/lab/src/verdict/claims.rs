@@ -1,5 +1,6 @@
 //! Claims that intervals decide, and Holm's correction over them.
 
+use super::evidence::Evidence;
 use crate::interval::Interval;
 use crate::method::holm;
 use crate::report::Claim;
@@ -53,33 +54,15 @@ pub fn claim(says: &str, values: &[(&str, Option<Interval>)], bounds: Bounds) ->
     claim_of(says, listed(values), &tests)
 }
 
-/// The p-value of a value's being within its bounds.
-pub(super) fn inside((value, (low, high)): &(Option<Interval>, Bounds)) -> f64 {
-    value.map_or(1.0, |value| value.p_above(*low).max(value.p_below(*high)))
-}
-
-/// That of its being outside.
-pub(super) fn outside((value, (low, high)): &(Option<Interval>, Bounds)) -> f64 {
-    match value {
-        // What is the same in each run and just on the bound is not inside.
-        Some(v) if v.low == v.high && v.runs != 1 && (v.mean == *low || v.mean == *high) => 0.0,
-        Some(value) => value.p_below(*low).min(value.p_above(*high)),
-        None => 1.0,
-    }
-}
-
 /// A claim that each value lies within its own bounds; `here` is what is shown of them.
 pub fn claim_of(says: &str, here: String, tests: &[(Option<Interval>, Bounds)]) -> Claim {
-    let yes = tests.iter().map(inside).fold(0.0, f64::max);
-    let yes = if tests.is_empty() { 1.0 } else { yes };
-    let no = tests.iter().map(outside).fold(1.0, f64::min) * tests.len().max(1) as f64;
-    let p = (2.0 * yes.min(no)).min(1.0);
-    let holds = (p <= LEVEL).then_some(yes < no);
-    Claim { holds, p: Some(p), ..Claim::open(says, here) }
+    let each = tests.iter().map(|(value, bounds)| Evidence::of(*value, *bounds));
+    Evidence::all(each).claim(says, here)
 }
 
 /// Holm's correction over the claims of one figure: their p-values are raised, and what is no
-/// longer certain is open. Claims that no interval decides are left as they are.
+/// longer certain is open. Claims about facts that are no estimates have no p-value, and are left as
+/// they are.
 pub fn corrected(claims: &mut [Claim]) {
     let tested = || claims.iter().enumerate().filter_map(|(at, claim)| Some((at, claim.p?)));
     let (places, p): (Vec<usize>, Vec<f64>) = tested().unzip();

@@ -8,14 +8,20 @@
 //! *within 5 %*, are two one-sided tests, so that equivalence is shown and not assumed. A value of
 //! one run decides nothing.
 //!
+//! Statements that are put together of others have p-values by the same rules ([`Evidence`]): that
+//! *all* hold, that *one* does, that at least some number of them do. A place among policies is
+//! such a statement: of so many others at least, each is not ahead.
+//!
 //! The claims of one figure are judged together ([`corrected`]): Holm's correction keeps the
-//! probability that any of these verdicts is wrong below 5 %. Claims that are put together of
-//! several verdicts ([`decided`]) have no p-value, and are not among them.
+//! probability that any of these verdicts is wrong below 5 %. What is no estimate, such as whether
+//! runs were stalled, has no p-value, and is not among them.
 
 mod claims;
+mod evidence;
 mod parts;
 
 pub use claims::{
     Bounds, above, at_least, at_most, below, claim, claim_of, corrected, listed, shown,
 };
-pub use parts::{Named, all_of, claim_named, decided, is_more, most, most_of};
+pub use evidence::Evidence;
+pub use parts::{Named, claim_named, is_more, most};

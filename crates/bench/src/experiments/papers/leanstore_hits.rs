@@ -4,8 +4,9 @@ use millpond_lab::experiment::{
     About, Cell, Fields, Figure, FigureError, Grid, Need, Scale, Watch,
 };
 use millpond_lab::registry::Registry;
-use millpond_lab::report::{Claim, Section};
+use millpond_lab::report::Section;
 use millpond_lab::table::Table;
+use millpond_lab::verdict::{above, claim_named};
 
 use super::leanstore_course::PAGE;
 use crate::error::{BenchError, BesideError};
@@ -97,18 +98,19 @@ impl Figure for Hits {
             table.rows.push(vec![policy.into(), paper.into(), live.into(), mean(policy).into()]);
         }
         let order = ["random", LIVE, "lru", "2q", "opt"];
-        let means: Option<Vec<f64>> = order.iter().map(|policy| mean(policy)).collect();
         let says = "random, lean eviction, LRU, 2Q, the optimum: each has more hits than the last";
-        let claims = means.map(|means| {
-            let here: Vec<String> = means.iter().map(|mean| format!("{mean:.2}")).collect();
-            Claim::new(says, here.join(", "), means.is_sorted_by(|a, b| a < b))
-        });
+        let more = |pair: &[&str]| {
+            let [less, more] = [pair[0], pair[1]];
+            let more_points = grid.difference(&[more, "simulated"], &[less, "simulated"]);
+            (format!("{more} less {less}"), more_points)
+        };
+        let claims = vec![claim_named(says, &order.windows(2).map(more).collect(), above(0.0))];
         Section {
             note: "Popular keys lie all over the tree. `paper leanstore-hits` also has them side \
                    by side, and leaves apart from inner pages."
                 .to_string(),
             table,
-            claims: claims.into_iter().collect(),
+            claims,
             ..Section::default()
         }
     }

@@ -6,7 +6,7 @@ use super::super::gilbert_bounds::{ALIKE, DATA, GB_1, GB_4};
 use super::super::sizes::{Pair, RANDOM, Sizes};
 use super::ranking::{Asked, By, HIS, Place, ranked};
 use super::speed::{SORTED_KS, shared, those, those_run};
-use millpond_lab::verdict::{Named, above, all_of, below, claim_named, decided, most, most_of};
+use millpond_lab::verdict::{Evidence, Named, above, below, claim_named, most};
 
 /// Those that a small pool suits, by his measurement.
 const FEW: [&str; 7] =
@@ -14,8 +14,8 @@ const FEW: [&str; 7] =
 const CLOCKS: [&str; 6] = ["clock", "zclock", "gclock-v1", "gclock-v2", "dgclock-v1", "dgclock-v2"];
 const LISTS: [&str; 6] = ["lru", "slru", "mru", "lru-k", "lru-k(k=3)", "lru-k(k=4)"];
 
-fn asked(is: fn(&Place) -> Option<bool>) -> Asked {
-    Asked { by: By::Misses, is, over_pools: |each| all_of(each) }
+fn asked(is: fn(&Place) -> Evidence) -> Asked {
+    Asked { by: By::Misses, is, over_pools: |each| Evidence::all(each) }
 }
 
 /// His sentences about misses.
@@ -133,19 +133,14 @@ fn fewest(sizes: &Sizes) -> Claim {
     for percent in sizes.percents() {
         let place = |k| Some((k, Place::of(sizes, percent, k, &others, By::Misses)?));
         let places: Vec<(&str, Place)> = SORTED_KS.into_iter().filter_map(place).collect();
-        let Some((best, place)) = places.iter().min_by_key(|(_, place)| place.ahead) else {
+        let Some((best, place)) = places.iter().min_by_key(|(_, place)| place.counts().0) else {
             continue;
         };
-        let Place { ahead, behind, others } = place;
-        here.push(format!("{best} at {percent} %: {ahead} of {others} ahead, {behind} behind"));
-        let each: Vec<_> = places.iter().map(|(_, place)| place.is_best()).collect();
-        pools.push(match each.contains(&Some(true)) {
-            true => Some(true),
-            false => each.iter().all(|one| *one == Some(false)).then_some(false),
-        });
+        here.push(place.shown(best, percent));
+        pools.push(Evidence::any(places.iter().map(|(_, place)| place.is_best())));
     }
     match pools.is_empty() {
         true => Claim::open(says, "not run"),
-        false => decided(says, here.join("; "), most_of(pools)),
+        false => Evidence::most(pools).claim(says, here.join("; ")),
     }
 }

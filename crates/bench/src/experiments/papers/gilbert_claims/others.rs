@@ -1,11 +1,12 @@
 //! LRD-V2 and lean eviction: figures 1.25 to 1.28.
 
+use millpond_lab::interval::Interval;
 use millpond_lab::report::Claim;
 
 use super::super::gilbert_bounds::{GB_1, GB_5, NEGLIGIBLE, SLIGHT};
 use super::super::sizes::{Pair, Sizes};
 use super::clocks::SMALLEST;
-use millpond_lab::verdict::{Named, above, below, claim_named, decided, is_more};
+use millpond_lab::verdict::{Evidence, Named, above, below, claim_named, is_more};
 
 /// Pools of 2.5 and 5 GB, as they are named in rows.
 const SOME: &str = "17";
@@ -127,18 +128,35 @@ fn ageing(sizes: &Sizes) -> Vec<Claim> {
     ]
 }
 
-/// Whether of two variants the faster one misses less, in each pool where one certainly is faster.
+/// That of two variants the faster one misses less: *yes*; that it misses more: *no*. Neither is
+/// shown by one alone of the two ratios.
+fn agree(speed: Option<Interval>, misses: Option<Interval>) -> Evidence {
+    let (faster, more) = (Evidence::more(speed), Evidence::more(misses));
+    let both = |one, other| Evidence::all([one, other]);
+    Evidence {
+        yes: Evidence::any([both(faster, !more), both(!faster, more)]).yes,
+        no: Evidence::any([both(faster, more), both(!faster, !more)]).yes,
+    }
+}
+
+/// Whether of two variants the faster one misses less, in each pool where one certainly is faster:
+/// these pairs are chosen by their speed, so that their p-values count as often as there are pairs.
 fn agreement(sizes: &Sizes, names: &[&str]) -> Claim {
     let says = "in each pool the faster variants are those that miss less";
     let (mut agreed, mut against, mut open) = (0, Vec::new(), 0);
-    let mut was_run = false;
+    let (mut all, mut told) = (Vec::new(), Vec::new());
     for percent in sizes.percents() {
         for (at, one) in names.iter().enumerate() {
             for other in &names[at + 1..] {
                 let speed = sizes.faster(percent, one, other);
-                was_run |= speed.is_some();
+                let misses = sizes.misses(percent, one, other);
+                if speed.is_none() {
+                    continue;
+                }
+                all.push(agree(speed, misses));
                 let Some(is_faster) = is_more(speed) else { continue };
-                match is_more(sizes.misses(percent, one, other)) {
+                told.push(agree(speed, misses));
+                match is_more(misses) {
                     None => open += 1,
                     Some(misses_more) if misses_more == is_faster => {
                         against.push(format!("{one} and {other} at {percent} %"));
@@ -148,7 +166,7 @@ fn agreement(sizes: &Sizes, names: &[&str]) -> Claim {
             }
         }
     }
-    if !was_run {
+    if all.is_empty() {
         return Claim::open(says, "not run");
     }
     let mut here = format!("of pairs with a certainly faster one, {agreed} agree, {open} open");
@@ -156,12 +174,9 @@ fn agreement(sizes: &Sizes, names: &[&str]) -> Claim {
         [] => ", none contradicts".to_string(),
         against => format!(", against it: {}", against.join("; ")),
     };
-    let holds = match (against.is_empty(), agreed, open) {
-        (false, ..) => Some(false),
-        (true, 1.., 0) => Some(true),
-        _ => None,
-    };
-    decided(says, here, holds)
+    let pairs = all.len();
+    let yes = Evidence::all(told).of_chosen(pairs).yes;
+    Evidence { yes, no: Evidence::all(all).no }.claim(says, here)
 }
 
 /// Sizes of the cooling stage, the one that he then uses first.

@@ -3,14 +3,14 @@
 //! He says of policies that they are among the fastest, among the slowest, or in between. Here a
 //! policy is among the best if no more than a third of the others are ahead of it, and among the
 //! worst if no more than a third are behind it; it is better than most if more than half are
-//! behind. Only an interval that excludes 1 puts one policy ahead of another. A policy that is
-//! stalled is behind all that are not.
+//! behind. A place is put together of comparisons with each of the others, and has the p-value that
+//! follows from theirs. A policy that is stalled is behind all that are not.
 
 use millpond_lab::report::Claim;
 
 use super::super::gilbert_factors::{LEAN, LOOP};
 use super::super::sizes::{RANDOM, Ratio, Sizes};
-use millpond_lab::verdict::{all_of, decided, is_more};
+use millpond_lab::verdict::Evidence;
 
 /// The policies of his figures 1.29 and 1.30, as variants of those here.
 pub(super) const HIS: [&str; 25] = [
@@ -53,13 +53,12 @@ pub(super) enum By {
     Misses,
 }
 
-/// How many policies are certainly ahead of one in a pool, and how many certainly behind it.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub(super) struct Place {
-    pub ahead: usize,
-    pub behind: usize,
-    pub others: usize,
-}
+/// Of each other policy in a pool: that it is ahead of the one in question.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct Place(Vec<Evidence>);
+
+/// What one alone takes to be called certain where places are shown, as a 95 % interval has it.
+const CERTAIN: f64 = 0.025;
 
 impl Place {
     /// The place of a policy among others; `None` where it, or most of them, were not run.
@@ -71,62 +70,63 @@ impl Place {
         }
         let of: Ratio = if by == By::Speed { Sizes::faster } else { Sizes::misses };
         let is_ahead = |other: &&str| {
-            match (sizes.is_stalled(percent, other), sizes.is_stalled(percent, policy)) {
-                (true, true) => return None,
-                (true, false) => return Some(false),
-                (false, true) => return Some(true),
-                (false, false) => {}
+            let stalled = [other, policy].map(|one| sizes.is_stalled(percent, one));
+            let more = Evidence::more(of(sizes, percent, other, policy));
+            match (stalled, by) {
+                ([true, true], _) => Evidence::NONE,
+                ([is_behind, true] | [is_behind @ true, _], _) => Evidence::certain(!is_behind),
+                (_, By::Speed) => more,
+                (_, By::Misses) => !more,
             }
-            let more = is_more(of(sizes, percent, other, policy))?;
-            Some(more == (by == By::Speed))
         };
-        let places: Vec<Option<bool>> = others.iter().map(is_ahead).collect();
-        let count = |of| places.iter().filter(|place| **place == Some(of)).count();
-        Some(Place { ahead: count(true), behind: count(false), others: others.len() })
+        Some(Place(others.iter().map(is_ahead).collect()))
     }
 
-    /// Whether no more than `most` policies are among `some`, of those certain and those open.
-    fn at_most(&self, some: usize, most: usize) -> Option<bool> {
-        let open = self.others - self.ahead - self.behind;
-        if some > most {
-            return Some(false);
-        }
-        (some + open <= most).then_some(true)
+    /// How many are ahead and how many behind, each by its own interval, and how many there are.
+    pub fn counts(&self) -> (usize, usize, usize) {
+        let count = |of: fn(&Evidence) -> f64| self.0.iter().filter(|p| of(p) <= CERTAIN).count();
+        (count(|ahead| ahead.yes), count(|ahead| ahead.no), self.0.len())
     }
 
-    /// Whether none is ahead, but for the one of twenty that intervals of 95 % put there by chance.
-    pub fn is_best(&self) -> Option<bool> {
-        self.at_most(self.ahead, self.others / 20)
+    /// Counts in words.
+    pub fn shown(&self, policy: &str, percent: &str) -> String {
+        let (ahead, behind, others) = self.counts();
+        format!("{policy} at {percent} %: {ahead} of {others} ahead, {behind} behind")
     }
 
-    pub fn is_among_best(&self) -> Option<bool> {
-        self.at_most(self.ahead, self.others / 3)
+    fn ahead(&self) -> impl Iterator<Item = Evidence> {
+        self.0.iter().copied()
     }
 
-    pub fn is_among_worst(&self) -> Option<bool> {
-        self.at_most(self.behind, self.others / 3)
+    fn behind(&self) -> impl Iterator<Item = Evidence> {
+        self.0.iter().map(|ahead| !*ahead)
+    }
+
+    /// Whether none is ahead.
+    pub fn is_best(&self) -> Evidence {
+        Evidence::all(self.behind())
+    }
+
+    /// Whether no more than a third is ahead: all others are not.
+    pub fn is_among_best(&self) -> Evidence {
+        Evidence::at_least(self.0.len() - self.0.len() / 3, self.behind())
+    }
+
+    pub fn is_among_worst(&self) -> Evidence {
+        Evidence::at_least(self.0.len() - self.0.len() / 3, self.ahead())
     }
 
     /// Whether it is neither among the best nor among the worst.
-    pub fn is_in_the_middle(&self) -> Option<bool> {
-        let not = |what: Option<bool>| what.map(|is| !is);
-        all_of([not(self.is_among_best()), not(self.is_among_worst())])
+    pub fn is_in_the_middle(&self) -> Evidence {
+        Evidence::all([!self.is_among_best(), !self.is_among_worst()])
     }
 
-    pub fn is_better_than_most(&self) -> Option<bool> {
-        self.is_certainly_most(self.behind, self.ahead)
+    pub fn is_better_than_most(&self) -> Evidence {
+        Evidence::most(self.behind())
     }
 
-    pub fn is_worse_than_most(&self) -> Option<bool> {
-        self.is_certainly_most(self.ahead, self.behind)
-    }
-
-    /// Whether `on` are more than half; no where `off` are half.
-    fn is_certainly_most(&self, on: usize, off: usize) -> Option<bool> {
-        if 2 * on > self.others {
-            return Some(true);
-        }
-        (2 * off >= self.others).then_some(false)
+    pub fn is_worse_than_most(&self) -> Evidence {
+        Evidence::most(self.ahead())
     }
 }
 
@@ -134,8 +134,8 @@ impl Place {
 #[derive(Clone, Copy)]
 pub(super) struct Asked {
     pub by: By,
-    pub is: fn(&Place) -> Option<bool>,
-    pub over_pools: fn(Vec<Option<bool>>) -> Option<bool>,
+    pub is: fn(&Place) -> Evidence,
+    pub over_pools: fn(Vec<Evidence>) -> Evidence,
 }
 
 /// A claim about the places of policies in pools, each of which has to hold.
@@ -152,16 +152,46 @@ pub(super) fn ranked(
         let mut of_pools = Vec::new();
         for percent in percents {
             let Some(place) = Place::of(sizes, percent, policy, &HIS, asked.by) else { continue };
-            let Place { ahead, behind, others } = place;
-            here.push(format!(
-                "{policy} at {percent} %: {ahead} of {others} ahead, {behind} behind"
-            ));
+            here.push(place.shown(policy, percent));
             of_pools.push((asked.is)(&place));
         }
         answers.push((asked.over_pools)(of_pools));
     }
     match here.is_empty() {
         true => Claim::open(says, "not run"),
-        false => decided(says, here.join("; "), all_of(answers)),
+        false => Evidence::all(answers).claim(says, here.join("; ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A place with so many others certainly ahead and behind, and so many open.
+    fn place(ahead: usize, behind: usize, open: usize) -> Place {
+        let clear = Evidence { yes: 1e-4, no: 1.0 };
+        let each = [vec![clear; ahead], vec![!clear; behind], vec![Evidence::NONE; open]];
+        Place(each.concat())
+    }
+
+    #[test]
+    fn a_place_is_as_certain_as_the_others_leave_it() {
+        let verdict = |of: Evidence| of.claim("", String::new()).holds;
+        let (yes, no) = (Some(true), Some(false));
+        assert_eq!(place(7, 10, 4).counts(), (7, 10, 21));
+        // A third of 21 are seven.
+        assert_eq!(verdict(place(7, 14, 0).is_among_best()), yes);
+        assert_eq!(verdict(place(7, 13, 1).is_among_best()), None);
+        assert_eq!(verdict(place(8, 13, 0).is_among_best()), no);
+        assert_eq!(verdict(place(14, 7, 0).is_among_worst()), yes);
+        assert_eq!(verdict(place(13, 8, 0).is_among_worst()), no);
+        assert_eq!(verdict(place(10, 11, 0).is_in_the_middle()), yes);
+        assert_eq!(verdict(place(7, 14, 0).is_in_the_middle()), no);
+        assert_eq!(verdict(place(8, 8, 5).is_in_the_middle()), yes);
+        assert_eq!(verdict(place(10, 11, 0).is_better_than_most()), yes);
+        assert_eq!(verdict(place(11, 10, 0).is_better_than_most()), no);
+        assert_eq!(verdict(place(10, 10, 1).is_worse_than_most()), None);
+        assert_eq!(verdict(place(0, 21, 0).is_best()), yes);
+        assert_eq!(verdict(place(1, 20, 0).is_best()), no);
     }
 }

@@ -5,7 +5,7 @@ use millpond_lab::report::Claim;
 use super::super::gilbert_bounds::{ALIKE, ALMOST_TWICE, DATA, GB_1, GB_2, GB_10, GB_20};
 use super::super::sizes::{Pair, RANDOM, Sizes};
 use super::ranking::{Asked, By, HIS, Place, ranked};
-use millpond_lab::verdict::{Named, above, all_of, below, claim_named, most, most_of};
+use millpond_lab::verdict::{Evidence, Named, above, below, claim_named, most};
 
 const LISTS: [&str; 4] = ["lru", "slru", "lru-k", "mru"];
 const ONE_LATCH: [&str; 2] = ["lru", "slru"];
@@ -27,12 +27,12 @@ pub(super) fn those<'s>(percents: &[&'s str], at: impl Fn(f64) -> bool) -> Vec<&
     percents.iter().filter(|percent| percent.parse().is_ok_and(&at)).copied().collect()
 }
 
-fn asked(is: fn(&Place) -> Option<bool>) -> Asked {
-    Asked { by: By::Speed, is, over_pools: |each| all_of(each) }
+fn asked(is: fn(&Place) -> Evidence) -> Asked {
+    Asked { by: By::Speed, is, over_pools: |each| Evidence::all(each) }
 }
 
-fn in_most(is: fn(&Place) -> Option<bool>) -> Asked {
-    Asked { over_pools: |each| most_of(each), ..asked(is) }
+fn in_most(is: fn(&Place) -> Evidence) -> Asked {
+    Asked { over_pools: |each| Evidence::most(each), ..asked(is) }
 }
 
 /// His sentences about throughput.

@@ -14,7 +14,7 @@ use crate::experiments::papers::live::{Job, LiveFigure, Loaded};
 use crate::experiments::table::Row;
 use crate::instance::Instance;
 use crate::run::runner::{Observer, RunSpec};
-use millpond_lab::verdict::{above, claim, listed};
+use millpond_lab::verdict::{Evidence, above, below, claim, listed};
 
 const ABOUT: About = About {
     id: "2.13",
@@ -268,8 +268,7 @@ fn erased(rows: &Table) -> Claim {
         listed(&values)
     );
     // Part of a larger quantity: below his share it is certainly not more than his.
-    match values.iter().map(|(_, value)| *value).collect::<Option<Vec<_>>>() {
-        Some(all) if all.iter().all(|value| value.high < 0.033) => Claim::new(says, here, false),
-        _ => Claim::open(says, here),
-    }
+    let below_his =
+        Evidence::all(values.iter().map(|(_, value)| Evidence::of(*value, below(0.033))));
+    Evidence { yes: 1.0, no: below_his.yes }.claim(says, here)
 }

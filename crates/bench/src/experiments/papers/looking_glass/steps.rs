@@ -4,6 +4,7 @@
 //! request they are counted by callgrind.
 
 use millpond_lab::experiment::{About, Figure, Grid};
+use millpond_lab::interval::Interval;
 use millpond_lab::report::{Bar, BarPlot, Claim, Section};
 use millpond_lab::table::Table;
 use millpond_workload::tpcc::Mix;
@@ -13,7 +14,7 @@ use super::course::Course;
 use super::step_list::{FULL, LATCHES, LOCKS, LOG, POOL, StepList, TRANSACTIONS};
 use super::with_counts::{Counted, WithCounts, instructions};
 use crate::experiments::papers::live::{LiveFigure, Loaded};
-use millpond_lab::verdict::{below, claim};
+use millpond_lab::verdict::{below, claim, claim_of};
 
 const LIST: StepList = StepList::Harizopoulos;
 
@@ -115,7 +116,7 @@ fn draw(rows: &Table) -> Section {
     section
 }
 
-fn left(grid: &Grid, transaction: &str, step: &str) -> Option<millpond_lab::interval::Interval> {
+fn left(grid: &Grid, transaction: &str, step: &str) -> Option<Interval> {
     grid.ratio(&[transaction, step], &[transaction, FULL])
 }
 
@@ -143,11 +144,7 @@ fn claims(time: &Grid, instructions: &Grid, transaction: &str) -> Vec<Claim> {
                 "CPU time {:.3} ({:.3} to {:.3}), instructions {:.3} of the whole engine's",
                 time.mean, time.low, time.high, count.mean
             );
-            match (time.high < count.mean, time.low > count.mean) {
-                (true, _) => Claim::new(&says, here, true),
-                (_, true) => Claim::new(&says, here, false),
-                _ => Claim::open(&says, here),
-            }
+            claim_of(&says, here, &[(Some(time), below(count.mean))])
         }
         _ => Claim::open(&says, "instructions were not counted"),
     });
@@ -169,8 +166,10 @@ fn stated(instructions: &Grid) -> Vec<Claim> {
             None => Claim::open(&says, "instructions were not counted"),
             Some((before, left)) => {
                 let share = before - left;
-                let is_near = (share - his).abs() < his / 5.0;
-                Claim::new(&says, format!("{:.1} %", share * 100.0), is_near)
+                // A count of one thread, which another run would give again.
+                let here = format!("{:.1} %", share * 100.0);
+                let bounds = (his - his / 5.0, his + his / 5.0);
+                claim_of(&says, here, &[(Some(Interval::exact(share)), bounds)])
             }
         });
     }
