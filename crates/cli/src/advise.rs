@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use millpond::internals::store::options::POLICY_DEFAULT;
 use millpond_base::Size;
 use millpond_lab::advise::{Advice, AdviseError, AdviseOptions, advise};
+use millpond_lab::compare::Verdict;
 use millpond_lab::registry::Registry;
 use millpond_workload::formats;
 use serde_json::json;
@@ -102,8 +103,10 @@ fn params(advice: &Advice, lines: &[String]) -> serde_json::Value {
         "sizes": advice.sizes,
         "write_weight": advice.write_weight,
         "default": advice.default,
-        "choice": advice.choice(),
+        "choice": advice.choice,
         "ties": advice.ties(),
+        "alike": advice.with(Verdict::Alike),
+        "open": advice.with(Verdict::Open),
         "advice": lines,
     })
 }

@@ -27,7 +27,7 @@ fn three_lines_say_what_to_take_how_sure_that_is_and_why() {
     let lines: Vec<&str> = text.lines().collect();
     assert!(lines[0].starts_with("Take ") || lines[0].starts_with("Stay with "), "{text}");
     assert!(lines[0].contains("1025 (5 %), 4097 (20 %) frames"), "{text}");
-    assert!(lines[1].starts_with("A tie") || lines[1].starts_with("The runner-up"), "{text}");
+    assert!(lines[1].starts_with("Beside ") || lines[1].starts_with("The runner-up"), "{text}");
     assert!(lines[2].starts_with("Why: ") && lines[2].contains("referenced once"), "{text}");
     assert!(lines[3].is_empty() && lines[4].starts_with("policy"), "{text}");
     for policy in ["opt", "lru", "2q", "arc", "lirs", "s3-fifo", "w-tinylfu", "hyperbolic", "watt"]

@@ -9,14 +9,15 @@ use super::judge::judge;
 use super::options::AdviseOptions;
 use super::shortlist::SHORTLIST;
 use super::verdict::Advice;
+use crate::compare::CompareError;
 use crate::papers::Recorded;
 use crate::registry::{PolicyError, Registry};
 use crate::sim::{Counts, SimOptions, Stalled};
 
 /// Parts that a trace is cut into; the first is warm-up.
-const PARTS: usize = 11;
+const PARTS: usize = 31;
 /// References of a part at least.
-const PART_MIN: usize = 100;
+const PART_MIN: usize = 50;
 /// Seeds of policies that draw.
 const SEEDS: [u64; 3] = [1, 2, 3];
 
@@ -50,6 +51,9 @@ pub enum AdviseError {
     /// No size is left.
     #[error("{0}")]
     Size(String),
+    /// Courses that cannot be compared.
+    #[error(transparent)]
+    Compare(#[from] CompareError),
     /// The observer asked to stop.
     #[error("stopped")]
     Stopped,
@@ -96,7 +100,7 @@ pub fn advise(
             .collect();
         courses.extend(ran?);
     }
-    Ok(judge(&trace, courses, &sizes, options))
+    Ok(judge(&trace, courses, &sizes, options)?)
 }
 
 /// The default first, then the shortlist and what was asked for, then OPT as a bound.

@@ -2,7 +2,9 @@
 //!
 //! One number per policy and size, and a winner by half a per mille, would say less than it
 //! seems to: another hour of the same workload gives another order. So the trace is cut into parts,
-//! policies are compared part by part, and who is not better in most of them is called a tie.
+//! which are the blocks of a comparison ([`crate::compare`]): each policy beside the default, by a
+//! block bootstrap, corrected by Holm over the candidates. Another policy is advised only where it
+//! is better after that; who is shown to be alike within the margin, and who is open, is named.
 
 mod course;
 mod judge;
@@ -15,4 +17,4 @@ pub use course::Course;
 pub use measure::{AdviseError, advise};
 pub use options::AdviseOptions;
 pub use shortlist::{Candidate, SHORTLIST};
-pub use verdict::{Advice, Standing};
+pub use verdict::{Advice, Beside, Standing};

@@ -2,6 +2,7 @@
 
 use super::course::Course;
 use super::shortlist::{LEAN, SHORTLIST};
+use crate::compare::Verdict;
 use crate::interval::Interval;
 use crate::table::{Table, Value};
 
@@ -14,6 +15,21 @@ pub struct Standing {
     pub over_best: Option<Interval>,
     /// What it costs over what the default does.
     pub over_default: Option<Interval>,
+}
+
+/// A policy beside another one, part by part.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Beside {
+    /// The policy with its parameters.
+    pub policy: String,
+    /// What it costs over what the other one does.
+    pub over: Interval,
+    /// The p-value of a difference, two-sided, by Holm over all candidates.
+    pub p: f64,
+    /// That of a difference of the margin or more, by two one-sided tests and Holm.
+    pub p_alike: f64,
+    /// What follows: whether it ([`Verdict::First`]) or the other one is better.
+    pub verdict: Verdict,
 }
 
 /// The outcome: who is best, and by how much.
@@ -35,16 +51,16 @@ pub struct Advice {
     pub write_weight: f64,
     /// The default policy.
     pub default: String,
+    /// The policy to take: the default where no other one is better.
+    pub choice: String,
+    /// The candidates beside the default.
+    pub beside_default: Vec<Beside>,
+    /// The candidates beside the choice.
+    pub beside_choice: Vec<Beside>,
     /// All policies, the cheapest first; `opt`, which knows the future, is among them.
     pub standings: Vec<Standing>,
     /// Every policy at every size.
     pub courses: Vec<Course>,
-}
-
-/// Whether a ratio cannot be distinguished from 1: its interval includes 1, or the difference is
-/// too small to matter.
-fn is_tie(ratio: Option<Interval>) -> bool {
-    ratio.is_none_or(|r| (r.low <= 1.0 && 1.0 <= r.high) || (r.mean - 1.0).abs() < 0.003)
 }
 
 fn percent(ratio: f64) -> f64 {
@@ -67,24 +83,17 @@ fn difference(ratio: Option<Interval>) -> String {
 }
 
 impl Advice {
-    /// The policies that can be had, the cheapest first.
-    fn online(&self) -> impl Iterator<Item = &Standing> {
-        self.standings.iter().filter(|standing| standing.policy != "opt")
-    }
-
-    /// The policy to take: the default where nothing beats it beyond noise, else the cheapest.
-    pub fn choice(&self) -> &str {
-        let default = self.online().find(|standing| standing.policy == self.default);
-        match default {
-            Some(default) if is_tie(default.over_best) => &self.default,
-            _ => self.online().next().map_or(&self.default, |best| &best.policy),
-        }
-    }
-
-    /// The policies that cannot be distinguished from the best one; the best one is first.
+    /// The policies that the choice was not shown to be better than; the choice itself is first.
     pub fn ties(&self) -> Vec<&str> {
-        let ties = self.online().filter(|standing| is_tie(standing.over_best));
-        ties.map(|standing| standing.policy.as_str()).collect()
+        let others = self.beside_choice.iter().filter(|one| one.verdict != Verdict::Second);
+        let others = others.map(|one| one.policy.as_str());
+        std::iter::once(self.choice.as_str()).chain(others).collect()
+    }
+
+    /// The candidates that come out like that beside the choice.
+    pub fn with(&self, verdict: Verdict) -> Vec<&str> {
+        let those = self.beside_choice.iter().filter(|one| one.verdict == verdict);
+        those.map(|one| one.policy.as_str()).collect()
     }
 
     /// The advice in three lines: what to take, how sure that is, and why.
@@ -93,17 +102,19 @@ impl Advice {
     }
 
     fn what(&self) -> String {
-        let (choice, pools) = (self.choice(), self.pools());
-        if choice == self.default {
+        let (choice, pools) = (&self.choice, self.pools());
+        if *choice == self.default {
             return format!(
-                "Stay with {choice}, the default: nothing on the shortlist beats it beyond noise, \
+                "Stay with {choice}, the default: nothing on the shortlist is shown to be better, \
                  in pools of {pools}."
             );
         }
-        let over = self.online().find(|s| s.policy == choice).and_then(|s| s.over_default);
-        let gain = difference(over);
+        let over = self.beside_default.iter().find(|one| one.policy == *choice);
+        let gain = difference(over.map(|one| one.over));
+        let p = over.map_or(1.0, |one| one.p);
+        let p = if p < 0.001 { "p < 0.001".to_string() } else { format!("p {p:.3}") };
         format!(
-            "Take {choice}: {gain} I/O than {}, the default, in pools of {pools}.",
+            "Take {choice}: {gain} I/O than {}, the default ({p}), in pools of {pools}.",
             self.default
         )
     }
@@ -117,23 +128,34 @@ impl Advice {
     }
 
     fn how_sure(&self) -> String {
-        let choice = self.choice();
-        let ties: Vec<&str> = self.ties().into_iter().filter(|policy| *policy != choice).collect();
-        let behind = self.online().find(|s| s.policy != choice && !is_tie(s.over_best));
-        let next = match behind {
+        let choice = &self.choice;
+        let behind = self.beside_choice.iter().filter(|one| one.verdict == Verdict::Second);
+        let nearest = behind.min_by(|a, b| a.over.mean.total_cmp(&b.over.mean));
+        let next = match nearest {
             Some(next) => {
-                format!("{} costs {} than the best", next.policy, { difference(next.over_best) })
+                format!("{} costs {} than {choice}", next.policy, difference(Some(next.over)))
             }
             None => "nothing on the shortlist is clearly worse".to_string(),
         };
-        match ties.is_empty() {
+        let groups = [
+            (Verdict::First, "better still"),
+            (Verdict::Alike, "alike within 1 %"),
+            (Verdict::Open, "open"),
+        ];
+        let named = groups.map(|(verdict, how)| (self.with(verdict), how));
+        let named: Vec<String> = named
+            .into_iter()
+            .filter(|(those, _)| !those.is_empty())
+            .map(|(those, how)| format!("{how}: {}", those.join(", ")))
+            .collect();
+        match named.is_empty() {
             true => format!("The runner-up: {next}; the rest is further behind."),
-            false => format!("A tie, within noise: {}. Behind them, {next}.", ties.join(", ")),
+            false => format!("Beside {choice}, {}. Behind them, {next}.", named.join("; ")),
         }
     }
 
     fn why(&self) -> String {
-        let choice = self.choice();
+        let choice = self.choice.as_str();
         let id = choice.split('(').next().unwrap_or(choice);
         let known = SHORTLIST.iter().find(|candidate| candidate.id == id);
         let strength = match known {
@@ -248,16 +270,12 @@ impl Advice {
 mod tests {
     use super::*;
 
-    fn interval(mean: f64, low: f64, high: f64) -> Option<Interval> {
-        Some(Interval { mean, low, high, runs: 10 })
+    fn beside(policy: &str, mean: f64, verdict: Verdict) -> Beside {
+        let over = Interval { mean, low: mean - 0.05, high: mean + 0.05, runs: 7 };
+        Beside { policy: policy.to_string(), over, p: 0.01, p_alike: 0.01, verdict }
     }
 
-    fn advice(standings: &[(&str, Option<Interval>, Option<Interval>)]) -> Advice {
-        let standing = |(policy, over_best, over_default): &(&str, _, _)| Standing {
-            policy: (*policy).to_string(),
-            over_best: *over_best,
-            over_default: *over_default,
-        };
+    fn advice(choice: &str, beside_default: &[Beside], beside_choice: &[Beside]) -> Advice {
         Advice {
             trace: "t".to_string(),
             references: 1000,
@@ -267,61 +285,53 @@ mod tests {
             sizes: vec![10],
             write_weight: 1.0,
             default: "lean-evict".to_string(),
-            standings: standings.iter().map(standing).collect(),
+            choice: choice.to_string(),
+            beside_default: beside_default.to_vec(),
+            beside_choice: beside_choice.to_vec(),
+            standings: Vec::new(),
             courses: Vec::new(),
         }
     }
 
     #[test]
-    fn the_cheapest_is_taken_where_the_default_is_clearly_worse() {
-        let one = interval(1.0, 1.0, 1.0);
-        let advice = advice(&[
-            ("opt", interval(0.7, 0.6, 0.8), one),
-            ("arc", one, interval(0.8, 0.75, 0.85)),
-            ("lirs", interval(1.02, 0.99, 1.05), one),
-            ("lean-evict", interval(1.25, 1.2, 1.3), one),
-        ]);
-        assert_eq!((advice.choice(), advice.ties()), ("arc", vec!["arc", "lirs"]));
+    fn what_is_better_is_taken_and_others_are_named_by_their_verdicts() {
+        let advice = advice(
+            "arc",
+            &[beside("arc", 0.8, Verdict::First)],
+            &[
+                beside("lirs", 1.0, Verdict::Alike),
+                beside("2q", 1.02, Verdict::Open),
+                beside("lean-evict", 1.25, Verdict::Second),
+                beside("lru", 1.5, Verdict::Second),
+            ],
+        );
+        assert_eq!(advice.ties(), ["arc", "lirs", "2q"]);
         let [what, sure, why] = advice.lines();
         assert!(what.starts_with("Take arc: 20.0 % less (15.0 to 25.0) I/O"), "{what}");
-        assert!(what.contains("10 (10 %) frames"), "{what}");
-        assert!(
-            sure.contains("within noise: lirs. Behind them, lean-evict costs 25.0 %"),
-            "{sure}"
-        );
+        assert!(what.contains("(p 0.010), in pools of 10 (10 %) frames"), "{what}");
+        let says =
+            "Beside arc, alike within 1 %: lirs; open: 2q. Behind them, lean-evict costs 25.0 %";
+        assert!(sure.starts_with(says), "{sure}");
         assert!(why.contains("arc balances") && why.contains("50 % of the pages"), "{why}");
     }
 
     #[test]
-    fn the_default_stays_where_nothing_beats_it_beyond_noise() {
-        let one = interval(1.0, 1.0, 1.0);
-        let advice = advice(&[
-            ("arc", one, interval(0.99, 0.9, 1.1)),
-            ("lean-evict", interval(1.01, 0.9, 1.1), one),
-            ("lru", interval(1.2, 1.1, 1.3), interval(1.2, 1.1, 1.3)),
-        ]);
-        assert_eq!(advice.choice(), "lean-evict");
+    fn the_default_stays_where_nothing_is_better() {
+        let open = [beside("arc", 0.99, Verdict::Open), beside("lru", 1.2, Verdict::Second)];
+        let advice = advice("lean-evict", &open, &open);
         let [what, sure, why] = advice.lines();
         assert!(what.starts_with("Stay with lean-evict, the default"), "{what}");
-        assert!(sure.contains("within noise: arc. Behind them, lru costs 20.0 % more"), "{sure}");
-        assert!(why.contains("on a hit"), "{why}");
+        assert!(sure.contains("open: arc. Behind them, lru costs 20.0 % more"), "{sure}");
+        assert!(why.contains("lean-evict does nothing at all on a hit"), "{why}");
     }
 
     #[test]
     fn each_policy_has_reasons_of_its_own_as_the_default_too() {
-        let one = interval(1.0, 1.0, 1.0);
-        let mut advice = advice(&[("watt", one, one), ("lean-evict", one, one)]);
+        let mut advice = advice("watt", &[], &[beside("lru", 1.2, Verdict::Second)]);
         advice.default = "watt".to_string();
-        let [what, _, why] = advice.lines();
+        let [what, sure, why] = advice.lines();
         assert!(what.starts_with("Stay with watt"), "{what}");
+        assert!(sure.starts_with("The runner-up: lru costs 20.0 % more"), "{sure}");
         assert!(why.contains("watt remembers when") && !why.contains("nothing at all"), "{why}");
-        advice.default = "lean-evict".to_string();
-        assert!(advice.lines()[2].contains("lean-evict does nothing at all on a hit"));
-    }
-
-    #[test]
-    fn a_difference_that_nobody_would_notice_is_a_tie() {
-        assert!(is_tie(interval(1.002, 1.001, 1.003)) && is_tie(None));
-        assert!(!is_tie(interval(1.004, 1.001, 1.007)));
     }
 }
