@@ -1,15 +1,9 @@
 //! Claims that intervals decide, and Holm's correction over them.
 
-use super::evidence::Evidence;
+use super::evidence::{Bounds, Evidence, LEVEL};
 use crate::interval::Interval;
 use crate::method::holm;
 use crate::report::Claim;
-
-/// The probability of a wrong verdict, over the claims of one figure.
-pub(super) const LEVEL: f64 = 0.05;
-
-/// Bounds of a value: above the first and below the second.
-pub type Bounds = (f64, f64);
 
 /// A value with its interval, where it has one.
 pub fn shown(value: Option<Interval>) -> String {
@@ -61,8 +55,8 @@ pub fn claim_of(says: &str, here: String, tests: &[(Option<Interval>, Bounds)]) 
 }
 
 /// Holm's correction over the claims of one figure: their p-values are raised, and what is no
-/// longer certain is open. Claims about facts that are no estimates have no p-value, and are left as
-/// they are.
+/// longer certain is open. Claims about facts that are no estimates have no p-value, and are left
+/// as they are.
 pub fn corrected(claims: &mut [Claim]) {
     let tested = || claims.iter().enumerate().filter_map(|(at, claim)| Some((at, claim.p?)));
     let (places, p): (Vec<usize>, Vec<f64>) = tested().unzip();

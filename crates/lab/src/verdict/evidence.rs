@@ -2,9 +2,14 @@
 
 use std::ops::Not;
 
-use super::claims::{Bounds, LEVEL};
 use crate::interval::Interval;
 use crate::report::Claim;
+
+/// The probability of a wrong verdict, over the claims of one figure.
+pub(super) const LEVEL: f64 = 0.05;
+
+/// Bounds of a value: above the first and below the second.
+pub type Bounds = (f64, f64);
 
 /// The p-values of a statement's being true and of its being false. Each is at most some level with
 /// no more than that probability while the other one of the two is the case.
@@ -70,8 +75,8 @@ impl Evidence {
         Evidence { yes: some(needed, &mut yes), no: some(count - needed + 1, &mut no) }
     }
 
-    /// That all are true: *yes* has the largest of their p-values (an intersection-union test), *no*
-    /// the smallest times their number, for any of them could have contradicted.
+    /// That all are true: *yes* has the largest of their p-values (an intersection-union test),
+    /// *no* the smallest times their number, for any of them could have contradicted.
     pub fn all(of: impl IntoIterator<Item = Evidence>) -> Evidence {
         let all: Vec<Evidence> = of.into_iter().collect();
         Evidence::at_least(all.len(), all)

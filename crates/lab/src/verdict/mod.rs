@@ -10,7 +10,7 @@
 //!
 //! Statements that are put together of others have p-values by the same rules ([`Evidence`]): that
 //! *all* hold, that *one* does, that at least some number of them do. A place among policies is
-//! such a statement: of so many others at least, each is not ahead.
+//! such a statement: of the others N at least are not ahead.
 //!
 //! The claims of one figure are judged together ([`corrected`]): Holm's correction keeps the
 //! probability that any of these verdicts is wrong below 5 %. What is no estimate, such as whether
@@ -20,8 +20,6 @@ mod claims;
 mod evidence;
 mod parts;
 
-pub use claims::{
-    Bounds, above, at_least, at_most, below, claim, claim_of, corrected, listed, shown,
-};
-pub use evidence::Evidence;
+pub use claims::{above, at_least, at_most, below, claim, claim_of, corrected, listed, shown};
+pub use evidence::{Bounds, Evidence};
 pub use parts::{Named, claim_named, is_more, most};

@@ -1,7 +1,7 @@
 //! Claims about values with names: all of them, or most.
 
-use super::claims::{Bounds, LEVEL, claim, listed};
-use super::evidence::Evidence;
+use super::claims::{claim, listed};
+use super::evidence::{Bounds, Evidence, LEVEL};
 use crate::interval::Interval;
 use crate::report::Claim;
 

@@ -167,7 +167,7 @@ pub(super) fn ranked(
 mod tests {
     use super::*;
 
-    /// A place with so many others certainly ahead and behind, and so many open.
+    /// A place by the number of others certainly ahead, certainly behind, and open.
     fn place(ahead: usize, behind: usize, open: usize) -> Place {
         let clear = Evidence { yes: 1e-4, no: 1.0 };
         let each = [vec![clear; ahead], vec![!clear; behind], vec![Evidence::NONE; open]];
