@@ -181,7 +181,7 @@ impl<M: PoolStrategy> Instance for PoolInstance<M> {
     ) -> Result<Outcome, BenchError> {
         let OpenPool { store, .. } = self.open_pool.as_ref().ok_or(BenchError::Closed)?;
         let pool = store.pages();
-        let counts = || Some(Counts::of(pool.counters()));
+        let counts = || Some(Counts::of(pool.counters()).with_times(pool.latencies()));
         let recorders = recorders(pool);
         let slow = self.slow.as_ref().filter(|_| self.setup.warms_up_fast);
         if let Some(slow) = slow {

@@ -4,7 +4,8 @@ use std::fs;
 
 use millpond::Stats;
 use millpond::internals::log::LogCounts;
-use millpond::internals::stats::counters::{Counter, Counters};
+use millpond::internals::stats::counters::{Counter, Counters, Timing};
+use millpond::internals::stats::histogram::Latencies;
 use rustix::time::{ClockId, clock_gettime};
 
 /// Events of a store, since it was opened or in between two moments.
@@ -34,6 +35,14 @@ pub struct Counts {
     pub log_syncs: u64,
     /// Waits for the log to be durable.
     pub log_waits: u64,
+    /// Pages that left the pool for another one.
+    pub evictions: u64,
+    /// Latches that were held when a thread wanted them.
+    pub latch_conflicts: u64,
+    /// Nanoseconds of waiting for latches, once spinning was of no use, all threads together.
+    pub latch_ns: u64,
+    /// Nanoseconds of reading pages, all threads together.
+    pub read_ns: u64,
 }
 
 impl Counts {
@@ -50,6 +59,14 @@ impl Counts {
         }
     }
 
+    /// The same, with what a pool has timed.
+    #[must_use]
+    pub fn with_times(self, latencies: &Latencies) -> Counts {
+        let sum_ns = |timing| latencies.merged(timing).sum_ns;
+        let (latch_ns, read_ns) = (sum_ns(Timing::LatchTime), sum_ns(Timing::ReadTime));
+        Counts { latch_ns, read_ns, ..self }
+    }
+
     /// What a pool has counted.
     pub fn of(counters: &Counters) -> Counts {
         let get = |counter| counters.get(counter);
@@ -64,6 +81,8 @@ impl Counts {
                 + get(Counter::WritesRecov),
             restarts: get(Counter::Restarts),
             hits_lost: get(Counter::HitsLost),
+            evictions: get(Counter::Evictions),
+            latch_conflicts: get(Counter::LatchConflicts),
             ..Counts::default()
         }
     }
@@ -79,6 +98,8 @@ impl Counts {
             writes: stats.writes(),
             restarts: stats.restarts,
             hits_lost: stats.hits_lost,
+            evictions: stats.evictions,
+            latch_conflicts: stats.latch_conflicts,
             ..Counts::default()
         }
     }
@@ -98,6 +119,10 @@ impl Counts {
             log_written: self.log_written.saturating_sub(earlier.log_written),
             log_syncs: self.log_syncs.saturating_sub(earlier.log_syncs),
             log_waits: self.log_waits.saturating_sub(earlier.log_waits),
+            evictions: self.evictions.saturating_sub(earlier.evictions),
+            latch_conflicts: self.latch_conflicts.saturating_sub(earlier.latch_conflicts),
+            latch_ns: self.latch_ns.saturating_sub(earlier.latch_ns),
+            read_ns: self.read_ns.saturating_sub(earlier.read_ns),
         }
     }
 
@@ -115,6 +140,10 @@ impl Counts {
         self.log_written += other.log_written;
         self.log_syncs += other.log_syncs;
         self.log_waits += other.log_waits;
+        self.evictions += other.evictions;
+        self.latch_conflicts += other.latch_conflicts;
+        self.latch_ns += other.latch_ns;
+        self.read_ns += other.read_ns;
     }
 
     /// References that found their page in memory, over all; 1 where nothing was referenced.

@@ -23,7 +23,7 @@ enum Command {
     Leanstore(leanstore::Args),
     /// Hit rates of nine policies on the engine's own page references (leanstore VI-B)
     LeanstoreHits(leanstore_hits::Args),
-    /// Thirteen policies on access patterns and TPC-C, simulated (luan 5)
+    /// Thirteen policies on access patterns and TPC-C: simulated, and TPC-C live (luan 5)
     Luan(luan::Args),
     /// WATT's figures and tables: simulated on traces of our own (watt 4), and live (watt 6)
     Watt(watt::Args),

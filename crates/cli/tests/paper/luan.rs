@@ -5,7 +5,7 @@ use super::support::{labels, number, of_figure, paper, text, whole_run};
 #[test]
 fn the_whole_experiment_runs_in_small_and_leaves_rows_and_a_page() {
     let out = tempfile::tempdir().unwrap();
-    let figures = ["1", "2", "3", "4", "6", "7", "table-8", "15", "causes"];
+    let figures = ["1", "2", "3", "4", "6", "7", "table-8", "15", "causes", "16", "17", "18"];
     let (table, page) = whole_run("luan", out.path(), &figures);
     for figure in figures {
         let policies = labels(&table, figure, "policy");
@@ -23,6 +23,20 @@ fn the_whole_experiment_runs_in_small_and_leaves_rows_and_a_page() {
             (frames - (share * data).ceil()).abs() < 1.0 || frames == 2.0,
             "{frames} of {data}"
         );
+    }
+    assert_eq!(labels(&table, "16", "size"), ["10240", "25600"]);
+    assert_eq!(labels(&table, "17", "bound"), ["CPU", "I/O"]);
+    assert_eq!(labels(&table, "18", "policy").len(), 14, "RANDOM, too");
+    for figure in ["16", "17", "18"] {
+        for row in of_figure(&table, figure) {
+            let of = |column| number(&table, row, column);
+            assert!(of("logical_reads") > 0.0 && of("execution_us") > 0.0, "{figure}");
+            assert!(of("worker_us") > 0.0 && of("read_share") <= 1.0, "{figure}");
+            let replaced = of("evictions_per_read");
+            // The largest pools hold all that so short a run touches.
+            assert!(figure != "16" || replaced > 0.0, "no page was replaced: {replaced}");
+            assert!(figure != "18" || replaced == 0.0, "it holds everything: {replaced}");
+        }
     }
     // All of a scan that is a little smaller than the pool stays under LRU.
     let lru = of_figure(&table, "1")

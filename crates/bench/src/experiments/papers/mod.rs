@@ -6,6 +6,7 @@
 //! - [`leanstore`]: LeanStore's evaluation in memory and beyond.
 //! - [`looking_glass`]: where a transaction's CPU time goes (gilbert 2).
 //! - [`live`]: a figure whose cells are runs of the engine.
+//! - [`luan_live`]: Luan's live figures (luan 5.7).
 //! - [`stall`]: when a policy counts as stalled.
 //! - [`watt_counted`]: a worker alone on one thread, to count instructions and misses of.
 //! - [`watt_live`]: WATT's live figures (watt 6).
@@ -25,6 +26,7 @@ mod leanstore_outgrow;
 mod leanstore_outside;
 pub mod live;
 pub mod looking_glass;
+pub mod luan_live;
 mod sizes;
 pub mod stall;
 mod threads;

@@ -29,13 +29,13 @@ pub fn experiment(scale: Scale, record: RecordTpcc) -> Result<Experiment, Policy
     figures.extend(over_tpcc.map(|figure| Box::new(figure) as Box<dyn Figure>));
     Ok(Experiment {
         paper: "luan",
-        title: "Luan, Du, Feng and Wang (2008), repeated in the simulator".to_string(),
+        title: "Luan, Du, Feng and Wang (2008), repeated".to_string(),
         note: "Thirteen policies with the paper's parameters. Access patterns are made as it \
                describes them; what it does not print is ours, and named. Each repetition has \
                draws of its own; intervals are over them, at 95 %. Where nothing is drawn all \
-               repetitions are equal. Not run here: TPC-H (figures 12 to 14), whose queries this \
-               engine does not have, and figures 16 to 20, which are throughput and times of a \
-               live system."
+               repetitions are equal. Figures 16 to 20 are runs of the engine, the others \
+               are simulated. Not run here: TPC-H (figures 12 to 14), whose queries this engine \
+               does not have."
             .to_string(),
         scale,
         figures,

@@ -32,7 +32,7 @@ const CAUSES: About = About {
 };
 
 /// Pages of his data: 900 MB in pages of 8 KiB.
-const HIS_PAGES: f64 = 115_200.0;
+pub(super) const HIS_PAGES: f64 = 115_200.0;
 /// His sizes: from 2,560 pages to 26,880 in steps of 1,280.
 const SIZES: [u32; 20] = {
     let mut sizes = [0; 20];

@@ -16,9 +16,14 @@ pub(super) struct Scores {
 impl Scores {
     /// By means over the repetitions of a grid of policies and sizes; `None` without two sizes.
     pub fn of(grid: &Grid) -> Option<Scores> {
-        let sizes: Vec<&str> = grid
-            .labels(1)
-            .into_iter()
+        Scores::at(grid, &grid.labels(1))
+    }
+
+    /// The same at some sizes alone.
+    pub fn at(grid: &Grid, sizes: &[&str]) -> Option<Scores> {
+        let sizes: Vec<&str> = sizes
+            .iter()
+            .copied()
             .filter(|size| NAMES.iter().all(|policy| grid.mean(&[policy, size]).is_some()))
             .collect();
         if sizes.len() < 2 {
@@ -46,7 +51,12 @@ impl Scores {
 
     /// The rank correlation with his table 5.
     pub fn agreement(&self) -> Option<f64> {
-        spearman(&self.scores, &THIRTEEN.map(|policy| policy.2))
+        self.agreement_with(&THIRTEEN.map(|policy| policy.2))
+    }
+
+    /// The rank correlation with scores of another of his tables, by policy as in [`NAMES`].
+    pub fn agreement_with(&self, his: &[f64; 13]) -> Option<f64> {
+        spearman(&self.scores, his)
     }
 
     /// A row of marks, as his tables print them.
@@ -66,6 +76,16 @@ pub(super) fn over_repetitions(
     rows: &Table,
     number: impl Fn(&Scores) -> Option<f64>,
 ) -> Option<Interval> {
+    each_repetition(rows, |of_it| {
+        number(&Scores::of(&Grid::of(of_it, &["policy", "size"], "hit_ratio"))?)
+    })
+}
+
+/// Any number of each repetition's rows, over the repetitions that have it.
+pub(super) fn each_repetition(
+    rows: &Table,
+    number: impl Fn(&Table) -> Option<f64>,
+) -> Option<Interval> {
     let mut repetitions: Vec<String> = Vec::new();
     for row in 0..rows.rows.len() {
         let name = rows.get(row, "repetition").map(Value::to_string).unwrap_or_default();
@@ -73,10 +93,8 @@ pub(super) fn over_repetitions(
             repetitions.push(name);
         }
     }
-    let each = repetitions.iter().filter_map(|repetition| {
-        let of_it = rows.only("repetition", repetition);
-        number(&Scores::of(&Grid::of(&of_it, &["policy", "size"], "hit_ratio"))?)
-    });
+    let each =
+        repetitions.iter().filter_map(|repetition| number(&rows.only("repetition", repetition)));
     Interval::of(&each.collect::<Vec<f64>>())
 }
 
