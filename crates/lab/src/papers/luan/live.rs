@@ -206,6 +206,10 @@ fn claims(rows: &Table, grid: &Grid, hits: &Grid) -> Vec<Claim> {
         Some(gap(&grid, most)? / gap(&grid, least)?)
     });
     let worth = each_repetition(rows, |of_it| {
+        // With two sizes both gains would be the same one.
+        if sizes.len() < 3 {
+            return None;
+        }
         Some(per_point(of_it, before, most)? / per_point(of_it, least, second)?)
     });
     let small = At::new(hits, &["2560"]);
@@ -305,6 +309,9 @@ mod tests {
             assert_eq!(claim.holds, Some(false), "{}: {}", claim.says, claim.here);
         }
         assert_eq!((his.table.rows.len(), his.plots.len()), (13, 2));
+        let mut two = rows(&|at, size| (0.5 + size as f64, 1e3 + (at + 9 * size) as f64));
+        two.rows.retain(|row| [Value::from(2560u32), 5120u32.into()].contains(&row[1]));
+        assert_eq!(draw_reads(&two).claims[8].holds, None, "one gain alone");
         let one = rows(&|at, size| (TABLE_6[at], 1000.0 + (at + size) as f64));
         let one = draw_reads(&one.only("repetition", "1"));
         assert!(one.claims.iter().all(|claim| claim.holds.is_none()), "one decides nothing");
