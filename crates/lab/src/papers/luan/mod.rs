@@ -12,8 +12,6 @@ mod fifteen;
 mod fifteen_claims;
 mod figure;
 pub mod live;
-mod live_sharing;
-mod live_times;
 mod loop_claims;
 mod looping;
 mod policies;

@@ -1,33 +1,14 @@
-//! What is made of live runs of TPC-C (luan 5.7): figure 16 with tables 2 and 6 and figure 19 here,
-//! execution time (figures 17 and 20, table 7) and the cost of sharing (figure 18) beside it.
-//!
-//! The runs are those of whoever has an engine. Rows have `policy` (the paper's name), `size` (as
-//! the paper's, in pages of 115,200), `repetition`, and the columns that each function names.
+//! Logical reads live (luan figures 16 and 19, tables 2 and 6), and what they have to do with hit
+//! ratios.
 
-use super::fifteen;
-use super::policies::{LAMBDA, NAMES, thirteen};
-use super::said::{At, over_sizes};
-use super::score::{Scores, each_repetition};
+use super::parts::{AXES, READS, apart, correlation, others};
 use crate::experiment::Grid;
-use crate::interval::Interval;
-use crate::method::spearman;
+use crate::papers::luan::policies::NAMES;
+use crate::papers::luan::said::{At, over_sizes};
+use crate::papers::luan::score::{Scores, each_repetition};
 use crate::report::{Claim, Section};
 use crate::table::{Table, Value};
 use crate::verdict::{above, claim};
-
-pub use super::live_sharing::{RANDOM, draw_sharing};
-pub use super::live_times::{CPU, IO, draw_times};
-
-/// Pages of the paper's data, of which its pool sizes are shares: 900 MB in pages of 8 KiB.
-pub const HIS_PAGES: f64 = fifteen::HIS_PAGES;
-
-/// The paper's policies: its name, and ours with its parameters.
-pub fn policies() -> Vec<(&'static str, String)> {
-    thirteen(LAMBDA).into_iter().map(|policy| (policy.name, policy.by)).collect()
-}
-
-pub(super) const AXES: [&str; 2] = ["policy", "size"];
-pub(super) const READS: &str = "logical_reads_per_s";
 
 /// Final scores on logical reads (table 6), by policy as in [`NAMES`].
 const TABLE_6: [f64; 13] =
@@ -51,53 +32,6 @@ const TABLE_2: [[u32; 10]; 13] = [
 ];
 /// LRU's place in the tables.
 const LRU: usize = 2;
-
-/// All names but these.
-pub(super) fn others(without: &[&str]) -> Vec<&'static str> {
-    NAMES.iter().filter(|name| !without.contains(name)).copied().collect()
-}
-
-/// One policy over another: the geometric mean of the ratios at these sizes.
-pub(super) fn over(grid: &Grid, sizes: &[&str], one: &str, other: &str) -> Option<Interval> {
-    // All sizes are needed: one that is missing would not count.
-    for (policy, size) in sizes.iter().flat_map(|size| [(one, size), (other, size)]) {
-        grid.mean(&[policy, size])?;
-    }
-    let pairs: Vec<_> = sizes.iter().map(|s| (vec![one, *s], vec![other, *s])).collect();
-    grid.ratio_over(&pairs)
-}
-
-/// A claim that each of `high` has more than each of `low`, over these sizes.
-pub(super) fn apart(
-    grid: &Grid,
-    sizes: &[&str],
-    says: &str,
-    (high, low): (&[&str], &[&str]),
-) -> Claim {
-    let mut all: Vec<(String, Option<Interval>)> = Vec::new();
-    for one in high {
-        let each =
-            low.iter().map(|other| (format!("{one} over {other}"), over(grid, sizes, one, other)));
-        all.extend(each);
-    }
-    let named: Vec<_> = all.iter().map(|(name, value)| (name.as_str(), *value)).collect();
-    claim(says, &named, above(1.0))
-}
-
-/// The rank correlation of two columns over the policies at one size, in rows of one repetition.
-pub(super) fn correlation(rows: &Table, size: &str, columns: [&str; 2]) -> Option<f64> {
-    let of = |column| -> Option<Vec<f64>> {
-        let grid = Grid::of(rows, &AXES, column);
-        NAMES.iter().map(|policy| grid.mean(&[policy, size])).collect()
-    };
-    spearman(&of(columns[0])?, &of(columns[1])?)
-}
-
-/// The mean of a number over sizes; `None` if one has none.
-pub(super) fn mean_over(sizes: &[&str], number: impl Fn(&str) -> Option<f64>) -> Option<f64> {
-    let all: Option<Vec<f64>> = sizes.iter().map(|size| number(size)).collect();
-    Interval::of(&all?).map(|interval| interval.mean)
-}
 
 /// The widest gap between the policies at a size.
 fn gap(grid: &Grid, size: &str) -> Option<f64> {
@@ -184,36 +118,11 @@ fn beside_lru(grid: &Grid, sizes: &[&str], at: usize) -> String {
 
 fn claims(rows: &Table, grid: &Grid, hits: &Grid) -> Vec<Claim> {
     let sizes = grid.labels(1);
-    let (least, most) = (sizes.first().copied().unwrap_or(""), sizes.last().copied().unwrap_or(""));
-    let before = sizes.len().checked_sub(2).map_or("", |at| sizes[at]);
-    let second = sizes.get(1).copied().unwrap_or("");
     let agreement = each_repetition(rows, |of_it| {
         Scores::of(&Grid::of(of_it, &AXES, READS))?.agreement_with(&TABLE_6)
     });
-    let by_size: Vec<_> = sizes
-        .iter()
-        .map(|size| {
-            let each = each_repetition(rows, |r| correlation(r, size, ["hit_ratio", READS]));
-            (*size, each)
-        })
-        .collect();
-    let falls = each_repetition(rows, |of_it| {
-        let grid = Grid::of(of_it, &AXES, "hit_ratio");
-        Some(gap(&grid, least)? - gap(&grid, most)?)
-    });
-    let grows = each_repetition(rows, |of_it| {
-        let grid = Grid::of(of_it, &AXES, READS);
-        Some(gap(&grid, most)? / gap(&grid, least)?)
-    });
-    let worth = each_repetition(rows, |of_it| {
-        // With two sizes both gains would be the same one.
-        if sizes.len() < 3 {
-            return None;
-        }
-        Some(per_point(of_it, before, most)? / per_point(of_it, least, second)?)
-    });
     let small = At::new(hits, &["2560"]);
-    vec![
+    let mut all = vec![
         claim(
             "the ranking by logical reads is his: rank correlation of the scores with table 6",
             &[("", agreement)],
@@ -237,6 +146,35 @@ fn claims(rows: &Table, grid: &Grid, hits: &Grid) -> Vec<Claim> {
             &small.gaps("LRU", &["LRU-2"]),
             above(0.0),
         ),
+    ];
+    all.extend(relations(rows, &sizes));
+    all
+}
+
+/// How hit ratio and logical reads belong together (5.7.1, 5.7.3).
+fn relations(rows: &Table, sizes: &[&str]) -> Vec<Claim> {
+    let (least, most) = (sizes.first().copied().unwrap_or(""), sizes.last().copied().unwrap_or(""));
+    let before = sizes.len().checked_sub(2).map_or("", |at| sizes[at]);
+    let second = sizes.get(1).copied().unwrap_or("");
+    let correlated =
+        |size: &str| each_repetition(rows, |r| correlation(r, size, ["hit_ratio", READS]));
+    let by_size: Vec<_> = sizes.iter().map(|size| (*size, correlated(size))).collect();
+    let falls = each_repetition(rows, |of_it| {
+        let grid = Grid::of(of_it, &AXES, "hit_ratio");
+        Some(gap(&grid, least)? - gap(&grid, most)?)
+    });
+    let grows = each_repetition(rows, |of_it| {
+        let grid = Grid::of(of_it, &AXES, READS);
+        Some(gap(&grid, most)? / gap(&grid, least)?)
+    });
+    let worth = each_repetition(rows, |of_it| {
+        // With two sizes both gains would be the same one.
+        if sizes.len() < 3 {
+            return None;
+        }
+        Some(per_point(of_it, before, most)? / per_point(of_it, least, second)?)
+    });
+    vec![
         claim(
             "the gap between hit ratios is larger in the smallest pool than in the largest",
             &[("", falls)],

@@ -1,10 +1,10 @@
 //! What a logical read costs more where several workers share the pool (luan figure 18).
 
-use super::live::others;
-use super::policies::NAMES;
-use super::said::At;
+use super::parts::others;
 use crate::experiment::Grid;
 use crate::interval::Interval;
+use crate::papers::luan::policies::NAMES;
+use crate::papers::luan::said::At;
 use crate::report::{Bar, BarPlot, Claim, Section};
 use crate::table::{Table, Value};
 use crate::verdict::{above, claim};
