@@ -4,6 +4,7 @@
 //! - [`table`]: results as rows.
 //! - [`breakdown`]: CPU time of a workload by component (gilbert 2.1).
 //! - [`commits`]: commits of one row, beside what the device does by itself.
+//! - [`default_policy`]: which policy decides where nothing names one, by regret.
 //! - [`evictors`]: how fast policies evict, while nothing else runs (watt 6.4).
 //! - [`many`]: several keys looked up by one call, beside as many calls.
 //! - [`opening`]: how long an empty store takes to open.
@@ -19,6 +20,7 @@
 pub mod breakdown;
 pub mod commits;
 pub mod contest;
+pub mod default_policy;
 pub mod evictors;
 pub mod figure;
 pub mod hit_table;

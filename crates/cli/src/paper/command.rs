@@ -3,7 +3,7 @@
 use clap::Subcommand;
 use millpond_lab::registry::Registry;
 
-use super::{count_steps, count_worker, gilbert, leanstore, leanstore_hits, luan, watt};
+use super::{count_steps, count_worker, default, gilbert, leanstore, leanstore_hits, luan, watt};
 use crate::error::Failure;
 
 #[derive(clap::Args, Debug)]
@@ -14,6 +14,8 @@ pub(crate) struct Args {
 
 #[derive(Subcommand, Debug)]
 enum Command {
+    /// Which policy should be the default: live, by regret; a question of ours, not of a paper
+    Default(default::Args),
     /// Every live policy over pool sizes with TPC-C, and variants of some (gilbert 1.2, 1.3, 2.4)
     Gilbert(gilbert::Args),
     /// What `gilbert --chapter 2 --instructions` has counted
@@ -34,6 +36,7 @@ enum Command {
 
 pub(crate) fn run(args: &Args, registry: &Registry) -> Result<(), Failure> {
     match &args.command {
+        Command::Default(args) => default::run(args),
         Command::Gilbert(args) => gilbert::run(args),
         Command::GilbertStep(args) => count_steps::run(args),
         Command::Leanstore(args) => leanstore::run(args),

@@ -1,6 +1,7 @@
 //! `millpond paper` as a user meets it: each paper's experiment at the quick scale, and what is
 //! refused.
 
+mod default;
 mod gilbert;
 mod leanstore;
 mod leanstore_hits;

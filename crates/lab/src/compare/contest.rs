@@ -264,6 +264,14 @@ impl Contest {
         shown(&setting)
     }
 
+    /// How many settings there are, and how many of them some contestant lacks.
+    pub(super) fn settings(&self) -> (usize, usize) {
+        let all: Vec<_> = (0..self.values.len()).map(|at| self.by_setting(at)).collect();
+        let any: BTreeSet<&String> = all.iter().flat_map(BTreeMap::keys).collect();
+        let is_lacking = |setting: &&&String| all.iter().any(|of| !of.contains_key(**setting));
+        (any.len(), any.iter().filter(is_lacking).count())
+    }
+
     /// Means by cache size, where the sizes are numbers: a contestant's curve. Empty where they are
     /// frames of different traces.
     pub(super) fn by_size(&self, contestant: usize) -> Vec<(f64, f64)> {
@@ -367,7 +375,8 @@ fn place(rows: &Table, row: usize) -> Place {
     if place.contains_key("percent") {
         place.remove("size");
     }
-    if place.contains_key("percent") || place.contains_key("size") {
+    // So it does live from one policy to the next, as a run's data grow before they are counted.
+    if ["percent", "size", "pool", "ratio"].iter().any(|axis| place.contains_key(axis)) {
         place.remove("pool_frames");
     }
     place

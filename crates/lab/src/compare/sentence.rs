@@ -38,9 +38,16 @@ impl Outcome {
             n => format!(", by Holm over {n} pairs"),
         };
         let (level, margin) = (self.options.level * 100.0, self.options.margin * 100.0);
+        let lacking = match self.contest.settings() {
+            (_, 0) => String::new(),
+            (all, some) => format!(
+                " {some} of {all} settings were not run with all of them: each pair is compared in \
+                 those that both have."
+            ),
+        };
         format!(
             "({} over {many} {replicate}s, {over}; at {level} %{pairs}; a difference below {margin} % \
-             is none.)",
+             is none.){lacking}",
             self.contest.metric
         )
     }

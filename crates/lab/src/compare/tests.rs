@@ -181,3 +181,42 @@ fn luan_s_marks_are_over_the_settings() {
     assert_eq!(sections[1].title, "Luan's joint method");
     assert!(compared.ranking().unwrap().rows[0][0] == Value::from("arc"));
 }
+
+/// Live rows: two policies, two pools, three repetitions; frames follow from the data, which differ
+/// by policy.
+fn live() -> Table {
+    let columns = ["workload", "pool", "policy", "repetition", "pool_frames", "reads_per_tx"];
+    let mut table = Table::new(columns);
+    for (policy, factor, frames) in [("lru", 1.0, 1000u64), ("arc", 0.5, 1003)] {
+        for pool in ["5%", "20%"] {
+            for repetition in 1..=3u64 {
+                let value = factor * (10.0 + repetition as f64 / 100.0);
+                let row = ["tpcc".into(), pool.into(), policy.into(), repetition.into()];
+                table.rows.push([&row[..], &[frames.into(), value.into()]].concat());
+            }
+        }
+    }
+    table
+}
+
+#[test]
+fn live_pools_that_are_a_share_of_the_data_are_the_same_setting() {
+    let metric = || Some(Metric::parse("reads_per_tx").unwrap());
+    let of = |table| {
+        let contest = Contest::of(&[run("r", table)], metric(), &[]).unwrap();
+        Outcome::of(contest, CompareOptions::default()).unwrap()
+    };
+    let outcome = of(live());
+    assert_eq!(
+        (outcome.replicate, outcome.pairs[0].verdict),
+        (Replicate::Repetition, Verdict::Second)
+    );
+    assert_eq!(outcome.luan.as_ref().map(|luan| luan.settings), Some(2));
+    assert!(!outcome.sentence().contains("settings"), "{}", outcome.sentence());
+    // What one of them lacks stands in the sentence.
+    let mut table = live();
+    let lacks = |row: &Vec<Value>| row[1] == "20%".into() && row[2] == "arc".into();
+    table.rows.retain(|row| !lacks(row));
+    let sentence = of(table).sentence();
+    assert!(sentence.contains("1 of 2 settings were not run with all of them"), "{sentence}");
+}

@@ -6,7 +6,7 @@
 //! the probability that any of them is wrong; [`Ranks`] has many policies over many settings;
 //! [`block_bootstrap`] is for values that depend on their neighbours, as blocks of one trace do.
 //! [`Regrets`] say how far policies are from the best one of each cell, which is what a default is
-//! judged by.
+//! judged by; [`repeated`] has those of live runs.
 
 mod bootstrap;
 mod halves;
@@ -15,6 +15,7 @@ mod joint;
 mod paired;
 mod ranks;
 mod regret;
+mod repeated;
 mod spearman;
 
 pub use bootstrap::{block_bootstrap, block_len};
@@ -24,4 +25,5 @@ pub use joint::{Better, Joint, Mark, Marks, Weights};
 pub use paired::{Outcome, sign_test, t_test};
 pub use ranks::Ranks;
 pub use regret::{Bootstrap, CellCost, Regret, RegretError, Regrets};
+pub use repeated::repeated;
 pub use spearman::spearman;

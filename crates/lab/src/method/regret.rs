@@ -266,19 +266,19 @@ impl Regrets {
 }
 
 /// A quantile of the cells that there are, and of each sample of traces.
-struct Drawn {
-    here: f64,
-    drawn: Vec<f64>,
+pub(super) struct Drawn {
+    pub(super) here: f64,
+    pub(super) drawn: Vec<f64>,
 }
 
 impl Drawn {
-    fn less(&self, other: &Drawn) -> Drawn {
+    pub(super) fn less(&self, other: &Drawn) -> Drawn {
         let pairs = self.drawn.iter().zip(&other.drawn);
         Drawn { here: self.here - other.here, drawn: pairs.map(|(a, b)| a - b).collect() }
     }
 
     /// The percentile interval, made wider where the value itself is outside.
-    fn interval(&self) -> Interval {
+    pub(super) fn interval(&self) -> Interval {
         let mean = self.here;
         if self.drawn.is_empty() {
             return Interval::single(mean);
@@ -289,7 +289,7 @@ impl Drawn {
 }
 
 /// The smallest value that at least this share of the values does not exceed; there is one value.
-fn nearest_rank(mut values: Vec<f64>, share: f64) -> f64 {
+pub(super) fn nearest_rank(mut values: Vec<f64>, share: f64) -> f64 {
     let rank = (share * values.len() as f64 - 1e-9).ceil() as usize;
     let at = rank.clamp(1, values.len()) - 1;
     *values.select_nth_unstable_by(at, f64::total_cmp).1
