@@ -123,7 +123,7 @@ fn claims(rows: &Table, grid: &Grid) -> Vec<Claim> {
     let falls = spread.difference(&["2560"], &["25600"]);
     vec![
         claim(
-            "the ranking is his: rank correlation of the scores with table 5",
+            "the ranking goes with his: rank correlation of the scores with table 5",
             &[("", agreement(rows))],
             above(0.0),
         ),
