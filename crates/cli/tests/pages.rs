@@ -9,6 +9,9 @@ use std::process::Command;
 
 use serde_json::Value as Json;
 
+const FLAGS: [&str; 4] =
+    ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"];
+
 const BROWSERS: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "chrome"];
 
 /// Widths of a desktop's window and of a phone's.
@@ -30,10 +33,14 @@ const MEASURE: &str = "<script>addEventListener('load', () => {
 });</script>";
 
 fn browser() -> Option<&'static str> {
-    let works = |name: &&&str| Command::new(name).arg("--version").output().is_ok();
+    // A stub of a package, or a sandbox without a place for one, has the program and no browser.
+    let works = |name: &&&str| {
+        let blank = Command::new(name).args(FLAGS).args(["--dump-dom", "about:blank"]).output();
+        blank.is_ok_and(|output| String::from_utf8_lossy(&output.stdout).contains("<html"))
+    };
     let found = BROWSERS.iter().find(works).copied();
     if found.is_none() {
-        println!("left out: no Chromium; `apt-get install chromium` has one");
+        println!("left out: no Chromium that loads a page; `apt-get install chromium` has one");
     }
     found
 }
@@ -60,9 +67,8 @@ fn base64(text: &str) -> String {
 
 /// What a browser with a window of this width finds, and what it complains of.
 fn seen(browser: &str, page: &Path, width: u32, profile: &Path) -> (Json, String) {
-    let flags = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"];
     let output = Command::new(browser)
-        .args(flags)
+        .args(FLAGS)
         .args(["--hide-scrollbars", "--enable-logging=stderr", "--dump-dom"])
         .arg(format!("--window-size={},900", width.max(500)))
         .arg(format!("--user-data-dir={}", profile.display()))

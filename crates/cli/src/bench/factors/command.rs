@@ -21,6 +21,7 @@ use super::super::results::ResultArgs;
 use super::view::{parts, plot};
 use crate::callgrind::hindrance;
 use crate::error::Failure;
+use crate::output::complain;
 
 const EXAMPLES: &str = "Examples:
   millpond bench factors                     every live policy: tens of minutes
@@ -131,9 +132,22 @@ fn instructions(
     let mut all = Vec::new();
     for spec in &what.policies {
         live.begin(&format!("counting instructions: {spec}"));
-        all.push(Some(count(&spec.to_string(), counted(&what.frames), args.seed)?));
+        all.push(found(count(&spec.to_string(), counted(&what.frames), args.seed))?);
     }
     Ok(Ok(all))
+}
+
+/// One policy's instructions; where they could not be counted, all that was measured still counts.
+/// So it is where nothing is done on a hit, which the compiler may leave out altogether.
+fn found(counted: Result<(f64, f64), Failure>) -> Result<Option<(f64, f64)>, Failure> {
+    match counted {
+        Ok(counts) => Ok(Some(counts)),
+        Err(stopped) if stopped.exit_code() == 130 => Err(stopped),
+        Err(failure) => {
+            complain(&failure.to_string());
+            Ok(None)
+        }
+    }
 }
 
 /// Frames of the pool for which instructions are counted.
@@ -178,7 +192,18 @@ pub(crate) fn run(args: &Args, registry: &Registry) -> Result<(), Failure> {
 
 #[cfg(test)]
 mod tests {
+    use millpond_bench::error::BenchError;
+
     use super::*;
+
+    #[test]
+    fn one_policy_that_cannot_be_counted_loses_nothing_else() {
+        let failed = Failure::Partly("callgrind found no function".to_string());
+        assert!(matches!(found(Err(failed)), Ok(None)));
+        assert!(matches!(found(Ok((14.0, 90.0))), Ok(Some((14.0, 90.0)))));
+        let stopped = found(Err(BenchError::Stopped.into()));
+        assert_eq!(stopped.unwrap_err().exit_code(), 130);
+    }
 
     #[test]
     fn instructions_are_counted_in_a_pool_that_callgrind_can_manage() {

@@ -124,7 +124,7 @@ fn claims(rows: &Table, grid: &Grid, hits: &Grid) -> Vec<Claim> {
     let small = At::new(hits, &["2560"]);
     let mut all = vec![
         claim(
-            "the ranking by logical reads goes with his: rank correlation of the scores with table 6",
+            "the ranking by logical reads goes with his: rank correlation with table 6",
             &[("", agreement)],
             above(0.0),
         ),

@@ -103,7 +103,7 @@ fn claims(rows: &Table, cpu: &Table, grid: &Grid) -> Vec<Claim> {
     let clocks = ["GCLOCK", "CLOCK"];
     vec![
         claim(
-            "the ranking by execution time goes with his: rank correlation of the scores with table 7",
+            "the ranking by execution time goes with his: rank correlation with table 7",
             &[("", agreement)],
             above(0.0),
         ),
