@@ -4,8 +4,9 @@
 //! counted: a pool with its trees, its log and its recovery for each would be absurd. [`AnyHook`]
 //! stands for all of them: it keeps a policy's `Meta` as bytes in the frame's line and calls its
 //! hot half through a pointer. That costs a hit one predicted indirect call. Policies that no hit
-//! reaches, lean eviction among them, cost one predicted branch, and so does the default, WATT,
-//! whose test for the usual hit is compiled in ([`HitHook::is_noop`]).
+//! reaches, lean eviction among them, cost one predicted branch. For WATT and for policies with a
+//! counter in the frame (S3-FIFO, `tide`) the test for the usual hit is compiled in
+//! ([`HitHook::is_noop`]), so that most of their hits make no call either.
 //!
 //! # Why this is sound
 //!
@@ -20,6 +21,7 @@ use std::cell::UnsafeCell;
 use std::mem::MaybeUninit;
 
 use crate::contract::{Access, Hit, HitHook, PolicySpec, Screen, TickSource, Zeroed};
+use crate::parts::Counted;
 use crate::policy::Watt;
 use crate::zeroed::Zeros;
 
@@ -73,15 +75,38 @@ struct Block([MaybeUninit<u8>; PARAM_BYTES]);
 // SAFETY: to be called with a meta and a block that hold what the hook was made for.
 type Hook = unsafe fn(&AnyMeta, &Block, &Access);
 
-/// The hot half whose test for the usual hit is compiled in.
-type Usual = <Watt as PolicySpec>::Hook;
+/// The hot half of WATT.
+type WattHook = <Watt as PolicySpec>::Hook;
+
+/// The hot halves whose test for the usual hit is compiled in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Asked {
+    /// WATT's, and no other with [`Screen::AskFirst`].
+    Watt,
+    /// A counter's.
+    Counted,
+    /// Another one: it is not asked.
+    None,
+}
+
+impl Asked {
+    fn of<T: HitHook>() -> Asked {
+        let id = TypeId::of::<T>();
+        match () {
+            () if id == TypeId::of::<WattHook>() => Asked::Watt,
+            () if id == TypeId::of::<Counted>() => Asked::Counted,
+            () => Asked::None,
+        }
+    }
+}
 
 /// Parameters of [`AnyHook`]: which hot half it calls, and that one's parameters. By default one
 /// that does nothing.
 #[derive(Clone, Copy)]
 pub struct AnyParams {
-    /// [`Screen::AskFirst`] only if the hot half is [`Usual`], and ticks as that does.
+    /// [`Screen::AskFirst`] only if `asked` names the hot half, which then ticks as that does.
     screen: Screen,
+    asked: Asked,
     hit: Hit,
     tick: TickSource,
     cools: bool,
@@ -106,6 +131,7 @@ impl Default for AnyParams {
         }
         AnyParams {
             screen: Screen::Ignore,
+            asked: Asked::None,
             hit: Hit::Nothing,
             tick: TickSource::None,
             cools: false,
@@ -142,6 +168,14 @@ unsafe fn on_hit_as<T: HitHook>(meta: &AnyMeta, block: &Block, access: &Access) 
 
 /// # Safety
 /// As [`meta_in`] and [`params_in`].
+#[inline(always)]
+unsafe fn is_noop_as<T: HitHook>(meta: &AnyMeta, block: &Block, access: &Access) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe { T::is_noop(meta_in::<T>(meta), params_in::<T>(block), access) }
+}
+
+/// # Safety
+/// As [`meta_in`] and [`params_in`].
 unsafe fn reset_as<T: HitHook>(meta: &AnyMeta, block: &Block, access: &Access) {
     // SAFETY: the caller's promise.
     unsafe { T::reset(meta_in::<T>(meta), params_in::<T>(block), access) }
@@ -168,12 +202,14 @@ impl AnyParams {
         // SAFETY: the block is ours alone, large enough and aligned, as was checked.
         unsafe { block.0.as_mut_ptr().cast::<T::Params>().write(params) };
         let hit = T::hit_cost(&params);
+        let asked = Asked::of::<T>();
         let screen = match T::screen(&params) {
-            Screen::AskFirst if TypeId::of::<T>() != TypeId::of::<Usual>() => Screen::Deliver,
+            Screen::AskFirst if asked == Asked::None => Screen::Deliver,
             screen => screen,
         };
         Ok(AnyParams {
             screen,
+            asked,
             hit,
             tick: T::tick_source(&params),
             cools: T::cools(&params),
@@ -217,9 +253,14 @@ impl HitHook for AnyHook {
         if params.screen != Screen::AskFirst {
             return false;
         }
-        // SAFETY: the hot half is `Usual`, so that `block` holds its parameters; and `meta` was
-        // made by `fresh` of these, as `host`'s caller promised.
-        unsafe { Usual::is_noop(meta_in::<Usual>(meta), params_in::<Usual>(&params.block), access) }
+        match params.asked {
+            // SAFETY: the hot half is `Counted`, so that `block` holds its parameters; and `meta`
+            // was made by `fresh` of these, as `host`'s caller promised.
+            Asked::Counted => unsafe { is_noop_as::<Counted>(meta, &params.block, access) },
+            // SAFETY: the same of WATT's.
+            Asked::Watt => unsafe { is_noop_as::<WattHook>(meta, &params.block, access) },
+            Asked::None => false,
+        }
     }
 
     #[inline(always)]
@@ -243,8 +284,12 @@ impl HitHook for AnyHook {
 
     #[inline(always)]
     fn tick_source(params: &AnyParams) -> TickSource {
-        // The compiler merges this with the test before it.
-        if params.screen == Screen::AskFirst { Usual::TICK } else { params.tick }
+        // The compiler merges this with the tests before it.
+        match (params.screen, params.asked) {
+            (Screen::AskFirst, Asked::Watt) => WattHook::TICK,
+            (Screen::AskFirst, Asked::Counted) => Counted::TICK,
+            _ => params.tick,
+        }
     }
 
     #[inline(always)]
@@ -353,10 +398,10 @@ mod tests {
                 let (mut cold, params) = unsafe { host(policy) }.unwrap();
                 assert_eq!(run::<AnyHook>(cold.as_mut(), &params), expected, "{}", P::INFO.id);
                 let own = P::Hook::screen(&PolicySpec::params(&plain));
-                let is_watt = TypeId::of::<P::Hook>() == TypeId::of::<Usual>();
+                let is_asked = Asked::of::<P::Hook>() != Asked::None;
                 match AnyHook::screen(&params) {
-                    Screen::AskFirst => assert!(is_watt, "{}", P::INFO.id),
-                    Screen::Deliver => assert!(own != Screen::Ignore && !is_watt),
+                    Screen::AskFirst => assert!(is_asked, "{}", P::INFO.id),
+                    Screen::Deliver => assert!(own != Screen::Ignore && !is_asked),
                     Screen::Ignore => assert_eq!(own, Screen::Ignore),
                 }
                 assert_eq!(AnyHook::hit_cost(&params), P::Hook::HIT);

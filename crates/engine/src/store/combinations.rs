@@ -20,9 +20,9 @@
 //! are reached through [`Combination::visit`] and [`Store<M>`](super::Store).
 //!
 //! Hot halves: `watt` is that of `watt`. `any` stands for whichever a policy has, found at run time
-//! ([`AnyHook`]): a hit costs a predicted branch more, and with policies other than WATT that keep
-//! something in the frame an indirect call. [`Combination::policies`] lists which policies run with
-//! which combination.
+//! ([`AnyHook`]): a hit costs a predicted branch or two more, and with policies that keep something
+//! in the frame, but for WATT, S3-FIFO and `tide`, an indirect call.
+//! [`Combination::policies`] lists which policies run with which combination.
 
 use std::any::{TypeId, type_name};
 use std::fmt;

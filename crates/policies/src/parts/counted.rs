@@ -12,6 +12,12 @@ impl HitHook for Counted {
     /// The limit.
     type Params = u8;
     const HIT: Hit = Hit::Meta;
+    const READS_PAGE: bool = false;
+
+    #[inline(always)]
+    fn is_noop(count: &AtomicU8, max: &u8, _: &Access) -> bool {
+        count.load(Relaxed) >= *max
+    }
 
     #[inline(always)]
     fn on_hit(count: &AtomicU8, max: &u8, _: &Access) {
@@ -43,6 +49,8 @@ mod tests {
         let access = Access { page: PageId(1), mark: Mark::READ, now: 0, next: 0, next_read: 0 };
         let count = AtomicU8::new(0);
         for expected in [1, 2, 2] {
+            let is_at_limit = count.load(Relaxed) == 2;
+            assert_eq!(Counted::is_noop(&count, &2, &access), is_at_limit);
             Counted::on_hit(&count, &2, &access);
             assert_eq!(count.load(Relaxed), expected);
         }
