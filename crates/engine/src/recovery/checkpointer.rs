@@ -202,6 +202,8 @@ impl<M: PoolStrategy> Checkpointer<M> {
             unless_planted!(DataNotSynced, self.sync_data()?);
         }
         let redo = if planted!(RedoBoundAfterSync) { self.pool.redo_bound() } else { redo };
+        // Rule 2a: nothing before the last redo is needed, and the log may have forgotten it.
+        let redo = redo.max(*last);
         let redo_log = self.pool.redo_log();
         let at_tail = || {
             redo_log.space_at_tail(|begin, space| Checkpoint {
@@ -241,7 +243,8 @@ impl<M: PoolStrategy> Checkpointer<M> {
             map.release();
         }
         let mut kept = checkpoint.redo.min(checkpoint.begin);
-        unless_planted!(LogForgottenEarly, kept = kept.min(oldest));
+        // Rule 2a again: a transaction's bound may be from before the last checkpoint.
+        unless_planted!(LogForgottenEarly, kept = kept.min(oldest).max(self.log.oldest()));
         let pinned = self.pins().values().min().copied().unwrap_or(kept);
         self.log.forget_before(kept.min(pinned));
         *last = checkpoint.redo;

@@ -25,3 +25,52 @@ pub(crate) fn start<M: PoolStrategy>(
         }
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use millpond_base::{FrameId, Lsn};
+
+    use super::*;
+    use crate::Options;
+    use crate::io::MemoryDevice;
+    use crate::store::combinations::SwizzledAny;
+    use crate::store::{Builder, Store};
+
+    /// A store, whose housekeeping takes no checkpoint of its own in a test that logs so little.
+    fn store() -> Arc<Store<SwizzledAny>> {
+        let device = || Arc::new(MemoryDevice::new());
+        Builder::devices(device(), device(), &Options::new()).open().unwrap()
+    }
+
+    /// Makes a page dirty, with a recLSN that its thread read before.
+    fn make_dirty(store: &Store<SwizzledAny>, rec_lsn: Lsn) {
+        let header = store.pool.memory.header(FrameId(0)).unwrap();
+        assert!(header.latch.exclusive());
+        assert!(header.begin_logged_change(|| rec_lsn), "it was clean");
+        header.latch.release_exclusive();
+    }
+
+    #[test]
+    fn what_a_checkpoint_keeps_of_the_log_never_begins_before_what_the_last_one_kept() {
+        let store = store();
+        let checkpointer = store.checkpointer().unwrap();
+        let log = &checkpointer.log;
+        let before = log.tail();
+        for name in ["one", "two"] {
+            store.tree(name).unwrap();
+        }
+        // A thread read the tail, and did nothing else before a checkpoint was taken.
+        let redo = checkpointer.take_here().unwrap();
+        let oldest = log.oldest();
+        assert!(redo > before && oldest > before, "{redo:?}, {oldest:?}, {before:?}");
+        store.txns.active().enter(store.txns.active().new_id(), before, Lsn(0));
+        assert!(checkpointer.take().unwrap() >= redo);
+        assert!(log.oldest() >= oldest);
+        let (taken, pin) = checkpointer.take_pinned().unwrap();
+        assert!(taken.kept >= oldest, "{:?} is forgotten: {oldest:?}", taken.kept);
+        log.copy(taken.kept).unwrap();
+        drop(pin);
+        make_dirty(&store, before);
+        assert!(checkpointer.take().unwrap() >= redo);
+    }
+}
