@@ -227,6 +227,7 @@ fn what_is_not_compiled_or_cannot_be_is_refused_before_anything_is_loaded() {
     for engine in [Engine::Pool, Engine::Twin] {
         let mut setup = Setup { engine, ..Setup::new() };
         setup.options.lab.latching = LatchingMode::None;
+        setup.options.policy = "watt".to_string();
         refused(&setup, 2);
         assert!(prepare(&setup, &lookups(1), &mut Unwatched).is_ok());
     }

@@ -217,7 +217,7 @@ fn what_cannot_be_is_refused_with_exit_code_2_and_says_what_there_is() {
     for (args, expected) in [
         (&["ycsb", "--latching", "none", "--policy", "lru"][..], "is not compiled; there are:"),
         (&["ycsb", "--policy", "lean-evikt"], "did you mean 'lean-evict'"),
-        (&["ycsb", "--latching", "none", "--threads", "2"], "for one thread"),
+        (&["ycsb", "--latching", "none", "--policy", "watt", "--threads", "2"], "for one thread"),
         (&["tpcc", "--device", "tape"], "slow:nvme|sata|disk|array"),
         (&["tpcc", "--scale", "tiny", "--fast-warm-up"], "--device slow:nvme"),
         (&["ycsb", "--updates", "80", "--scans", "30"], "at most 100"),

@@ -40,7 +40,7 @@ fn with<'a>(more: &[&'a str]) -> Vec<&'a str> {
 #[test]
 fn the_halves_are_made_by_name_and_each_is_judged_alone() {
     let folder = traces();
-    let object = json(folder.path(), &with(&["-p", "lru,fifo,watt,opt", "-s", "10,30%"]));
+    let object = json(folder.path(), &with(&["-p", "lru,fifo,tide,opt", "-s", "10,30%"]));
     assert_eq!(object["command"], "regret");
     assert_eq!(object["params"]["tuning"], serde_json::json!(["a.txt", "c.txt"]));
     assert_eq!(object["params"]["held_out"], serde_json::json!(["d.txt", "b.txt"]));
@@ -57,7 +57,7 @@ fn the_halves_are_made_by_name_and_each_is_judged_alone() {
             assert!(number("p90_low") <= number("p90") && number("p90") <= number("p90_high"));
             assert!(number("median") <= number("p90") && number("p90") <= number("worst"));
             assert!(is_bound || number("median") >= 0.0);
-            assert!(row["policy"] != "watt" || number("p90_less") == 0.0);
+            assert!(row["policy"] != "tide" || number("p90_less") == 0.0);
         }
     }
     let only = json(folder.path(), &with(&["-p", "lru,fifo", "-s", "10", "--only", "held-out"]));

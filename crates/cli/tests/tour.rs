@@ -36,7 +36,7 @@ fn a_tour_runs_engine_and_laboratory_and_leaves_a_report_and_a_sound_store() {
         "reads/tx",
         "consistency conditions hold",
         "millpond_tpcc: hit ratio in %",
-        "watt",
+        "tide",
     ] {
         assert!(shown.contains(part), "{part}: {shown}");
     }

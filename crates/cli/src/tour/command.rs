@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
+use millpond::internals::store::options::POLICY_DEFAULT;
 use millpond_lab::registry::Registry;
 use millpond_lab::report::{ReportData, ReportOptions, Section, render};
 use millpond_lab::results::{ResultDir, RunInfo};
@@ -87,7 +88,7 @@ fn write_report(dir: &ResultDir, live: Section) -> Result<PathBuf, Failure> {
     let data = ReportData::read(&[dir.path().to_path_buf()])?;
     let options = ReportOptions {
         title: "A tour of Millpond".to_string(),
-        relative_to: Some("watt".to_string()),
+        relative_to: Some(POLICY_DEFAULT.to_string()),
         note: Some(contest::NOTE.to_string()),
         sections: vec![live],
         ..ReportOptions::default()

@@ -36,11 +36,11 @@ pub(super) const NOTE: &str = "arc_OLTP: one hour of a CODASYL database, 914,145
      trees included. dynzipf-rw: synthetic, 1.2 million references, 16.7 % writes, after WATT's \
      table 2.";
 
-const POLICIES: &str = "lru,clock,2q,arc,lirs,s3-fifo,w-tinylfu,watt,opt";
+const POLICIES: &str = "lru,clock,2q,arc,lirs,s3-fifo,w-tinylfu,watt,tide,opt";
 const SIZES: [&str; 6] = ["0.5%", "1%", "2%", "5%", "10%", "20%"];
 const WRITE_POLICIES: &str = "lru,clock,arc,hyperbolic,lru-wsr,cflru(window=10%),\
     cflru(window=30%),cflru(window=50%),watt(write_weight=0),watt(write_weight=1),\
-    watt,watt(write_weight=16),opt";
+    watt,watt(write_weight=16),tide,opt";
 const WRITE_SIZES: [&str; 3] = ["5%", "10%", "20%"];
 
 /// What the laboratory's part came to.
@@ -83,7 +83,7 @@ impl Contest<'_> {
 
     fn plans(&self) -> Result<Vec<Plan>, Failure> {
         if self.is_quick {
-            return Ok(vec![plan(vec![self.own()?], "lru,watt,opt", &SIZES[3..5])?]);
+            return Ok(vec![plan(vec![self.own()?], "lru,watt,tide,opt", &SIZES[3..5])?]);
         }
         let traces = recorded().chain([self.own()?]).collect();
         Ok(vec![

@@ -5,7 +5,8 @@ use std::time::Duration;
 use fastrand::Rng;
 use millpond::internals::io::Fault;
 
-const POLICIES: [&str; 4] = ["lean-evict(cooling=50%)", "random", "lru", "watt"];
+/// The default is there more often than others.
+const POLICIES: [&str; 6] = ["lean-evict(cooling=50%)", "random", "lru", "watt", "tide", "tide"];
 
 /// Who runs what, and what goes wrong.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

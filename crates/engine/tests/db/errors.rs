@@ -62,7 +62,7 @@ fn of_the_laboratory() -> [Options; 4] {
     [
         tiny(64).lab(|lab| lab.translation = TranslationMode::Hashed),
         tiny(64).policy("lru").lab(|lab| lab.latching = LatchingMode::Latched),
-        tiny(64).lab(|lab| lab.latching = LatchingMode::None),
+        tiny(64).policy("watt").lab(|lab| lab.latching = LatchingMode::None),
         tiny(64).lab(|lab| lab.records = true),
     ]
 }
@@ -172,9 +172,8 @@ fn a_store_without_latches_is_for_one_thread() {
     use millpond::internals::store::Builder;
     use millpond::internals::store::combinations::SwizzledUnlatchedWatt;
 
-    let store =
-        Builder::device(Arc::new(MemoryDevice::new()), &tiny(64)).open::<SwizzledUnlatchedWatt>();
-    let store = store.unwrap();
+    let (device, options) = (Arc::new(MemoryDevice::new()), tiny(64).policy("watt"));
+    let store = Builder::device(device, &options).open::<SwizzledUnlatchedWatt>().unwrap();
     let tree = store.tree("t").unwrap();
     tree.btree().upsert(b"k", b"v").unwrap();
     std::thread::scope(|scope| {

@@ -101,7 +101,7 @@ impl Plan {
             seed,
             page_size: one_of(random, &[512, 512, 4096, 8192]),
             frames: one_of(random, &[16, 16, 20, 24, 32, 48, 64, 128, 400]),
-            policy: one_of(random, &["watt", "watt", "watt", "lean-evict", "lru", "clock"]),
+            policy: one_of(random, &["tide", "tide", "tide", "watt", "lean-evict", "lru"]),
             evictors: random.u8(0..4) == 0,
             threads: one_of(random, &[1, 1, 2, 3]),
             structures,

@@ -28,9 +28,10 @@ enum Storage {
     BusyInPlace,
 }
 
+/// With `tide` no story of [`Storage::BusyInPlace`] has a page on storage that is in the way.
 fn options(storage: Storage) -> Options {
-    let options =
-        Options::new().page_size(1024).log_gap(1 << 40).lab(|lab| lab.background_merge = false);
+    let options = Options::new().policy("watt").page_size(1024).log_gap(1 << 40);
+    let options = options.lab(|lab| lab.background_merge = false);
     options.lab(|lab| {
         lab.tiny_pages = true;
         lab.frames = Some(if storage == Storage::Calm { 4000 } else { 40 });

@@ -12,7 +12,7 @@ pub struct Candidate {
 /// Policies that win somewhere, and those that everybody knows. Left out is what another one here
 /// is a better form of (clocks and FIFO of LRU, CAR and CART of ARC, CLOCK-Pro of LIRS), what needs
 /// parameters for each workload (LRFU, MQ), and what stalls or pollutes.
-pub const SHORTLIST: [Candidate; 8] = [
+pub const SHORTLIST: [Candidate; 9] = [
     Candidate {
         id: "lru",
         strength: "keeps what was used last: right where working sets move, helpless against scans",
@@ -29,6 +29,10 @@ pub const SHORTLIST: [Candidate; 8] = [
     Candidate {
         id: "s3-fifo",
         strength: "lets most pages that are used once go quickly, and a hit costs it little",
+    },
+    Candidate {
+        id: "tide",
+        strength: "watches new pages for as long as its ghosts ask for, and dirty ones stay longer",
     },
     Candidate {
         id: "w-tinylfu",

@@ -53,11 +53,15 @@ pub fn render(data: &ReportData, options: &ReportOptions) -> String {
     html + "</main></body></html>\n"
 }
 
+/// What others are compared with where nobody says it: the default of a store, or what was it.
+const REFERENCES: [&str; 2] = ["tide", "watt"];
+
 /// What is drawn from rows of simulations: curves, heat maps, trade-offs.
 fn by_traces(html: &mut String, data: &ReportData, options: &ReportOptions) {
     let labels = data.labels();
     let first = labels.first().copied().unwrap_or("");
-    let fallback = labels.iter().find(|l| **l == "watt").copied().unwrap_or(first);
+    let known = || REFERENCES.iter().find(|reference| labels.contains(reference));
+    let fallback = known().copied().unwrap_or(first);
     let reference = options.relative_to.as_deref().unwrap_or(fallback);
     let plots: Vec<(&str, String)> =
         data.traces.iter().filter_map(|t| Some((t.name.as_str(), curve_of(t, &labels)?))).collect();

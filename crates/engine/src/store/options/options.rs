@@ -42,7 +42,7 @@ pub struct Options {
     /// written. Default: they are not.
     pub compression: Compression,
     /// The replacement policy as `millpond policies` lists them, such as `watt(write_weight=2)`.
-    /// Default: `watt`.
+    /// Default: `tide`.
     pub policy: String,
     /// Policies of the user's own, which [`Options::policy`](Options#structfield.policy) may name.
     /// Default: none.
@@ -310,7 +310,7 @@ mod tests {
     #[test]
     fn the_defaults_open_a_store_on_this_machine() {
         let plan = Options::new().plan(&SystemRoots::default(), None).unwrap();
-        assert_eq!((plan.page_size, plan.policy.info.id), (PAGE_SIZE_DEFAULT, "watt"));
+        assert_eq!((plan.page_size, plan.policy.info.id), (PAGE_SIZE_DEFAULT, "tide"));
         assert!(plan.budget.total() <= SystemRoots::default().default_memory());
         assert!(Options::new().may_create() && !Options::new().read_only(true).may_create());
     }
