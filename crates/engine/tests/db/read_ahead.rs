@@ -121,7 +121,7 @@ fn scanned(path: &Path, scan: impl Fn(&Db) -> u64) -> (u64, u64, u64) {
 /// were, of the first parent; from the second on the fence between them was that of the one before.
 /// A third of the leaves was read by the scan itself. Less than a twenty-fifth is left: inner nodes
 /// that the first of their leaves were ordered from, and that have left the small queue of `tide`,
-/// which is of a hundred frames here, before the scan comes to them.
+/// which is of a hundred frames here, before the scan reaches them.
 #[test]
 fn a_long_scan_reads_hardly_a_page_itself_and_passes_from_parent_to_parent() {
     let (_dir, path) = place();
