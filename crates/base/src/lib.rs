@@ -1,9 +1,10 @@
 //! The vocabulary that every Millpond crate shares.
 //!
 //! Nothing here knows a policy, a trace or an engine: ids, the marks a reference carries, sizes
-//! with units, seeds, errors that hold errors, and the shim that lets a model checker replace
-//! atomics and locks.
+//! with units, seeds, when page cleaners work, errors that hold errors, and the shim that lets a
+//! model checker replace atomics and locks.
 
+pub mod cleaning;
 #[cfg(all(feature = "critical-sections", not(feature = "model")))]
 mod counted_locks;
 pub mod errors;

@@ -93,6 +93,23 @@ fn what_a_run_asks_of_storage_is_simulated_as_a_second_tier() {
         let object = json(&command(&[&sim[..], &more].concat()));
         assert_eq!(object["rows"].as_array().unwrap().len(), 2, "{object:#}");
     }
+    let writes = |reason: &str, more: &[&str]| {
+        let run = ["tpcc", "--scale", "tiny", "--pool", "95%", "--log", "on", "--log-gap", "2MiB"];
+        let run = [&run[..], &["--record-storage", "s.parquet", "--operations", "600"], more];
+        let output = bench(folder.path(), &run.concat());
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        let csv = command(&["trace", "convert", "s.parquet", "s.csv"]);
+        assert!(csv.status.success(), "{}", text(&csv.stderr));
+        let rows = std::fs::read_to_string(folder.path().join("s.csv")).unwrap();
+        rows.lines().filter(|row| row.split(',').any(|field| field == reason)).count()
+    };
+    // With nearly all of the data in memory pages are written for the log's sake, and, if the dirty
+    // share is kept low, long before they are to go.
+    let cleaned = ["--eviction", "threads(2)", "--dirty-share", "5%"];
+    let (plain, kept) = (writes("replace", &[]), writes("replace", &cleaned));
+    assert!(kept > 2 * plain && kept > 50, "{kept} with page cleaners, {plain} without");
+    let refused = bench(folder.path(), &["tpcc", "--scale", "tiny", "--dirty-share", "50%"]);
+    assert!(text(&refused.stderr).contains("eviction = threads(N)"), "{}", text(&refused.stderr));
     let twin = bench(folder.path(), &["tpcc", "--engine", "twin", "--record-storage", "x.parquet"]);
     assert!(text(&twin.stderr).contains("no pool"), "{}", text(&twin.stderr));
 }

@@ -13,7 +13,8 @@ use millpond::internals::pool::{
 };
 use millpond::internals::stats::counters::Counter;
 use millpond::internals::store::combinations::Compiled;
-use millpond_base::Reason;
+use millpond_base::cleaning::Cleaning;
+use millpond_base::{Reason, Share};
 use millpond_policies::config::Spec;
 use millpond_policies::contract::{HitHook, PolicySpec, Shape};
 use millpond_policies::policy::{LeanEvict, Lru, Random, Watt};
@@ -90,6 +91,12 @@ fn all_ways<T: HitHook>(policy_host: impl Fn(&Shape) -> HostedPolicy<T>) {
             let options = PoolOptions { evictors, batch, background_writer, ..tiny(frames) };
             run(options, policy_host(&shape(frames)));
         }
+    }
+    for threads in 1..=4 {
+        let cleaning = Some(Cleaning { dirty: Share(0.1), free: Share(0.2), neighbours: false });
+        let evictors = EvictionMode::threads(threads);
+        let options = PoolOptions { evictors, cleaning, ..tiny(24) };
+        run(options, policy_host(&shape(24)));
     }
 }
 

@@ -109,7 +109,7 @@ fn every_update_is_durable_before_its_log_must_go() {
         for (frames, gap) in [(1, 1), (3, 50), (60, 700), (200, 5_000), (600, 100)] {
             for mysql in [false, true] {
                 let mut options = Tier1Options::new(frames, gap);
-                (options.readahead, options.flush_neighbours) = (mysql, mysql);
+                (options.readahead, options.cleaning.neighbours) = (mysql, mysql);
                 let rows = requests(policy, &options, &source, 1_000);
                 let name = format!("{policy}, {frames} frames, gap {gap}, mysql {mysql}");
                 assert_durable(&name, &options, &source, &rows);
@@ -158,14 +158,14 @@ fn a_larger_pool_sends_fewer_reads_and_a_larger_share_of_recov_writes() {
 fn workers_write_only_when_the_free_list_runs_dry() {
     let source = references(5, 40_000, 2_000, 45);
     let mut options = Tier1Options::new(200, 1_000_000);
-    options.dirty = Share(1.0);
-    (options.free, options.round) = (Share(0.05), 8);
+    options.cleaning.dirty = Share(1.0);
+    (options.cleaning.free, options.round) = (Share(0.05), 8);
     assert_eq!(counts(&options, &source).synch, 0);
     options.round = 1_000_000;
     let never = counts(&options, &source);
     assert!(never.synch > 1_000 && never.replace == 0, "{never:?}");
     // With a dirty share the cleaners write, too.
-    options.dirty = Share(0.3);
+    options.cleaning.dirty = Share(0.3);
     let dirty = counts(&options, &source);
     assert!(dirty.replace > 0 && dirty.synch < never.synch, "{dirty:?}");
 }
@@ -206,7 +206,8 @@ fn read_ahead_and_neighbours_make_the_trace_like_mysqls() {
     let source = Memory(batch, 0);
     let plain = Tier1Options::new(400, 2_000);
     let ahead = Tier1Options { readahead: true, ..plain.clone() };
-    let together = Tier1Options { flush_neighbours: true, ..plain.clone() };
+    let mut together = plain.clone();
+    together.cleaning.neighbours = true;
     let rows = |options| requests("lru", options, &source, 9_999);
     assert!(read_after_read(&rows(&ahead)) > read_after_read(&rows(&plain)));
     assert!(counts(&ahead, &source).ahead > 1_000 && counts(&plain, &source).ahead == 0);
@@ -224,8 +225,8 @@ impl Visitor for Tiny {
         }
         for frames in [1, 2, 3, 9] {
             let mut options = Tier1Options::new(frames, 40);
-            (options.readahead, options.flush_neighbours) = (true, true);
-            options.dirty = Share(if frames == 2 { 0.0 } else { 0.5 });
+            (options.readahead, options.cleaning.neighbours) = (true, true);
+            options.cleaning.dirty = Share(if frames == 2 { 0.0 } else { 0.5 });
             let source = Box::new(self.0.clone());
             let mut tier = Tier1::<P>::new(&Default::default(), &options, source);
             let mut rows = Batch::default();

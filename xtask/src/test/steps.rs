@@ -91,7 +91,7 @@ pub fn steps(root: &Path) -> Vec<Step> {
         step(
             "reads-planted",
             "planted bugs of the read path, each caught",
-            crash(&["--reads", "--planted", "--seeds", "4000"]),
+            crash(&["--reads", "--planted", "--seeds", "12000"]),
         ),
     ]
 }

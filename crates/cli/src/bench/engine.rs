@@ -6,7 +6,8 @@ use clap::ValueEnum;
 use millpond::internals::store::options::{PAGE_SIZE_DEFAULT, POLICY_DEFAULT};
 use millpond::internals::store::{HitDelivery, LatchingMode, Reclamation, TranslationMode};
 use millpond::{DirectIo, Durability, EvictionMode, Options, Submission};
-use millpond_base::Size;
+use millpond_base::cleaning::Cleaning;
+use millpond_base::{Share, Size};
 use millpond_bench::instance::setup::{DeviceSpec, Engine, Setup};
 use millpond_bench::run::client::Workload;
 use millpond_bench::run::runner::{Length, RunSpec};
@@ -100,6 +101,17 @@ pub(crate) struct EngineArgs {
     /// No thread that writes dirty pages in the background
     #[arg(long)]
     no_background_writer: bool,
+    /// Make page cleaners of the eviction threads, which write victims as soon as more than this
+    /// share of the pool is dirty (li 2.1.1); needs --eviction threads(N)
+    #[arg(long, value_name = "SHARE")]
+    dirty_share: Option<Share>,
+    /// Clean pages that page cleaners keep ready to go, as a share of the pool
+    #[arg(long, default_value = "1%", requires = "dirty_share", value_name = "SHARE")]
+    free_list: Share,
+    /// Let page cleaners write the dirty neighbours of a page with it, as MySQL does; needs
+    /// --translation hashed
+    #[arg(long, requires = "dirty_share")]
+    flush_neighbours: bool,
     /// Touch the pool's memory before the run
     #[arg(long)]
     prefault: bool,
@@ -189,6 +201,7 @@ impl EngineArgs {
             lab.reclamation = self.reclamation;
             lab.batch = self.batch;
             lab.background_writer = !self.no_background_writer;
+            lab.cleaning = self.cleaning();
             lab.tiny_pages = true;
             lab.seed = self.seed;
         });
@@ -201,6 +214,11 @@ impl EngineArgs {
         let warms_up_fast = self.fast_warm_up;
         let load_threads = cores();
         Ok(Setup { engine, options, pool, device, warms_up_fast, load_threads, ..Setup::new() })
+    }
+
+    fn cleaning(&self) -> Option<Cleaning> {
+        let (free, neighbours) = (self.free_list, self.flush_neighbours);
+        self.dirty_share.map(|dirty| Cleaning { dirty, free, neighbours })
     }
 
     pub(crate) fn params(&self) -> Json {
@@ -218,6 +236,9 @@ impl EngineArgs {
             "eviction": self.eviction.to_string(),
             "batch": self.batch,
             "background_writer": !self.no_background_writer,
+            "dirty_share": self.dirty_share.map(|share| share.to_string()),
+            "free_list": self.dirty_share.map(|_| self.free_list.to_string()),
+            "flush_neighbours": self.flush_neighbours,
             "prefault": self.prefault,
             "nodes": self.nodes,
             "device": self.device.to_string(),

@@ -115,9 +115,9 @@ fn tier2(args: &Args, registry: &Registry) -> Result<Box<dyn Source>, Failure> {
             .map_err(|_| Failure::Usage(format!("a pool of {pool} is too large")))?,
     };
     let mut options = Tier1Options::new(frames, gap);
-    options.dirty = tier1.dirty;
+    options.cleaning.dirty = tier1.dirty;
     options.readahead = tier1.readahead;
-    options.flush_neighbours = tier1.flush_neighbours;
+    options.cleaning.neighbours = tier1.flush_neighbours;
     options.seed = args.seed;
     let spec = Spec::parse(&tier1.policy)?;
     let source = formats::open(from, &args.reading.options()?)?;

@@ -36,6 +36,7 @@ use crate::pool::options::{EvictionMode, FRAMES_MIN, PoolOptions, PoolStrategy};
 use crate::pool::page_ids::PageIds;
 use crate::pool::recording::recorder::Recorder;
 use crate::pool::recording::storage_recorder::StorageRecorder;
+use crate::pool::replacement::cleaning::PageCleaners;
 use crate::pool::replacement::clock::PolicyClock;
 use crate::pool::replacement::evictor_threads::EvictorThreads;
 use crate::pool::replacement::policy_host::{HostedPolicy, PolicyHost};
@@ -90,6 +91,8 @@ pub struct Pool<M: PoolStrategy> {
     /// The one operation for which pages are held, so that it ends.
     pub(crate) starvation: StarvationGuard,
     pub(crate) writes: Writes,
+    /// What page cleaners know, if there are any.
+    pub(crate) cleaners: PageCleaners,
     pub(crate) storage: Arc<dyn Storage>,
     /// Whether the first record about a page that was clean holds all of it.
     pub(crate) logs_images: bool,
@@ -174,6 +177,7 @@ impl<M: PoolStrategy> Pool<M> {
             policy: hosted.name,
             in_flight: InFlight::default(),
             scanned: Scanned::default(),
+            cleaners: PageCleaners::default(),
             starvation: StarvationGuard::default(),
             writes: Writes::new(page_size),
             ids: PageIds::new(storage.clone()),

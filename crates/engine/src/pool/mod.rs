@@ -21,6 +21,8 @@
 //! | writing ends: it is clean, unless it changed meanwhile | `end_write`, `FrameHeader::end_write` | `writeback/write.rs`, `frame.rs` | none |
 //! | hot, cooling → evicted: a victim, clean and without swizzled children | `LiveHost::offer` | `replacement/eviction.rs` | the parent's and the frame's exclusively, by trying |
 //! | hot, cooling → evicted: it is deleted | `free_page` | `allocation.rs` | the frame's exclusively |
+//! | evicted, and standing by for a page cleaner's free list | `stand_by`, `InFlight::stand_by` | `replacement/cleaning.rs`, `translation/in_flight.rs` | none |
+//! | evicted → loading by way of free: it is needed after all | `rescue` | `replacement/cleaning.rs` | the frame's |
 //! | evicted → free, after a round of eviction | `free_frames` | `replacement/free_frames.rs` | none |
 //! | evicted → free, after deletion: once it is not being written | `finish_free`, `reap` | `allocation.rs` | the frame's exclusively |
 //! | reused, once no thread can still read it | `FreeLists::take`, `Epochs::oldest` | `memory/free_list.rs`, `epoch.rs` | none |

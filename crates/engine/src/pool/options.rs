@@ -4,6 +4,7 @@ use std::fmt;
 use std::num::NonZeroU32;
 use std::str::FromStr;
 
+use millpond_base::cleaning::Cleaning;
 use millpond_policies::contract::HitHook;
 
 use crate::pool::epoch::Reclamation;
@@ -117,6 +118,9 @@ pub struct PoolOptions {
     pub batch: u32,
     /// Whether a thread writes dirty pages in the background.
     pub background_writer: bool,
+    /// Whether the evictor threads are page cleaners, and when they work (li 2.1.1): there must be
+    /// a fixed number of them, and pages are written by them alone, or by who needs a frame.
+    pub cleaning: Option<Cleaning>,
     /// Whether memory is touched when the pool opens.
     pub prefault: bool,
     /// NUMA nodes to pretend; `None` asks the machine.
@@ -142,6 +146,7 @@ impl PoolOptions {
             evictors: EvictionMode::Worker,
             batch: (frames / 64).clamp(1, 64),
             background_writer: true,
+            cleaning: None,
             prefault: false,
             nodes: None,
             sample_period: 64,

@@ -63,6 +63,8 @@ macro_rules! for_each_statistic {
                     "times a thread waited for a free frame, or had to make one";
                 Prefetches prefetches "pages asked for ahead of their use";
                 PrefetchHits prefetch_hits "prefetched pages that were then used";
+                Rescues rescues
+                    "pages of the free list that were needed after all, and not read again";
                 EpochAdvances epoch_advances "steps of the global epoch";
                 Splits splits "nodes that were split";
                 Merges merges "nodes that were merged";

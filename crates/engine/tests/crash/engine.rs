@@ -8,9 +8,11 @@ use millpond::internals::btree::BulkOptions;
 use millpond::internals::heap::RecordId;
 use millpond::internals::io::{Device, MemoryDevice, PageStore, PowerSupply};
 use millpond::{
-    BackupError, Compression, Db, Error, Isolation, KeyRange, Options, Placement, RawHashIndex,
-    RawHeap, RawTree, Savepoint, Snapshot, Structure, Txn, TxnOptions,
+    BackupError, Compression, Db, Error, EvictionMode, Isolation, KeyRange, Options, Placement,
+    RawHashIndex, RawHeap, RawTree, Savepoint, Snapshot, Structure, Txn, TxnOptions,
 };
+use millpond_base::Share;
+use millpond_base::cleaning::Cleaning;
 
 use crate::oracle::{State, Tree};
 use crate::plan::Start;
@@ -51,8 +53,18 @@ pub fn options(start: &Start) -> Options {
             lab.log_segment = Some(start.segment_bytes);
             lab.seed = start.seed;
             lab.placement = placement(start);
+            lab.cleaning = cleaning(start);
+            if lab.cleaning.is_some() {
+                lab.eviction = EvictionMode::threads(1);
+            }
         })
         .compression(compression(start))
+}
+
+/// Of the stories with threads of the store's own, one in eight has page cleaners.
+fn cleaning(start: &Start) -> Option<Cleaning> {
+    let cleans = !start.is_quiet && (start.seed / 8).is_multiple_of(8);
+    cleans.then_some(Cleaning { dirty: Share(0.2), free: Share(0.1), neighbours: false })
 }
 
 /// Of the stories out of place, half are of compressed pages.

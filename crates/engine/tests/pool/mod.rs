@@ -1,5 +1,6 @@
 //! The pool under a small structure that thrashes it, in every combination of strategies.
 
+mod cleaning;
 pub mod forest;
 pub mod storage;
 mod stories;
@@ -15,7 +16,8 @@ use millpond::internals::pool::{
 };
 use millpond::internals::stats::counters::Counter;
 use millpond::internals::store::combinations::Compiled as Made;
-use millpond_base::{Reason, Seed};
+use millpond_base::cleaning::Cleaning;
+use millpond_base::{Reason, Seed, Share};
 use millpond_policies::config::Spec;
 use millpond_policies::contract::{HitHook, PolicySpec, Shape};
 use millpond_policies::policy::{LeanEvict, Lru, Random, Watt};
@@ -98,6 +100,15 @@ fn all_ways<L: Latching, T: HitHook, const SWIZZLES: bool>(
     policy_host: impl Fn(&Shape) -> HostedPolicy<T>,
 ) {
     let threads = if L::THREADS { 3 } else { 1 };
+    if L::THREADS {
+        let neighbours = !SWIZZLES;
+        let (evictors, free) = (EvictionMode::threads(2), Share(0.25));
+        for (frames, dirty) in [(16, Share(0.2)), (24, Share(0.0)), (24, Share(1.0))] {
+            let cleaning = Some(Cleaning { dirty, free, neighbours });
+            let options = PoolOptions { evictors, cleaning, ..tiny(frames) };
+            run::<Made<L, T, SWIZZLES>>(options, policy_host(&shape(frames)), threads, 600);
+        }
+    }
     for evictors in [EvictionMode::Worker, EvictionMode::threads(2)] {
         for reclamation in [Reclamation::Version, Reclamation::Epoch] {
             for (frames, background_writer) in [(16, true), (24, false)] {

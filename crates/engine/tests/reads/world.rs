@@ -11,7 +11,8 @@ use millpond::internals::page::{PageHeader, PageType, View};
 use millpond::{
     Compression, Db, Error, EvictionMode, Options, Placement, RawHashIndex, RawHeap, RawTree, Tree,
 };
-use millpond_base::PageId;
+use millpond_base::cleaning::Cleaning;
+use millpond_base::{PageId, Share};
 
 use crate::model::{Model, Wrong};
 use crate::plan::{Kind, Plan};
@@ -105,7 +106,10 @@ pub fn options(plan: &Plan) -> Options {
     } else {
         EvictionMode::default()
     };
+    let cleans = plan.evictors && plan.seed.is_multiple_of(2);
+    let cleaning = Cleaning { dirty: Share(0.2), free: Share(0.1), neighbours: false };
     let options = Options::new()
+        .lab(|lab| lab.cleaning = cleans.then_some(cleaning))
         .page_size(plan.page_size)
         .policy(plan.policy)
         .compression(if plan.is_compressed { Compression::Lz4 } else { Compression::None })

@@ -26,7 +26,8 @@ use millpond::internals::pool::{
 };
 use millpond::internals::stats::counters::Counter;
 use millpond::internals::store::combinations::Compiled as Made;
-use millpond_base::Reason;
+use millpond_base::cleaning::Cleaning;
+use millpond_base::{Reason, Share};
 use millpond_policies::config::Spec;
 use millpond_policies::contract::{PolicySpec, Shape};
 use millpond_policies::policy::{LeanEvict, Lru, Random};
@@ -59,12 +60,13 @@ fn leaf(n: usize) -> usize {
 #[derive(Default)]
 struct Seen([AtomicU64; WATCHED.len()]);
 
-const WATCHED: [Counter; 5] = [
+const WATCHED: [Counter; 6] = [
     Counter::Evictions,
     Counter::Misses,
     Counter::Restarts,
     Counter::InFlightWaits,
     Counter::PagesFreed,
+    Counter::Rescues,
 ];
 
 impl Seen {
@@ -145,16 +147,19 @@ fn all_ways<M: PoolStrategy>(policy_host: fn() -> HostedPolicy<M::Hook>) {
     let seen: &'static Seen = Box::leak(Box::default());
     let mut settings = 0;
     for reclamation in [Reclamation::Version, Reclamation::Epoch] {
-        for (evictors, background_writer) in [
-            (EvictionMode::Worker, false),
-            (EvictionMode::Worker, true),
-            (EvictionMode::threads(1), true),
+        let cleaning = |dirty| Cleaning { dirty: Share(dirty), ..Cleaning::default() };
+        for (evictors, background_writer, cleaning) in [
+            (EvictionMode::Worker, false, None),
+            (EvictionMode::Worker, true, None),
+            (EvictionMode::threads(1), true, None),
+            (EvictionMode::threads(1), false, Some(cleaning(0.0))),
         ] {
             let body = move || {
                 let options = PoolOptions {
                     batch: 2,
                     evictors,
                     background_writer,
+                    cleaning,
                     reclamation,
                     nodes: Some(1),
                     ..PoolOptions::new(FRAMES)

@@ -1,26 +1,20 @@
 //! What a simulated first tier is made of, and what it counts.
 
-use millpond_base::Share;
-
-/// Pages of an extent: read-ahead and neighbour flushing stay inside one, as in InnoDB.
-pub(super) const EXTENT: u64 = 64;
+use millpond_base::cleaning::Cleaning;
 
 /// A simulated buffer pool (li 2.1, 4.3.2).
 #[derive(Clone, Debug)]
 pub struct Tier1Options {
     /// Number of frames, at least 1.
     pub frames: u32,
-    /// Share of the pool that may be dirty before the page cleaners write (REPLACE).
-    pub dirty: Share,
+    /// When page cleaners write (REPLACE), how long the free list is, and whether the dirty
+    /// neighbours of a page are written with it.
+    pub cleaning: Cleaning,
     /// Logical writes that may lie between the oldest update that is not durable and the newest
     /// one, at least 1. Where more would, the oldest are written (RECOV) and made durable (dsync).
     pub lsn_gap: u64,
     /// Whether reading in sequence fetches the pages that follow, as MySQL does.
     pub readahead: bool,
-    /// Whether the cleaners write the dirty neighbours of a page with it, as MySQL does.
-    pub flush_neighbours: bool,
-    /// Share of the pool that the cleaners keep in the free list, at least 1 frame of 2 or more.
-    pub free: Share,
     /// References between two rounds of the cleaners that keep the free list, at least 1. What
     /// the workers use up meanwhile they must make room for themselves (SYNCH).
     pub round: u32,
@@ -34,11 +28,9 @@ impl Tier1Options {
     pub fn new(frames: u32, lsn_gap: u64) -> Tier1Options {
         Tier1Options {
             frames,
-            dirty: Share(0.5),
+            cleaning: Cleaning::default(),
             lsn_gap,
             readahead: false,
-            flush_neighbours: false,
-            free: Share(0.01),
             round: 64,
             seed: 1,
         }

@@ -5,12 +5,13 @@
 //! list, never in both; (2) pages of the free list are clean; (3) the dirty list holds exactly the
 //! dirty frames, in the order of their recLSN, since updates come in that order.
 
+use millpond_base::cleaning::each_neighbour;
 use millpond_base::{FrameId, Lsn, Mark, PageId, Reason};
 use millpond_policies::contract::{Cooled, Host, OfferOutcome, PageState, RefusalReason};
 use millpond_policies::parts::{Links, List, PageMap};
 use millpond_workload::trace::Batch;
 
-use super::options::{EXTENT, Tier1Counts};
+use super::options::Tier1Counts;
 use super::sync_list::SyncList;
 
 /// The policy holds the frame.
@@ -190,17 +191,7 @@ impl Pool {
         if !self.flush_neighbours {
             return;
         }
-        let first = page - page % EXTENT;
-        for neighbour in (first..page).rev() {
-            if !self.write_neighbour(neighbour, reason) {
-                break;
-            }
-        }
-        for neighbour in page + 1..first.saturating_add(EXTENT) {
-            if !self.write_neighbour(neighbour, reason) {
-                break;
-            }
-        }
+        each_neighbour(page, |neighbour| self.write_neighbour(neighbour, reason));
     }
 
     fn write_neighbour(&mut self, page: u64, reason: Reason) -> bool {

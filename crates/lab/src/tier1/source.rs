@@ -1,10 +1,11 @@
 //! The first tier as a source of storage-level requests.
 
+use millpond_base::cleaning::EXTENT;
 use millpond_base::{FrameId, Lsn, Mark, PageId};
 use millpond_policies::contract::{Access, GhostHit, Policy, Shape};
 use millpond_workload::trace::{BATCH_LEN, Batch, Source, TraceError};
 
-use super::options::{EXTENT, Tier1Counts, Tier1Options};
+use super::options::{Tier1Counts, Tier1Options};
 use super::pool::{COOLING, Evictor, FREE, Pool, RESIDENT};
 use crate::policy_host::PolicyHost;
 
@@ -42,7 +43,7 @@ impl<P: Policy> Tier1<P> {
             is_over: false,
             given: 0,
             policy_host: PolicyHost::new(config, &shape),
-            pool: Pool::new(options.frames, options.flush_neighbours),
+            pool: Pool::new(options.frames, options.cleaning.neighbours),
             until_round: options.round,
             options,
             page_max: 0,
@@ -84,9 +85,7 @@ impl<P: Policy> Tier1<P> {
             self.until_round = self.options.round;
             self.keep_free_list();
         }
-        if self.pool.dirty_pages() > self.options.dirty.of(self.pool.frames()) {
-            self.clean_until_below();
-        }
+        self.clean_until_below();
         Ok(())
     }
 
@@ -164,15 +163,14 @@ impl<P: Policy> Tier1<P> {
 
     /// A cleaners' round: refills the free list.
     fn keep_free_list(&mut self) {
-        let frames = self.pool.frames();
-        let target = self.options.free.of(frames).max(1).min(frames / 2);
-        while self.pool.free_frames() < target && self.clean_one() {}
+        let (rule, frames) = (self.options.cleaning, self.pool.frames());
+        while rule.lacking(frames, self.pool.free_frames()) > 0 && self.clean_one() {}
     }
 
-    /// The pool is too dirty: victims are written and put into the free list until it is not.
+    /// If the pool is too dirty, victims are written and put into the free list until it is not.
     fn clean_until_below(&mut self) {
-        let allowed = self.options.dirty.of(self.pool.frames());
-        while self.pool.dirty_pages() > allowed && self.clean_one() {}
+        let (rule, frames) = (self.options.cleaning, self.pool.frames());
+        while rule.excess(frames, self.pool.dirty_pages()) > 0 && self.clean_one() {}
     }
 
     /// Moves one victim to the free list, written if it is dirty; whether there was one.

@@ -38,9 +38,9 @@ fn steps_max(frames: u32, batch: u32) -> u32 {
 
 /// One round's view of the pool.
 pub(crate) struct LiveHost<'a, M: PoolStrategy> {
-    pool: &'a Pool<M>,
+    pub(super) pool: &'a Pool<M>,
     wanted: u32,
-    taken: Vec<FrameId>,
+    pub(super) taken: Vec<FrameId>,
     /// Dirty frames that were offered.
     dirty: Vec<FrameId>,
     refused: u64,
@@ -52,6 +52,10 @@ pub(crate) struct LiveHost<'a, M: PoolStrategy> {
     looked: u32,
     /// Dirty frames are never enough: the round looks for clean ones.
     is_thorough: bool,
+    /// Pages that are evicted stay in memory: they stand by (li's free list).
+    pub(super) keeps: bool,
+    /// Those that do.
+    pub(super) kept: Vec<(PageId, FrameId)>,
     /// Chooses one of several children: by the pool's seed, so that runs repeat.
     random: fastrand::Rng,
 }
@@ -108,6 +112,8 @@ impl<'a, M: PoolStrategy> LiveHost<'a, M> {
             latched: 0,
             looked: 0,
             is_thorough: false,
+            keeps: false,
+            kept: Vec::new(),
             random: fastrand::Rng::with_seed(pool.options.seed ^ pool.clock.evictions()),
         }
     }
@@ -199,7 +205,7 @@ impl<'a, M: PoolStrategy> LiveHost<'a, M> {
         let cools = header.state() == State::Cooling;
         let word = if cools { Swip::cooling(frame) } else { Swip::hot(frame) };
         let at = pool.find_swip(parent, word, frame).ok_or(RefusalReason::Changed)?;
-        if M::HAS_TABLE && !pool.table.try_remove(&pool.memory, page, header.id()) {
+        if !self.leaves(page, header) {
             return Err(RefusalReason::Latched);
         }
         pool.set_swip(parent, at, Swip::evicted(page));
@@ -223,7 +229,7 @@ impl<'a, M: PoolStrategy> LiveHost<'a, M> {
         let held = Held::try_new::<M::Latching>(header).ok_or(RefusalReason::Latched)?;
         self.still_evictable(header)?;
         let page = header.page().ok_or(RefusalReason::Changed)?;
-        if !pool.table.try_remove(&pool.memory, page, header.id()) {
+        if !self.leaves(page, header) {
             return Err(RefusalReason::Latched);
         }
         header.set_page(None);
@@ -331,7 +337,6 @@ impl<M: PoolStrategy> Host for LiveHost<'_, M> {
                     "a victim that was taken is evicted"
                 );
                 debug_assert_eq!(header.page(), None, "an evicted frame holds no page");
-                self.taken.push(frame);
                 self.latched = 0;
                 OfferOutcome::Taken(page)
             }
@@ -359,7 +364,7 @@ impl<M: PoolStrategy> Host for LiveHost<'_, M> {
             // Page by page, as in a simulator: the first clean one is evicted.
             false
         } else if self.pool.evicts_after_writing() {
-            self.taken.len() + dirty >= wanted
+            self.taken.len() + self.kept.len() + dirty >= wanted
         } else {
             dirty >= wanted.max(BATCH_MAX)
         }
@@ -398,7 +403,7 @@ impl<M: PoolStrategy> Pool<M> {
         self.evict_as(LiveHost { is_thorough: true, ..LiveHost::new(self, wanted) }, wanted, None)
     }
 
-    fn evict_as(
+    pub(super) fn evict_as(
         &self,
         mut host: LiveHost<'_, M>,
         wanted: u32,
@@ -413,17 +418,20 @@ impl<M: PoolStrategy> Pool<M> {
             let still = |frame, page| self.holds_hot(frame, page);
             self.policy_host.evict(self.metas(), &request, &mut host, thread_slot(), still);
         }
-        let LiveHost { taken, mut dirty, refused, asked, looked, .. } = host;
+        let LiveHost { taken, kept, mut dirty, refused, asked, looked, .. } = host;
         // A hand that completes a turn offers a frame again.
         dirty.sort_unstable();
         dirty.dedup();
         self.statistics.counters.add(Counter::EvictionRefusals, refused);
-        let (scanned, chosen) = taken.split_at(first as usize);
+        // Those that stand by count as chosen.
+        let (scanned, chosen) = taken.split_at((first as usize).min(taken.len()));
+        let first = scanned.len() as u32;
         self.statistics.counters.add(Counter::Evictions, u64::from(first));
         self.statistics.counters.add(Counter::EvictionsScanned, u64::from(first));
         self.free_frames(scanned);
         self.free_taken(chosen);
-        Round { taken: taken.len() as u32, dirty, looked: looked.max(asked) }
+        self.stand_by(&kept);
+        Round { taken: (taken.len() + kept.len()) as u32, dirty, looked: looked.max(asked) }
     }
 
     /// Evicts in the thread of a worker; returns whether there was any progress.
@@ -436,7 +444,7 @@ impl<M: PoolStrategy> Pool<M> {
             self.statistics.counters.add(Counter::EvictionsWorker, u64::from(evicted));
         };
         count(round.taken);
-        if round.taken > 0 && self.options.background_writer {
+        if round.taken > 0 && self.options.background_writer && !self.cleans() {
             // What is dirty is written in the background.
             self.hand_over(&round.dirty);
             return Ok(true);

@@ -24,6 +24,8 @@ use crate::pool::options::{EvictionMode, PoolStrategy};
 use crate::pool::replacement::eviction::LiveHost;
 use crate::pool::replacement::policy_host::PolicyHost;
 
+/// How long a page cleaner sleeps at most before it looks how dirty the pool is.
+const LOOK: Duration = Duration::from_millis(10);
 /// How long an evictor sleeps at most; only a bug would make it wait that long for its call.
 const NAP: Duration = Duration::from_millis(100);
 /// Rounds without any progress after which an evictor sleeps.
@@ -65,7 +67,10 @@ impl<M: PoolStrategy> Pool<M> {
     /// Returns the number of free frames below which evictor threads work: what they keep ready, or
     /// what a worker is waiting for.
     pub(crate) fn free_target(&self) -> u32 {
-        let ready = (self.options.batch.saturating_mul(2)).clamp(1, (self.frames() / 4).max(1));
+        let ready = match self.options.cleaning {
+            Some(rule) => rule.target(self.frames()).max(1),
+            None => (self.options.batch.saturating_mul(2)).clamp(1, (self.frames() / 4).max(1)),
+        };
         ready.max(self.sleep.demand.load(Ordering::Relaxed))
     }
 
@@ -75,7 +80,7 @@ impl<M: PoolStrategy> Pool<M> {
         match self.options.evictors {
             EvictionMode::Worker => {}
             EvictionMode::Threads(_) => {
-                if self.free.len() < self.free_target() {
+                if self.frames_ready() < self.free_target() {
                     self.sleep.work.signal();
                 }
             }
@@ -103,7 +108,7 @@ impl<M: PoolStrategy> Pool<M> {
     pub(crate) fn wait_for_evictors(&self, least: u32) -> bool {
         const A_MOMENT: Duration = Duration::from_millis(1);
         self.sleep.demand.fetch_max(least, Ordering::Relaxed);
-        let enough = || self.free.len() >= least;
+        let enough = || self.frames_ready() >= least;
         if let EvictionMode::Adaptive(most) = self.options.evictors {
             if !self.sleep.evictor_threads.call(most.get()) {
                 return enough();
@@ -118,7 +123,8 @@ impl<M: PoolStrategy> Pool<M> {
     /// Runs an evictor thread until the pool closes.
     pub(crate) fn evictor(&self) {
         let is_over = || self.sleep.stop.load(Ordering::Acquire);
-        let is_short = || self.free.len() < self.free_target();
+        let is_short = || self.frames_ready() < self.free_target() || self.is_too_dirty();
+        let nap = if self.cleans() { LOOK } else { NAP };
         while !is_over() {
             if let EvictionMode::Adaptive(most) = self.options.evictors {
                 if self.sleep.evictor_threads.wait(NAP, is_over) {
@@ -132,7 +138,7 @@ impl<M: PoolStrategy> Pool<M> {
             } else if is_short() {
                 self.work_off();
             } else {
-                self.sleep.work.wait(NAP, || is_short() || is_over());
+                self.sleep.work.wait(nap, || is_short() || is_over());
             }
         }
     }
@@ -142,11 +148,11 @@ impl<M: PoolStrategy> Pool<M> {
         let mut fruitless = 0;
         while !self.sleep.stop.load(Ordering::Acquire) {
             let demand = self.sleep.demand.load(Ordering::Relaxed);
-            if self.free.len() >= self.free_target() {
+            if self.frames_ready() >= self.free_target() && !self.is_too_dirty() {
                 // Unless a worker asks for more at this moment.
                 let (old, new) = (Ordering::Relaxed, Ordering::Relaxed);
                 let _ = self.sleep.demand.compare_exchange(demand, 0, old, new);
-                if self.free.len() >= self.free_target() {
+                if self.frames_ready() >= self.free_target() {
                     return true;
                 }
             }
@@ -167,6 +173,9 @@ impl<M: PoolStrategy> Pool<M> {
     /// Looks for victims, if too few are on their way out, else helps to write those; returns
     /// whether there was any progress.
     fn evict_ahead(&self) -> bool {
+        if self.cleans() {
+            return self.clean_step();
+        }
         if !self.options.background_writer {
             return !self.evict_step(self.options.batch).unwrap_or_default().is_nothing();
         }
@@ -221,7 +230,7 @@ impl<M: PoolStrategy> Pool<M> {
         while fruitless < 8 {
             let round = self.evict_round(self.frames(), None);
             let written = self.write_frames(&round.dirty, Reason::Replace)?;
-            let dropped = self.drop_abandoned();
+            let dropped = self.drop_abandoned() || self.drop_oldest();
             fruitless =
                 if round.taken == 0 && written == 0 && !dropped { fruitless + 1 } else { 0 };
         }
@@ -240,7 +249,8 @@ impl<M: PoolStrategy> Pool<M> {
     ) -> Result<(u32, u32), PoolError> {
         let written = self.write_frames(dirty, reason);
         // Pages whose write failed are still dirty, and stay.
-        let out = if self.evicts_after_writing() { self.evict_these(dirty) } else { 0 };
+        let keeps = self.cleans() && reason == Reason::Replace;
+        let out = if self.evicts_after_writing() { self.evict_these(dirty, keeps) } else { 0 };
         Ok((written?, out))
     }
 
@@ -248,22 +258,26 @@ impl<M: PoolStrategy> Pool<M> {
     /// policies keep no order, so that another round would find other victims, and write those,
     /// too. Where pages are evicted one by one, it is as in a simulator.
     pub(crate) fn evicts_after_writing(&self) -> bool {
-        self.options.batch > 1 && matches!(self.policy_host, PolicyHost::Open(_))
+        let is_open = matches!(self.policy_host, PolicyHost::Open(_));
+        self.cleans() || (self.options.batch > 1 && is_open)
     }
 
     /// Evicts those of `frames` that can be evicted.
-    fn evict_these(&self, frames: &[FrameId]) -> u32 {
+    fn evict_these(&self, frames: &[FrameId], keeps: bool) -> u32 {
         let mut host = LiveHost::new(self, 0);
-        let mut taken = Vec::with_capacity(frames.len());
+        host.keeps = keeps;
+        let mut count = 0;
         for frame in frames {
             if let OfferOutcome::Taken(_) = host.offer(*frame) {
                 // The policy did not offer it, so it must be notified.
                 self.policy_host.forget(self.metas(), *frame, || ());
-                taken.push(*frame);
+                count += 1;
             }
         }
+        let LiveHost { taken, kept, .. } = host;
         self.free_taken(&taken);
-        taken.len() as u32
+        self.stand_by(&kept);
+        count
     }
 
     /// Makes every page in memory dirty, as if each had been changed: to measure what evicting

@@ -43,6 +43,15 @@ impl<M: PoolStrategy> Pool<M> {
 
     /// Takes a frame without a page, if there is one now, and latches it exclusively.
     pub(crate) fn take_free(&self) -> Option<NonNull<FrameHeader>> {
+        let taken = self.take_listed();
+        if taken.is_none() && self.cleans() && self.drop_oldest() {
+            return self.take_listed();
+        }
+        taken
+    }
+
+    /// Takes a frame from the lists of those without a page.
+    fn take_listed(&self) -> Option<NonNull<FrameHeader>> {
         let slot = thread_slot();
         let take = || self.free.take(slot, || self.epochs.as_ref().map_or(0, Epochs::oldest));
         let taken = match (take(), &self.epochs) {
@@ -89,12 +98,19 @@ impl<M: PoolStrategy> Pool<M> {
     /// Puts a frame on a free list that this thread latched exclusively, and whose page the policy
     /// does not know.
     pub(crate) fn give_back(&self, frame: NonNull<FrameHeader>) {
+        self.give_back_in(frame, 0);
+    }
+
+    /// The same, to be reused once no thread is in an epoch up to `epoch`.
+    pub(crate) fn give_back_in(&self, frame: NonNull<FrameHeader>, epoch: u64) {
         let header = self.header(frame);
         header.set_page(None);
         header.set_parent(None);
         header.clear_dirty();
         header.become_state(State::Free);
-        self.give_back_unused(frame);
+        header.latch.release_exclusive();
+        self.free.give(&[header.id()], epoch);
+        self.sleep.frames.signal();
     }
 
     /// Puts a frame back that was only taken, and is free still.
@@ -160,12 +176,18 @@ impl<M: PoolStrategy> Pool<M> {
     /// As [`Pool::frame_for`].
     pub(crate) fn make_frames(&self, frames: u32) -> Result<(), PoolError> {
         let least = frames.min(self.frames() / 2);
-        if self.free.len() >= least {
+        if self.are_free(least) {
             // They may be waiting for a thread to leave its epoch: it needs the processor.
             millpond_base::sync::thread::yield_now();
             return Ok(());
         }
-        self.wait_for(None, least, || (self.free.len() >= least).then_some(()))
+        self.wait_for(None, least, || self.are_free(least).then_some(()))
+    }
+
+    /// Returns whether `least` frames are without a page; those of the free list are emptied.
+    fn are_free(&self, least: u32) -> bool {
+        while self.cleans() && self.free.len() < least && self.drop_oldest() {}
+        self.free.len() >= least
     }
 
     /// Evicts, or waits for the evictors, until `done` returns something.

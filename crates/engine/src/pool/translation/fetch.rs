@@ -23,7 +23,7 @@ use crate::pool::options::PoolStrategy;
 use crate::pool::recording::storage_recorder::StorageRequest;
 use crate::pool::storage::PageIn;
 use crate::pool::swip::Swip;
-use crate::pool::translation::in_flight::{Arrived, Step};
+use crate::pool::translation::in_flight::{Arrived, Claimed, Step};
 use crate::stats::Wait;
 use crate::stats::counters::{Counter, Gauge, Timing};
 use crate::stats::thread_slot::thread_slot;
@@ -317,11 +317,21 @@ impl<M: PoolStrategy> Pool<M> {
         unsafe { frame.cast::<u8>().add(POLICY_LINE).cast::<<M::Hook as HitHook>::Meta>().as_ref() }
     }
 
+    /// Takes a page that is in memory without a swip, to attach it.
+    pub(crate) fn claim(&self, page: PageId, mark: Mark) -> Option<Arrived> {
+        match self.in_flight.claim(page)? {
+            Claimed::Arrived(arrived) => Some(arrived),
+            Claimed::StandsBy(frame) => self.rescue(frame, page, mark),
+        }
+    }
+
     /// Drops a page that was loaded, and that no thread needed; returns whether there was one.
     pub(crate) fn drop_abandoned(&self) -> bool {
         match self.in_flight.abandon() {
             Some((_, arrived)) => {
-                self.give_back(arrived.frame);
+                // It may be one that stood by, and that could not be attached.
+                let epoch = if self.cleans() { self.giving_up() } else { 0 };
+                self.give_back_in(arrived.frame, epoch);
                 true
             }
             None => false,
@@ -338,7 +348,7 @@ impl<M: PoolStrategy> Pool<M> {
         let most = (self.frames() as usize / AHEAD_PART).max(1);
         for place in at {
             let word = parent.swip(*place);
-            if parent.validate().is_err() || self.free.len() <= FRAMES_KEPT {
+            if parent.validate().is_err() || self.frames_ready() <= FRAMES_KEPT {
                 return done;
             }
             if !word.is_evicted() || (!M::SWIZZLES && self.is_in_table(word.page())) {

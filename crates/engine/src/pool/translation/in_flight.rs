@@ -4,19 +4,23 @@
 //! be reached through its swip or the page table. In between it is *loading* (other threads that
 //! need the page wait) or *ready*: loaded, but not attached, because it was prefetched, or because
 //! its parent had changed when the load was complete. The next thread that needs a ready page
-//! attaches it.
+//! attaches it. Where there are page cleaners, a victim is *standing by*, in li's free list: it is
+//! in memory still, and clean, but nothing refers to its frame, until a thread needs the page, or a
+//! frame.
 //!
 //! # Invariants
 //! 1. A page that is in memory and can be reached has no in-flight load, but for the moment in
-//!    which it is attached, when its parent is latched exclusively.
+//!    which it is attached, when its parent is latched exclusively, and for the round of eviction
+//!    that makes it stand by.
 //! 2. An in-flight load begins only while the table's mutex is held and the page's swip is seen,
 //!    validated, in its evicted form. Hence no page is in memory twice.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::ptr::NonNull;
 
-use millpond_base::PageId;
+use millpond_base::sync::atomic::{AtomicU32, Ordering};
 use millpond_base::sync::{Arc, Condvar, Mutex};
+use millpond_base::{FrameId, PageId};
 use millpond_policies::contract::GhostHit;
 
 use crate::pool::frame::FrameHeader;
@@ -65,6 +69,17 @@ enum InFlightLoad {
     /// With its completion, once a thread waits for that.
     Loading(Option<Arc<Completion>>),
     Ready(Arrived),
+    /// In this frame, in state evicted; the number of its entry in the list of those.
+    StandsBy(FrameId, u64),
+}
+
+/// A page in memory that no swip refers to.
+#[derive(Debug)]
+pub enum Claimed {
+    /// It was loaded.
+    Arrived(Arrived),
+    /// It was evicted into the free list; its frame is in state evicted.
+    StandsBy(FrameId),
 }
 
 impl InFlightLoad {
@@ -88,10 +103,26 @@ pub enum Step {
     Changed,
 }
 
+/// A list that is not longer is not tidied up.
+const SHORT: usize = 64;
+
+/// The frame of a page that stands by since its entry with this number.
+fn stands_by(
+    loads: &HashMap<PageId, InFlightLoad>,
+    (page, number): (PageId, u64),
+) -> Option<FrameId> {
+    match loads.get(&page) {
+        Some(InFlightLoad::StandsBy(frame, own)) if *own == number => Some(*frame),
+        _ => None,
+    }
+}
+
 /// All in-flight loads of a pool.
 #[derive(Default)]
 pub struct InFlight {
     table: Mutex<Table>,
+    /// Pages that stand by.
+    standing_by: AtomicU32,
 }
 
 #[derive(Default)]
@@ -99,12 +130,16 @@ struct Table {
     loads: HashMap<PageId, InFlightLoad>,
     /// In order of arrival; pages that were claimed may still be listed.
     ready: VecDeque<PageId>,
+    /// Pages that stand by, the oldest first, with the numbers of their entries; those that were
+    /// claimed may still be listed.
+    free: VecDeque<(PageId, u64)>,
+    /// The number of the next entry.
+    next: u64,
 }
 
 impl Table {
     /// Lists a ready page. Most pages are claimed without the list, which is tidied up here.
     fn list(&mut self, page: PageId) {
-        const SHORT: usize = 64;
         debug_assert!(
             matches!(self.loads.get(&page), Some(InFlightLoad::Ready(_))),
             "{page:?} is listed when it is ready"
@@ -129,7 +164,7 @@ impl InFlight {
             Some(InFlightLoad::Loading(completion)) => {
                 return Step::Wait(completion.get_or_insert_default().clone());
             }
-            Some(InFlightLoad::Ready(_)) => return Step::Ready,
+            Some(InFlightLoad::Ready(_) | InFlightLoad::StandsBy(..)) => return Step::Ready,
             None => {}
         }
         if !is_missing() {
@@ -156,15 +191,71 @@ impl InFlight {
         before.into_iter().for_each(InFlightLoad::complete);
     }
 
+    /// A page that is being evicted is to stand by: until [`InFlight::stand_by`], threads that need
+    /// it wait, or until [`InFlight::end`], if it is not evicted after all. `false`: its load is
+    /// not over yet.
+    pub fn begin_standing_by(&self, page: PageId) -> bool {
+        let mut table = locked(&self.table);
+        let is_vacant = !table.loads.contains_key(&page);
+        if is_vacant {
+            table.loads.insert(page, InFlightLoad::Loading(None));
+        }
+        is_vacant
+    }
+
+    /// The page was evicted, and stands by in `frame`.
+    pub fn stand_by(&self, page: PageId, frame: FrameId) {
+        let mut table = locked(&self.table);
+        let number = table.next;
+        table.next += 1;
+        let before = table.loads.insert(page, InFlightLoad::StandsBy(frame, number));
+        debug_assert!(matches!(before, Some(InFlightLoad::Loading(_))), "{page:?} was announced");
+        table.free.push_back((page, number));
+        let standing_by = self.standing_by.fetch_add(1, Ordering::Relaxed) as usize + 1;
+        if table.free.len() > 2 * standing_by + SHORT {
+            let Table { loads, free, .. } = &mut *table;
+            free.retain(|entry| stands_by(loads, *entry).is_some());
+        }
+        drop(table);
+        before.into_iter().for_each(InFlightLoad::complete);
+    }
+
+    /// Takes the page that has been standing by for longest: its frame is needed.
+    pub fn oldest_standing_by(&self) -> Option<FrameId> {
+        if self.standing_by() == 0 {
+            return None;
+        }
+        let mut table = locked(&self.table);
+        while let Some(entry) = table.free.pop_front() {
+            if let Some(frame) = stands_by(&table.loads, entry) {
+                table.loads.remove(&entry.0);
+                self.standing_by.fetch_sub(1, Ordering::Relaxed);
+                return Some(frame);
+            }
+        }
+        None
+    }
+
+    /// Returns the number of pages that stand by; a moment old.
+    pub fn standing_by(&self) -> u32 {
+        self.standing_by.load(Ordering::Relaxed)
+    }
+
     /// Takes a ready page, to attach it. Its in-flight load lasts until [`InFlight::end`] or, if it
     /// could not be attached, [`InFlight::arrive`]: no thread loads it a second time meanwhile.
-    pub fn claim(&self, page: PageId) -> Option<Arrived> {
+    pub fn claim(&self, page: PageId) -> Option<Claimed> {
         let mut table = locked(&self.table);
         let load = table.loads.get_mut(&page)?;
-        let InFlightLoad::Ready(arrived) = load else { return None };
-        let arrived = *arrived;
+        let claimed = match load {
+            InFlightLoad::Loading(_) => return None,
+            InFlightLoad::Ready(arrived) => Claimed::Arrived(*arrived),
+            InFlightLoad::StandsBy(frame, _) => {
+                self.standing_by.fetch_sub(1, Ordering::Relaxed);
+                Claimed::StandsBy(*frame)
+            }
+        };
         *load = InFlightLoad::Loading(None);
-        Some(arrived)
+        Some(claimed)
     }
 
     /// Takes the page that has been ready for longest, to drop it: no thread needed it.
@@ -184,7 +275,8 @@ impl InFlight {
 
     /// Returns the number of in-flight loads, ready ones included.
     pub fn len(&self) -> usize {
-        locked(&self.table).loads.len()
+        let table = locked(&self.table);
+        table.loads.len() - self.standing_by() as usize
     }
 
     /// Returns whether nothing is in flight.

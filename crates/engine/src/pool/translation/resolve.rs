@@ -200,7 +200,7 @@ impl<M: PoolStrategy> Pool<M> {
             // It was attached a moment ago: the swip is another one by now.
             return Err(Jump::Restart);
         }
-        if let Some(arrived) = self.in_flight.claim(page) {
+        if let Some(arrived) = self.claim(page, mark) {
             let latch = &parent.header().latch;
             if M::Latching::promote(latch, parent.token()) {
                 let attached = self.attach_at(parent.frame(), at, page, arrived, mark);
@@ -314,7 +314,7 @@ impl<M: PoolStrategy> Pool<M> {
                 self.verify_found(parent.frame(), at, frame, word.page())?;
             }
             frame
-        } else if let Some(arrived) = self.in_flight.claim(word.page()) {
+        } else if let Some(arrived) = self.claim(word.page(), mark) {
             let frame = self.attach_at(parent.frame(), at, word.page(), arrived, mark)?;
             parent.mtr().set_notified();
             frame

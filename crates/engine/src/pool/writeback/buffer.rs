@@ -53,7 +53,7 @@ impl<M: PoolStrategy> Pool<M> {
     /// Leaves dirty frames to those that write, if there is a background writer. Returns how many
     /// of them were not in the buffer and are now: it takes a quarter of all frames.
     pub(crate) fn hand_over(&self, dirty: &[FrameId]) -> u32 {
-        if dirty.is_empty() || !self.options.background_writer {
+        if dirty.is_empty() || !self.options.background_writer || self.cleans() {
             return 0;
         }
         let most = self.frames() as usize / 4 + BATCH_MAX;

@@ -142,7 +142,7 @@ impl<M: PoolStrategy> Pool<M> {
     pub fn write_frames(&self, frames: &[FrameId], reason: Reason) -> Result<u32, PoolError> {
         self.kinds.all_registered()?;
         let (mut written, mut first) = (0, None);
-        for batch in frames.chunks(BATCH_MAX) {
+        for batch in self.with_neighbours(frames, reason).chunks(BATCH_MAX) {
             let (count, error) = self.write_batch(batch, reason);
             written += count;
             let is_hopeless = count == 0 && error.is_some();

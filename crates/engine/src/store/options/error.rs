@@ -2,6 +2,7 @@
 
 use crate::pool::EvictionMode;
 use crate::store::options::budget::BudgetError;
+use crate::store::options::choices::TranslationMode;
 use crate::store::options::policy_choice::PolicyError;
 
 use crate::store::options::limits::*;
@@ -51,6 +52,24 @@ pub enum OptionsError {
     NotAlone {
         /// The eviction asked for.
         eviction: EvictionMode,
+    },
+    /// Pages are to be cleaned by the dirty share, and no thread would.
+    #[error(
+        "lab.cleaning makes page cleaners of eviction threads, and eviction = {eviction}: set \
+         eviction = threads(N)"
+    )]
+    NoCleaners {
+        /// The eviction asked for.
+        eviction: EvictionMode,
+    },
+    /// Neighbours of a page are to be written with it, and nothing finds them.
+    #[error(
+        "lab.cleaning writes neighbours, which are found by their ids, and translation = \
+         {translation}: set translation = hashed"
+    )]
+    NoNeighbours {
+        /// The translation asked for.
+        translation: TranslationMode,
     },
     /// `direct_io = on`, and the file system cannot.
     #[error(

@@ -1,5 +1,7 @@
 //! Settings that only measurements and tests change.
 
+use millpond_base::cleaning::Cleaning;
+
 use crate::io::Submission;
 use crate::page::superblock::Placement;
 use crate::pool::{EvictionMode, HitDelivery, Reclamation};
@@ -12,7 +14,7 @@ use crate::store::options::choices::{DirectIo, LatchingMode, TranslationMode};
 /// let options = Options::new().lab(|lab| lab.latency_sample_period = 1); // time each call
 /// options.check().unwrap();
 /// ```
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
 pub struct Lab {
     /// How page ids become frames.
@@ -59,6 +61,11 @@ pub struct Lab {
     pub batch: Option<u32>,
     /// Whether a thread writes dirty pages in the background, and reads ahead. Default: yes.
     pub background_writer: bool,
+    /// Page cleaning by the dirty share, as in the systems that li traced (li 2.1.1): the eviction
+    /// threads, of which there must be a fixed number, are page cleaners then. Writing neighbours
+    /// needs `translation = hashed`. Default: pages are written when they are to go, or for the
+    /// log's sake.
+    pub cleaning: Option<Cleaning>,
     /// References by which the clock of policies that count references moves at once, 1 to 65,536.
     /// With 1 it is exact, and a word that all threads write at each reference. Default: 1.
     pub references_per_tick: u32,
@@ -98,6 +105,7 @@ impl Default for Lab {
             salvage_log: false,
             batch: None,
             background_writer: true,
+            cleaning: None,
             references_per_tick: 1,
             log_segment: None,
             records: false,

@@ -304,8 +304,11 @@ impl Options {
 
 #[cfg(test)]
 mod tests {
+    use millpond_base::cleaning::Cleaning;
+
     use super::*;
-    use crate::store::options::LatchingMode;
+    use crate::EvictionMode;
+    use crate::store::options::{LatchingMode, TranslationMode};
 
     #[test]
     fn the_defaults_open_a_store_on_this_machine() {
@@ -356,6 +359,15 @@ mod tests {
         let unlatched = Options::new().lab(|lab| lab.latching = LatchingMode::None);
         let threads = unlatched.clone().lab(|lab| lab.eviction = "threads".parse().unwrap());
         assert!(matches!(error(threads), OptionsError::NotAlone { .. }));
+        let cleaning = |neighbours| Some(Cleaning { neighbours, ..Cleaning::default() });
+        let nobody = Options::new().lab(|lab| lab.cleaning = cleaning(false));
+        assert!(matches!(error(nobody.clone()), OptionsError::NoCleaners { .. }));
+        let cleaned = nobody.lab(|lab| lab.eviction = EvictionMode::threads(2));
+        assert_eq!(cleaned.check(), Ok(()));
+        let swizzled = cleaned.lab(|lab| lab.cleaning = cleaning(true));
+        assert!(matches!(error(swizzled.clone()), OptionsError::NoNeighbours { .. }));
+        let hashed = swizzled.lab(|lab| lab.translation = TranslationMode::Hashed);
+        assert_eq!(hashed.check(), Ok(()));
         assert_eq!(unlatched.check(), Ok(()));
     }
 

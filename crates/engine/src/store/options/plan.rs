@@ -4,7 +4,7 @@ use millpond_base::Seed;
 
 use crate::pool::EvictionMode;
 use crate::store::options::budget::{Budget, Demand};
-use crate::store::options::choices::LatchingMode;
+use crate::store::options::choices::{LatchingMode, TranslationMode};
 use crate::store::options::memory_limit::SystemRoots;
 use crate::store::options::own_policy::OwnPolicies;
 use crate::store::options::policy_choice::PolicyChoice;
@@ -93,6 +93,17 @@ impl Options {
             if lab.latching == LatchingMode::None {
                 return Err(OptionsError::NotAlone { eviction: self.lab.eviction });
             }
+        }
+        self.check_cleaning()
+    }
+
+    fn check_cleaning(&self) -> Result<(), OptionsError> {
+        let Some(rule) = self.lab.cleaning else { return Ok(()) };
+        if !matches!(self.lab.eviction, EvictionMode::Threads(_)) {
+            return Err(OptionsError::NoCleaners { eviction: self.lab.eviction });
+        }
+        if rule.neighbours && self.lab.translation != TranslationMode::Hashed {
+            return Err(OptionsError::NoNeighbours { translation: self.lab.translation });
         }
         Ok(())
     }
