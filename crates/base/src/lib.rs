@@ -1,8 +1,8 @@
 //! The vocabulary that every Millpond crate shares.
 //!
 //! Nothing here knows a policy, a trace or an engine: ids, the marks a reference carries, sizes
-//! with units, seeds, when page cleaners work, errors that hold errors, and the shim that lets a
-//! model checker replace atomics and locks.
+//! with units, seeds, when page cleaners work, what is not synced yet, errors that hold errors, and
+//! the shim that lets a model checker replace atomics and locks.
 
 pub mod cleaning;
 #[cfg(all(feature = "critical-sections", not(feature = "model")))]
@@ -18,6 +18,7 @@ pub mod sections;
 pub mod seed;
 pub mod size;
 pub mod sync;
+pub mod sync_list;
 
 pub use ids::{FrameId, Lsn, PageId, Tick};
 pub use mark::{AccessKind, Mark, PageKind, Reason};

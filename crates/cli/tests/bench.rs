@@ -108,6 +108,11 @@ fn what_a_run_asks_of_storage_is_simulated_as_a_second_tier() {
     let cleaned = ["--eviction", "threads(2)", "--dirty-share", "5%"];
     let (plain, kept) = (writes("replace", &[]), writes("replace", &cleaned));
     assert!(kept > 2 * plain && kept > 50, "{kept} with page cleaners, {plain} without");
+    for mode in ["org", "rec", "range"] {
+        assert!(writes("dsync", &["--sync-mode", mode]) > 50, "{mode}: checkpoints sync pages");
+    }
+    let unlogged = bench(folder.path(), &["tpcc", "--scale", "tiny", "--sync-mode", "range"]);
+    assert!(text(&unlogged.stderr).contains("lab.log = true"), "{}", text(&unlogged.stderr));
     let refused = bench(folder.path(), &["tpcc", "--scale", "tiny", "--dirty-share", "50%"]);
     assert!(text(&refused.stderr).contains("eviction = threads(N)"), "{}", text(&refused.stderr));
     let twin = bench(folder.path(), &["tpcc", "--engine", "twin", "--record-storage", "x.parquet"]);

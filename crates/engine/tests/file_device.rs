@@ -124,6 +124,36 @@ fn batches_deeper_than_the_queue_come_back_whole_from_several_threads() {
     }
 }
 
+/// Ranges here and there, touching, overlapping, beyond the end and more than are synced one by
+/// one: what was written is read, by another descriptor, too.
+#[test]
+fn any_ranges_of_a_file_can_be_synced() {
+    for options in all_options() {
+        let folder = tempfile::tempdir().unwrap();
+        let device = new_file(folder.path(), &options, 64 << 20);
+        println!("{options:?}: by ranges: {}", device.syncs_ranges());
+        assert!(!(device.is_direct() && device.syncs_ranges()), "nothing is in the page cache");
+        let page = AlignedBuffer::new(4096);
+        let at = |number: u64| number * 8192..number * 8192 + 4096;
+        for ranges in [
+            vec![at(3)],
+            vec![],
+            vec![5..5, 7..7],
+            (0..1000).map(at).collect(),
+            vec![at(9), at(4), 4 * 8192..5 * 8192, at(2)],
+            vec![at(1), 1 << 30..2 << 30],
+            (0..8000).map(at).collect(),
+        ] {
+            ranges
+                .iter()
+                .filter(|range| range.end <= device.length() && !range.is_empty())
+                .for_each(|range| device.write(range.start, &page).unwrap());
+            device.sync_ranges(&ranges).unwrap();
+        }
+        assert_eq!(std::fs::metadata(device.path()).unwrap().len(), 64 << 20);
+    }
+}
+
 #[test]
 fn each_request_of_a_batch_tells_its_own_fate() {
     for options in all_options() {

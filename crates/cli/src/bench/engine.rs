@@ -4,8 +4,10 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 use millpond::internals::store::options::{PAGE_SIZE_DEFAULT, POLICY_DEFAULT};
-use millpond::internals::store::{HitDelivery, LatchingMode, Reclamation, TranslationMode};
-use millpond::{DirectIo, Durability, EvictionMode, Options, Submission};
+use millpond::internals::store::{
+    HitDelivery, LatchingMode, Reclamation, SyncMode, TranslationMode,
+};
+use millpond::{DirectIo, Durability, EvictionMode, Options, Placement, Submission};
 use millpond_base::cleaning::Cleaning;
 use millpond_base::{Share, Size};
 use millpond_bench::instance::setup::{DeviceSpec, Engine, Setup};
@@ -112,6 +114,11 @@ pub(crate) struct EngineArgs {
     /// --translation hashed
     #[arg(long, requires = "dirty_share")]
     flush_neighbours: bool,
+    /// When written pages are made durable: checkpoint, org (after each write), rec (after each
+    /// write for the log's sake) or range (deferred, by ranges); all but the first are in place
+    /// (li 4.4.1.2)
+    #[arg(long, default_value = "checkpoint", value_name = "WHEN")]
+    sync_mode: SyncMode,
     /// Touch the pool's memory before the run
     #[arg(long)]
     prefault: bool,
@@ -202,6 +209,10 @@ impl EngineArgs {
             lab.batch = self.batch;
             lab.background_writer = !self.no_background_writer;
             lab.cleaning = self.cleaning();
+            lab.sync_mode = self.sync_mode;
+            if self.sync_mode != SyncMode::Checkpoint {
+                lab.placement = Placement::InPlace;
+            }
             lab.tiny_pages = true;
             lab.seed = self.seed;
         });
@@ -239,6 +250,7 @@ impl EngineArgs {
             "dirty_share": self.dirty_share.map(|share| share.to_string()),
             "free_list": self.dirty_share.map(|_| self.free_list.to_string()),
             "flush_neighbours": self.flush_neighbours,
+            "sync_mode": self.sync_mode.to_string(),
             "prefault": self.prefault,
             "nodes": self.nodes,
             "device": self.device.to_string(),

@@ -10,8 +10,7 @@ use millpond_base::{Lsn, PageId};
 use super::buffer::AlignedBuffer;
 use super::device::Device;
 use super::error::DeviceError;
-use super::file::FileDevice;
-use super::file_open::FileOptions;
+use super::file::{FileDevice, FileOptions};
 use super::placement::bitmap::Bitmap;
 use super::placement::map_read::{
     find_pages, has_free_map, page_size_by_free_map, page_size_by_pages, read_map,

@@ -175,6 +175,22 @@ impl PageStore {
         self.name_checkpoint((position, position), catalog_root, map)
     }
 
+    /// From now on a superblock is synced by itself: the pages that it needs are synced before, and
+    /// others are to wait (li 4.3).
+    pub(crate) fn defer_syncs(&self) {
+        self.defers_syncs.store(true, Ordering::Relaxed);
+    }
+
+    fn sync_superblock(&self) -> Result<(), SyncError> {
+        self.sync_now(|| {
+            if self.defers_syncs.load(Ordering::Relaxed) && self.map.is_none() {
+                let superblock = 0..self.page_size.bytes_u64();
+                return self.device.sync_ranges(std::slice::from_ref(&superblock));
+            }
+            self.device.sync()
+        })
+    }
+
     /// As [`PageStore::set_log_position`], with the LSN of a durable record that was logged for it.
     pub(super) fn name_checkpoint(
         &self,
@@ -204,7 +220,7 @@ impl PageStore {
             ..superblock
         };
         write_superblock(&*self.device, &open)?;
-        unless_planted!(SuperblockNotSynced, self.sync_now(|| self.device.sync())?);
+        unless_planted!(SuperblockNotSynced, self.sync_superblock()?);
         *anchor = Anchor { log_position: position, catalog_root, map_root, generation };
         Ok(generation)
     }

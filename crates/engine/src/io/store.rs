@@ -95,6 +95,8 @@ pub struct PageStore {
     /// so that a sync beside the one that is told would confirm them.
     pub(super) sync_failed: Mutex<bool>,
     pub(super) counters: Counters,
+    /// Whether a superblock is synced by itself.
+    pub(super) defers_syncs: AtomicBool,
 }
 
 impl std::fmt::Debug for PageStore {
@@ -165,6 +167,7 @@ impl PageStore {
             closed: AtomicBool::new(false),
             sync_failed: Mutex::new(false),
             counters: Counters::default(),
+            defers_syncs: AtomicBool::new(false),
         }
     }
 

@@ -89,7 +89,7 @@ pub use kind::{ANCHOR_STAMP, ANCHOR_SWIP, Kind, NoSwips};
 pub use latch::{Latch, Latched, Latching, Optimistic, Unlatched};
 pub use mini_transaction::Actor;
 pub use moving::{Moved, Walk};
-pub use options::{EvictionMode, PoolOptions, PoolStrategy};
+pub use options::{EvictionMode, PoolOptions, PoolStrategy, SyncMode};
 pub use pages::{Anchor, MiniTransaction, NewPage, Pages, References};
 pub use recording::storage_recorder::{StorageRecorder, StorageRequest, StorageSink};
 pub use replacement::evictor::Evicted;

@@ -5,11 +5,13 @@ use std::num::NonZeroU32;
 use std::str::FromStr;
 
 use millpond_base::cleaning::Cleaning;
+use millpond_policies::choice;
+use millpond_policies::config::Param;
 use millpond_policies::contract::HitHook;
 
 use crate::pool::epoch::Reclamation;
 use crate::pool::latch::Latching;
-use crate::words::ChoiceError;
+use crate::words::{ChoiceError, by_word};
 
 /// The strategies of one compiled pool.
 pub trait PoolStrategy: Send + Sync + 'static {
@@ -104,6 +106,32 @@ impl FromStr for EvictionMode {
     }
 }
 
+by_word! {
+    SyncMode "sync_mode";
+}
+
+choice! {
+    /// When what is written of a store in place is made durable (li 4.4.1.2).
+    ///
+    /// ```
+    /// use millpond::internals::pool::SyncMode;
+    /// assert_eq!("range".parse(), Ok(SyncMode::Ranges));
+    /// ```
+    #[derive(Default, Hash)]
+    pub enum SyncMode {
+        /// The whole file at each checkpoint.
+        #[default]
+        Checkpoint = "checkpoint",
+        /// The whole file after each write of pages: the thesis' `org`.
+        EachWrite = "org",
+        /// The whole file after each write for the log's sake: its `rec`.
+        EachRecov = "rec",
+        /// At a checkpoint those pages that hold updates which the log is about to forget, and no
+        /// others: its deferred sync, by ranges.
+        Ranges = "range",
+    }
+}
+
 /// The options of a pool.
 #[derive(Clone, Debug)]
 pub struct PoolOptions {
@@ -121,6 +149,8 @@ pub struct PoolOptions {
     /// Whether the evictor threads are page cleaners, and when they work (li 2.1.1): there must be
     /// a fixed number of them, and pages are written by them alone, or by who needs a frame.
     pub cleaning: Option<Cleaning>,
+    /// When what is written is made durable, in a store in place.
+    pub sync_mode: SyncMode,
     /// Whether memory is touched when the pool opens.
     pub prefault: bool,
     /// NUMA nodes to pretend; `None` asks the machine.
@@ -147,6 +177,7 @@ impl PoolOptions {
             batch: (frames / 64).clamp(1, 64),
             background_writer: true,
             cleaning: None,
+            sync_mode: SyncMode::Checkpoint,
             prefault: false,
             nodes: None,
             sample_period: 64,

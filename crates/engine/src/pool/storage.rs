@@ -76,6 +76,14 @@ pub trait Storage: Send + Sync {
     /// At least one was not written; any of them may have been.
     fn write(&self, pages: &mut [PageOut<'_>]) -> Result<(), PoolError>;
 
+    /// Makes all writes that have returned durable.
+    ///
+    /// # Errors
+    /// The storage does not confirm: which are is unknown.
+    fn sync(&self) -> Result<(), PoolError> {
+        Ok(())
+    }
+
     /// Allocates pages, at least one and `count` at most, and appends their ids to `ids`.
     ///
     /// # Errors
@@ -132,6 +140,10 @@ impl Storage for PageStore {
         let mut batch: Vec<PageWrite<'_>> =
             pages.iter_mut().map(|p| PageWrite::new(p.page, p.reason, p.bytes)).collect();
         PageStore::write_batch(self, &mut batch).map_err(PoolError::storage)
+    }
+
+    fn sync(&self) -> Result<(), PoolError> {
+        PageStore::sync(self).map_err(PoolError::storage)
     }
 
     fn allocate(&self, count: u32, ids: &mut Vec<PageId>) -> Result<(), PoolError> {

@@ -9,6 +9,7 @@
 //! and in which order it is taken.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -25,7 +26,7 @@ use crate::io::simulated::planted::{planted, unless_planted};
 use crate::log::{Log, Record};
 use crate::page::MapEntry;
 use crate::pool::mini_transaction::kind;
-use crate::pool::{Pool, PoolStrategy};
+use crate::pool::{Pool, PoolStrategy, SyncMode};
 use crate::stats::counters::{Counter, Timing};
 use crate::txn::TransactionManager;
 
@@ -172,10 +173,26 @@ impl<M: PoolStrategy> Checkpointer<M> {
         self.pins.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes durable what has been written to the data file.
-    fn sync_data(&self) -> Result<(), CheckpointError> {
-        self.pool.storage_recorder().note_dsync(self.log.tail());
-        Ok(self.pages.sync()?)
+    /// Makes durable what has been written to the data file: all of it or, where ranges are
+    /// synced, the pages with updates before `redo` (rule 2b).
+    fn sync_data(&self, redo: Lsn) -> Result<(), CheckpointError> {
+        let recorder = self.pool.storage_recorder();
+        if self.pool.sync_mode() != SyncMode::Ranges {
+            recorder.note_dsync(self.log.tail());
+            return Ok(self.pages.sync()?);
+        }
+        let overdue = self.pool.take_overdue(redo);
+        recorder.note_dsync_of(&overdue, self.log.tail());
+        let mut ranges: Vec<Range<PageId>> = Vec::new();
+        let forgotten = usize::from(planted!(RangeForgotten));
+        for page in overdue.into_iter().skip(forgotten) {
+            let next = PageId(page.0 + 1);
+            match ranges.last_mut() {
+                Some(last) if last.end == page => last.end = next,
+                _ => ranges.push(page..next),
+            }
+        }
+        Ok(self.pages.sync_pages(&ranges)?)
     }
 
     /// Takes a checkpoint; `last` is where the last one says that recovery begins.
@@ -195,11 +212,11 @@ impl<M: PoolStrategy> Checkpointer<M> {
 
     fn take_behind(&self, last: &mut Lsn) -> Result<Taken, CheckpointError> {
         let redo = self.pool.redo_bound();
-        planted!(MapNotSynced, self.sync_data()?);
+        planted!(MapNotSynced, self.sync_data(redo)?);
         let map = self.pages.write_map()?;
         let redo = if planted!(RedoBoundAfterMap) { self.pool.redo_bound() } else { redo };
         if !planted!(MapNotSynced) {
-            unless_planted!(DataNotSynced, self.sync_data()?);
+            unless_planted!(DataNotSynced, self.sync_data(redo)?);
         }
         let redo = if planted!(RedoBoundAfterSync) { self.pool.redo_bound() } else { redo };
         // Rule 2a: nothing before the last redo is needed, and the log may have forgotten it.

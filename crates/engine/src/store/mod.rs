@@ -45,7 +45,7 @@ pub use options::{
     TranslationMode,
 };
 
-pub use crate::pool::{EvictionMode, HitDelivery, Reclamation};
+pub use crate::pool::{EvictionMode, HitDelivery, Reclamation, SyncMode};
 #[cfg(feature = "serde")]
 pub use serde_value::Postcard;
 pub use stats::{Freshness, Latency, Published, Publisher, Stats};

@@ -7,6 +7,7 @@ use millpond::internals::admin::check::{CATALOG, CheckOptions, check_store, rows
 use millpond::internals::btree::BulkOptions;
 use millpond::internals::heap::RecordId;
 use millpond::internals::io::{Device, MemoryDevice, PageStore, PowerSupply};
+use millpond::internals::pool::SyncMode;
 use millpond::{
     BackupError, Compression, Db, Error, EvictionMode, Isolation, KeyRange, Options, Placement,
     RawHashIndex, RawHeap, RawTree, Savepoint, Snapshot, Structure, Txn, TxnOptions,
@@ -54,11 +55,26 @@ pub fn options(start: &Start) -> Options {
             lab.seed = start.seed;
             lab.placement = placement(start);
             lab.cleaning = cleaning(start);
+            lab.sync_mode = sync_mode(start);
             if lab.cleaning.is_some() {
                 lab.eviction = EvictionMode::threads(1);
             }
         })
         .compression(compression(start))
+}
+
+/// Of the stories in place half sync ranges, and one in eight after each write, or some of them.
+fn sync_mode(start: &Start) -> SyncMode {
+    use SyncMode::*;
+    match placement(start) {
+        Placement::OutOfPlace => Checkpoint,
+        Placement::InPlace => match start.seed / 4 % 8 {
+            0 => EachWrite,
+            1 => EachRecov,
+            2 | 3 => Checkpoint,
+            _ => Ranges,
+        },
+    }
 }
 
 /// Of the stories with threads of the store's own, one in eight has page cleaners.

@@ -4,7 +4,6 @@
 mod options;
 mod pool;
 mod source;
-mod sync_list;
 
 pub use options::{Tier1Counts, Tier1Options};
 pub use source::Tier1;

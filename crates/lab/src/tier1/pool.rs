@@ -6,13 +6,13 @@
 //! dirty frames, in the order of their recLSN, since updates come in that order.
 
 use millpond_base::cleaning::each_neighbour;
+use millpond_base::sync_list::SyncList;
 use millpond_base::{FrameId, Lsn, Mark, PageId, Reason};
 use millpond_policies::contract::{Cooled, Host, OfferOutcome, PageState, RefusalReason};
 use millpond_policies::parts::{Links, List, PageMap};
 use millpond_workload::trace::Batch;
 
 use super::options::Tier1Counts;
-use super::sync_list::SyncList;
 
 /// The policy holds the frame.
 pub(super) const RESIDENT: u8 = 1;
@@ -71,7 +71,7 @@ impl Pool {
             free_links: Links::new(frames),
             dirty: List::new(),
             dirty_links: Links::new(frames),
-            sync_list: SyncList::new(),
+            sync_list: SyncList::default(),
             lsn: 0,
             evictor: Evictor::Worker,
             flush_neighbours,
@@ -140,7 +140,7 @@ impl Pool {
     /// The oldest update that is not durable: in the pool, or written and not synced.
     pub fn oldest_lsn(&self) -> Option<u64> {
         let here = self.dirty.front().map(|frame| self.rec_lsn[frame as usize]);
-        match (here, self.sync_list.oldest()) {
+        match (here, self.sync_list.oldest().map(|lsn| lsn.0)) {
             (Some(a), Some(b)) => Some(a.min(b)),
             (a, b) => a.or(b),
         }
@@ -156,7 +156,7 @@ impl Pool {
             self.write_with_neighbours(frame, Reason::Recov);
             self.cleaned.push(frame);
         }
-        while let Some(page) = self.sync_list.overdue(redo) {
+        while let Some(page) = self.sync_list.take_before(Lsn(redo + 1)) {
             self.counts.dsyncs += 1;
             self.send(page, Mark::WRITE.with_reason(Reason::Dsync));
         }
@@ -178,7 +178,7 @@ impl Pool {
         let kind = self.marks[at];
         let mark = Mark::WRITE.with_reason(reason).with_kind(kind.kind(), kind.depth());
         self.send(self.page_of[at], mark);
-        self.sync_list.add(self.page_of[at], self.rec_lsn[at]);
+        self.sync_list.add(self.page_of[at], Lsn(self.rec_lsn[at]));
         self.flags[at] &= !DIRTY;
         self.dirty.remove(&mut self.dirty_links, frame);
     }

@@ -45,6 +45,10 @@ pub enum Bug {
     DirtyNotAtomic,
     /// A checkpoint does not sync the data.
     DataNotSynced,
+    /// A checkpoint that syncs ranges leaves out one of them.
+    RangeForgotten,
+    /// A page enters the sync list when its write is over already.
+    ListedLate,
     /// The superblock names a checkpoint that is not durable.
     CheckpointNotDurable,
     /// The superblock that names a checkpoint is not synced before the log forgets what the
@@ -132,7 +136,7 @@ pub enum Bug {
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Bug; 56] = [
+    pub const ALL: [Bug; 58] = [
         Bug::CommitDoesNotWait,
         Bug::LogNotSynced,
         Bug::LogTailNotCleared,
@@ -148,6 +152,8 @@ impl Bug {
         Bug::FlagsReadApart,
         Bug::DirtyNotAtomic,
         Bug::DataNotSynced,
+        Bug::RangeForgotten,
+        Bug::ListedLate,
         Bug::CheckpointNotDurable,
         Bug::SuperblockNotSynced,
         Bug::LogForgottenEarly,

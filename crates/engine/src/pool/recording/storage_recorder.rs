@@ -172,6 +172,23 @@ impl StorageRecorder {
         }
     }
 
+    /// These pages are about to be made durable, when the log ends at `lsn`: a dsync for each.
+    pub(crate) fn note_dsync_of(&self, pages: &[PageId], lsn: Lsn) {
+        if !self.is_on() {
+            return;
+        }
+        let mut drain = self.drain();
+        let Some(drain) = drain.as_mut() else { return };
+        let mark = Mark::WRITE.with_reason(Reason::Dsync);
+        for page in pages {
+            if let Some(word) = drain.written.get_mut((page.0 / 64) as usize) {
+                *word &= !(1 << (page.0 % 64));
+            }
+            let (page, page_lsn, rec_lsn) = (*page, Lsn(0), Lsn(0));
+            drain.push(StorageRequest { page, mark, lsn, page_lsn, rec_lsn });
+        }
+    }
+
     /// All that was written is about to be made durable, when the log ends at `lsn`: a dsync for
     /// each page written since the last time.
     pub(crate) fn note_dsync(&self, lsn: Lsn) {

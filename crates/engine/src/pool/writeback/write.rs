@@ -12,6 +12,7 @@ use std::ptr::NonNull;
 use std::time::Duration;
 
 use millpond_base::sync::Mutex;
+use millpond_base::sync_list::SyncList;
 use millpond_base::{FrameId, Lsn, Mark, PageId, Reason};
 
 use crate::io::AlignedBuffer;
@@ -20,7 +21,7 @@ use crate::page::{PageHeader, View};
 use crate::pool::buffer_pool::Pool;
 use crate::pool::error::PoolError;
 use crate::pool::frame::{FrameHeader, State};
-use crate::pool::options::{EvictionMode, PoolStrategy};
+use crate::pool::options::{EvictionMode, PoolStrategy, SyncMode};
 use crate::pool::recording::storage_recorder::StorageRequest;
 use crate::pool::storage::PageOut;
 use crate::pool::swip::Swip;
@@ -39,6 +40,8 @@ pub struct Writes {
     orders: Mutex<Orders>,
     /// Deleted pages whose write is not over: frames in state evicted that still have their page.
     deferred: Mutex<Vec<(FrameId, PageId)>>,
+    /// What was written and is not durable, where ranges are synced.
+    pub(super) sync_list: Mutex<SyncList>,
     /// Buffers for the next writes, at most [`BUFFERS_KEPT`].
     buffers: Mutex<Vec<AlignedBuffer>>,
 }
@@ -60,6 +63,7 @@ impl Writes {
             buffer: WriteBuffer::default(),
             orders: Mutex::default(),
             deferred: Mutex::default(),
+            sync_list: Mutex::default(),
             buffers: Mutex::default(),
         }
     }
@@ -172,7 +176,10 @@ impl<M: PoolStrategy> Pool<M> {
         }
         let mut error = None;
         let is_written = match self.log_first(&out) {
-            Ok(()) => self.write_each(&mut out, &mut error),
+            Ok(()) => {
+                let is_written = self.write_each(&mut out, &mut error);
+                self.synced_after(reason, is_written, &mut error)
+            }
             Err(failed) => {
                 error = Some(failed);
                 vec![false; out.len()]
@@ -260,17 +267,27 @@ impl<M: PoolStrategy> Pool<M> {
     }
 
     fn end_write(&self, begun: &Begun, succeeded: bool) {
-        let Begun { frame: id, page, lsn, .. } = *begun;
+        let Begun { frame: id, page, lsn, rec_lsn } = *begun;
         let Some(header) = self.memory.header(id) else { return };
         debug_assert_eq!(
             header.page(),
             Some(page),
             "a page keeps its frame while written (rule 2)"
         );
+        let defers = succeeded && self.options.sync_mode == SyncMode::Ranges;
+        let list = || locked(&self.writes.sync_list).add(page, rec_lsn);
+        if defers && !planted!(ListedLate) {
+            // Before the write is over, as far as a checkpoint sees.
+            list();
+        }
         if succeeded && !self.logs_images && self.is_logged() {
             header.end_write_up_to(lsn);
         } else {
             header.end_write(succeeded);
+        }
+        if defers && planted!(ListedLate) {
+            planted!(ListedLate, dawdle);
+            list();
         }
         if succeeded && !header.is_dirty() {
             let still = || {

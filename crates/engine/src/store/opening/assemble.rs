@@ -12,7 +12,7 @@ use crate::io::{PageStore, SpillFile};
 use crate::lock::{LockManager, LockOptions};
 use crate::log::Log;
 use crate::pool::mini_transaction::PageSpace;
-use crate::pool::{Latching, Pages, Pool, PoolError, PoolStrategy, Workers};
+use crate::pool::{Latching, Pages, Pool, PoolError, PoolStrategy, SyncMode, Workers};
 use crate::recovery::log_salvage::undo_damage;
 use crate::recovery::{Checkpointer, OpenedLog, undo};
 use crate::store::catalog::Catalog;
@@ -154,6 +154,9 @@ impl<M: PoolStrategy> Store<M> {
             sweep: Mutex::default(),
             pins: Mutex::default(),
         });
+        if pool.sync_mode() == SyncMode::Ranges {
+            pages.defer_syncs();
+        }
         checkpointer.take()?;
         Ok(checkpointer)
     }

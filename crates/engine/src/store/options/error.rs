@@ -1,6 +1,6 @@
 //! Errors of options.
 
-use crate::pool::EvictionMode;
+use crate::pool::{EvictionMode, SyncMode};
 use crate::store::options::budget::BudgetError;
 use crate::store::options::choices::TranslationMode;
 use crate::store::options::policy_choice::PolicyError;
@@ -70,6 +70,15 @@ pub enum OptionsError {
     NoNeighbours {
         /// The translation asked for.
         translation: TranslationMode,
+    },
+    /// Syncs are to be deferred or not, and the store would not be in place or not logged.
+    #[error(
+        "lab.sync_mode = {sync_mode} is for stores in place that have a log: set \
+         lab.placement = InPlace and lab.log = true"
+    )]
+    NotInPlace {
+        /// When syncs were asked for.
+        sync_mode: SyncMode,
     },
     /// `direct_io = on`, and the file system cannot.
     #[error(

@@ -4,7 +4,7 @@ use millpond_base::cleaning::Cleaning;
 
 use crate::io::Submission;
 use crate::page::superblock::Placement;
-use crate::pool::{EvictionMode, HitDelivery, Reclamation};
+use crate::pool::{EvictionMode, HitDelivery, Reclamation, SyncMode};
 use crate::store::options::choices::{DirectIo, LatchingMode, TranslationMode};
 
 /// What only measurements and tests turn: strategies that are worse, or fixed for good reasons.
@@ -66,6 +66,9 @@ pub struct Lab {
     /// needs `translation = hashed`. Default: pages are written when they are to go, or for the
     /// log's sake.
     pub cleaning: Option<Cleaning>,
+    /// When what is written is made durable, in a store that is in place and has a log (li 4).
+    /// Default: at each checkpoint.
+    pub sync_mode: SyncMode,
     /// References by which the clock of policies that count references moves at once, 1 to 65,536.
     /// With 1 it is exact, and a word that all threads write at each reference. Default: 1.
     pub references_per_tick: u32,
@@ -106,6 +109,7 @@ impl Default for Lab {
             batch: None,
             background_writer: true,
             cleaning: None,
+            sync_mode: SyncMode::Checkpoint,
             references_per_tick: 1,
             log_segment: None,
             records: false,

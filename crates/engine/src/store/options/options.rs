@@ -307,7 +307,8 @@ mod tests {
     use millpond_base::cleaning::Cleaning;
 
     use super::*;
-    use crate::EvictionMode;
+    use crate::page::superblock::Placement;
+    use crate::pool::{EvictionMode, SyncMode};
     use crate::store::options::{LatchingMode, TranslationMode};
 
     #[test]
@@ -359,6 +360,10 @@ mod tests {
         let unlatched = Options::new().lab(|lab| lab.latching = LatchingMode::None);
         let threads = unlatched.clone().lab(|lab| lab.eviction = "threads".parse().unwrap());
         assert!(matches!(error(threads), OptionsError::NotAlone { .. }));
+        let deferred = Options::new().lab(|lab| lab.sync_mode = SyncMode::Ranges);
+        assert!(matches!(error(deferred.clone()), OptionsError::NotInPlace { .. }));
+        let in_place = deferred.lab(|lab| lab.placement = Placement::InPlace);
+        assert_eq!(in_place.check(), Ok(()));
         let cleaning = |neighbours| Some(Cleaning { neighbours, ..Cleaning::default() });
         let nobody = Options::new().lab(|lab| lab.cleaning = cleaning(false));
         assert!(matches!(error(nobody.clone()), OptionsError::NoCleaners { .. }));

@@ -2,7 +2,8 @@
 
 use millpond_base::Seed;
 
-use crate::pool::EvictionMode;
+use crate::page::superblock::Placement;
+use crate::pool::{EvictionMode, SyncMode};
 use crate::store::options::budget::{Budget, Demand};
 use crate::store::options::choices::{LatchingMode, TranslationMode};
 use crate::store::options::memory_limit::SystemRoots;
@@ -94,7 +95,12 @@ impl Options {
                 return Err(OptionsError::NotAlone { eviction: self.lab.eviction });
             }
         }
-        self.check_cleaning()
+        self.check_cleaning()?;
+        let is_logged_in_place = lab.log && lab.placement == Placement::InPlace;
+        if lab.sync_mode != SyncMode::Checkpoint && !is_logged_in_place {
+            return Err(OptionsError::NotInPlace { sync_mode: lab.sync_mode });
+        }
+        Ok(())
     }
 
     fn check_cleaning(&self) -> Result<(), OptionsError> {

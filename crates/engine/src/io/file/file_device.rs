@@ -13,23 +13,25 @@
 //! allocated.
 
 use std::fs::File;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::fs::FallocateFlags;
 
-use super::buffer::{AlignedBuffer, read_batch_aligned, with_aligned};
-use super::device::Alignment;
-use super::device::Device;
-use super::device::ReadRequest;
-use super::device::WriteRequest;
-use super::error::DeviceError;
-use super::error::Errno;
-use super::error::OpenFileError;
-use super::error::Operation;
 use super::file_open::{FileOptions, Submission, open_file, rings, what_else};
 use super::lock;
+use super::range_sync::{is_known, sync_ranges};
 use super::ring::RingPool;
+use crate::io::buffer::{AlignedBuffer, read_batch_aligned, with_aligned};
+use crate::io::device::Alignment;
+use crate::io::device::Device;
+use crate::io::device::ReadRequest;
+use crate::io::device::WriteRequest;
+use crate::io::error::DeviceError;
+use crate::io::error::Errno;
+use crate::io::error::OpenFileError;
+use crate::io::error::Operation;
 
 /// Bytes of zeros written by one call while the file grows.
 const ZEROS: usize = 1 << 20;
@@ -43,6 +45,7 @@ pub struct FileDevice {
     /// What direct I/O demands; `None` if bytes go through the page cache.
     direct: Option<Alignment>,
     rings: Option<RingPool>,
+    syncs_ranges: bool,
     /// Length in bytes; changed by `grow`, `append` and `shrink` alone.
     length: AtomicU64,
 }
@@ -92,13 +95,21 @@ impl FileDevice {
             Submission::Sync => None,
             Submission::Auto | Submission::Uring => rings(path, options.depth),
         };
+        let syncs_ranges = direct.is_none() && rings.is_some() && is_known(&file);
         let (path, length) = (path.to_path_buf(), AtomicU64::new(length));
-        Ok(FileDevice { file, path, read_only: options.read_only, direct, rings, length })
+        let read_only = options.read_only;
+        Ok(FileDevice { file, path, read_only, direct, rings, syncs_ranges, length })
     }
 
     /// Whether bytes bypass the kernel's page cache.
     pub fn is_direct(&self) -> bool {
         self.direct.is_some()
+    }
+
+    /// Whether parts of the file can be synced by themselves: it is not direct, io_uring is there,
+    /// and the file system is one of which that is known (ext4, XFS).
+    pub fn syncs_ranges(&self) -> bool {
+        self.syncs_ranges
     }
 
     /// How batches reach the kernel, after any fallback.
@@ -389,6 +400,19 @@ impl Device for FileDevice {
     fn sync(&self) -> Result<(), DeviceError> {
         rustix::io::retry_on_intr(|| rustix::fs::fdatasync(&self.file))
             .map_err(|errno| self.failed(Operation::Sync, 0, self.length(), errno.into()))
+    }
+
+    fn sync_ranges(&self, ranges: &[Range<u64>]) -> Result<(), DeviceError> {
+        if ranges.iter().all(|range| range.is_empty()) {
+            return Ok(());
+        }
+        let rings = self.rings.as_ref().filter(|_| self.syncs_ranges);
+        match rings.and_then(|rings| sync_ranges(rings, &self.file, ranges)) {
+            Some(synced) => {
+                synced.map_err(|errno| self.failed(Operation::Sync, 0, self.length(), errno))
+            }
+            None => self.sync(),
+        }
     }
 
     fn grow(&self, length: u64) -> Result<(), DeviceError> {

@@ -8,9 +8,9 @@ use millpond_policies::choice;
 use millpond_policies::config::Param;
 use rustix::fs::{AtFlags, StatxFlags};
 
-use super::device::Alignment;
-use super::error::Errno;
 use super::ring::RingPool;
+use crate::io::device::Alignment;
+use crate::io::error::Errno;
 use crate::words::by_word;
 
 /// The largest block that direct I/O may demand; a file system that wants more is read and

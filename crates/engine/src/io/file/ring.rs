@@ -16,9 +16,9 @@ use std::time::Duration;
 use io_uring::{IoUring, opcode, squeue, types};
 use millpond_base::sync::unmodelled::Mutex;
 
-use super::device::ReadRequest;
-use super::device::WriteRequest;
-use super::error::Errno;
+use crate::io::device::ReadRequest;
+use crate::io::device::WriteRequest;
+use crate::io::error::Errno;
 
 /// Rings that a pool keeps for the next batch; more are made when needed and dropped after use.
 const RINGS_KEPT: usize = 8;
@@ -110,6 +110,61 @@ impl RingPool {
             let answer = answers.as_ref().and_then(|all| all.get(at).copied().flatten());
             done(request, answer);
         }
+    }
+}
+
+impl RingPool {
+    /// Writes back the dirty pages in `ranges` of `file`, offsets and lengths, all at once, and
+    /// waits until they are written: to the device, whose cache may have them still. `None`: the
+    /// kernel did not take them.
+    pub(super) fn write_back(
+        &self,
+        file: &File,
+        ranges: &[(u64, u32)],
+    ) -> Option<Result<(), Errno>> {
+        let flags = libc::SYNC_FILE_RANGE_WAIT_BEFORE
+            | libc::SYNC_FILE_RANGE_WRITE
+            | libc::SYNC_FILE_RANGE_WAIT_AFTER;
+        let fd = types::Fd(file.as_raw_fd());
+        self.without_memory(ranges.iter().map(|(offset, length)| {
+            opcode::SyncFileRange::new(fd, *length).offset(*offset).flags(flags).build()
+        }))
+    }
+
+    /// Makes what was written into a range of `file` durable, and so what its file system knows of
+    /// the file. `None`: the kernel did not take it.
+    pub(super) fn sync_range(
+        &self,
+        file: &File,
+        (offset, length): (u64, u32),
+    ) -> Option<Result<(), Errno>> {
+        let fsync = opcode::Fsync::new(types::Fd(file.as_raw_fd()));
+        let fsync = fsync.flags(types::FsyncFlags::DATASYNC).offset(offset).len(length);
+        self.without_memory(std::iter::once(fsync.build()))
+    }
+
+    /// Runs entries that name no memory; their first error. `None`: one was never submitted, or the
+    /// kernel does not know the operation.
+    fn without_memory(
+        &self,
+        entries: impl Iterator<Item = squeue::Entry>,
+    ) -> Option<Result<(), Errno>> {
+        let answers = self.with(|ring| {
+            ring.entries.clear();
+            ring.entries.extend(entries);
+            // SAFETY: the entries name a file, which the callers borrow, and no memory.
+            unsafe { ring.drive() };
+            std::mem::take(&mut ring.answers)
+        })?;
+        let mut outcome = Ok(());
+        for answer in answers {
+            match answer? {
+                0.. => {}
+                refused if [-libc::EINVAL, -libc::EOPNOTSUPP].contains(&refused) => return None,
+                failed => outcome = outcome.and(Err(Errno(-failed))),
+            }
+        }
+        Some(outcome)
     }
 }
 

@@ -15,9 +15,9 @@ use std::time::Duration;
 
 use rustix::fs::{FlockOperation, flock};
 
-use super::buffer::AlignedBuffer;
-use super::error::Errno;
-use super::error::OpenFileError;
+use crate::io::buffer::AlignedBuffer;
+use crate::io::error::Errno;
+use crate::io::error::OpenFileError;
 use crate::page::superblock::Superblock;
 
 /// How often, and after which time, a lock is tried again whose holder is gone, or not to be named:
