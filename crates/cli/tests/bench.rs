@@ -95,7 +95,7 @@ fn what_a_run_asks_of_storage_is_simulated_as_a_second_tier() {
     }
     let writes = |reason: &str, more: &[&str]| {
         let run = ["tpcc", "--scale", "tiny", "--pool", "95%", "--log", "on", "--log-gap", "2MiB"];
-        let run = [&run[..], &["--record-storage", "s.parquet", "--operations", "600"], more];
+        let run = [&run[..], &["--record-storage", "s.parquet", "--operations", "4000"], more];
         let output = bench(folder.path(), &run.concat());
         assert!(output.status.success(), "{}", text(&output.stderr));
         let csv = command(&["trace", "convert", "s.parquet", "s.csv"]);
