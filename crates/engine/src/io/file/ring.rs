@@ -156,16 +156,21 @@ impl RingPool {
             unsafe { ring.drive() };
             std::mem::take(&mut ring.answers)
         })?;
-        let mut outcome = Ok(());
-        for answer in answers {
-            match answer? {
-                0.. => {}
-                refused if [-libc::EINVAL, -libc::EOPNOTSUPP].contains(&refused) => return None,
-                failed => outcome = outcome.and(Err(Errno(-failed))),
-            }
-        }
-        Some(outcome)
+        outcome(&answers)
     }
+}
+
+/// What came of entries: their first error, which is not told a second time, whatever became of
+/// the others. `None`: all that were done were done well, and one was not, or is not known.
+fn outcome(answers: &[Option<i32>]) -> Option<Result<(), Errno>> {
+    let refusals = [-libc::EINVAL, -libc::EOPNOTSUPP];
+    let known = answers.iter().flatten();
+    let failed = known.clone().find(|answer| **answer < 0 && !refusals.contains(answer));
+    if let Some(failed) = failed {
+        return Some(Err(Errno(-failed)));
+    }
+    let are_done = known.clone().all(|answer| *answer >= 0) && known.count() == answers.len();
+    are_done.then_some(Ok(()))
 }
 
 /// One submission and completion queue.
@@ -316,6 +321,18 @@ mod tests {
                     assert_eq!(page, &[((at + round) % 100) as u8; 4096], "depth {depth}");
                 }
             }
+        }
+    }
+
+    #[test]
+    fn an_error_of_one_range_is_told_whatever_became_of_the_others() {
+        let (refused, failed) = (Some(-libc::EINVAL), Some(-libc::EIO));
+        assert_eq!(outcome(&[Some(0), Some(0)]), Some(Ok(())));
+        assert_eq!(outcome(&[]), Some(Ok(())));
+        for not_done in [None, refused] {
+            assert_eq!(outcome(&[Some(0), not_done]), None);
+            assert_eq!(outcome(&[not_done, failed]), Some(Err(Errno(libc::EIO))));
+            assert_eq!(outcome(&[failed, not_done]), Some(Err(Errno(libc::EIO))));
         }
     }
 
