@@ -45,6 +45,7 @@ pub struct FileDevice {
     /// What direct I/O demands; `None` if bytes go through the page cache.
     direct: Option<Alignment>,
     rings: Option<RingPool>,
+    /// Whether ranges can be synced by themselves.
     syncs_ranges: bool,
     /// Length in bytes; changed by `grow`, `append` and `shrink` alone.
     length: AtomicU64,

@@ -65,6 +65,12 @@ impl StorageRequest {
         }
     }
 
+    /// What `page` had was to be made durable when the log ended at `lsn`.
+    fn dsync(page: PageId, lsn: Lsn) -> StorageRequest {
+        let mark = Mark::WRITE.with_reason(Reason::Dsync);
+        StorageRequest { page, mark, lsn, page_lsn: Lsn(0), rec_lsn: Lsn(0) }
+    }
+
     /// A request for a page whose header is `header`.
     pub(crate) fn of(header: &PageHeader, mark: Mark, lsn: Lsn, rec_lsn: Lsn) -> StorageRequest {
         let kind = match header.kind {
@@ -179,13 +185,11 @@ impl StorageRecorder {
         }
         let mut drain = self.drain();
         let Some(drain) = drain.as_mut() else { return };
-        let mark = Mark::WRITE.with_reason(Reason::Dsync);
         for page in pages {
             if let Some(word) = drain.written.get_mut((page.0 / 64) as usize) {
                 *word &= !(1 << (page.0 % 64));
             }
-            let (page, page_lsn, rec_lsn) = (*page, Lsn(0), Lsn(0));
-            drain.push(StorageRequest { page, mark, lsn, page_lsn, rec_lsn });
+            drain.push(StorageRequest::dsync(*page, lsn));
         }
     }
 
@@ -197,14 +201,12 @@ impl StorageRecorder {
         }
         let mut drain = self.drain();
         let Some(drain) = drain.as_mut() else { return };
-        let mark = Mark::WRITE.with_reason(Reason::Dsync);
         let words = std::mem::take(&mut drain.written);
         for (at, mut word) in words.into_iter().enumerate() {
             while word != 0 {
                 let page = PageId(at as u64 * 64 + u64::from(word.trailing_zeros()));
                 word &= word - 1;
-                let (page_lsn, rec_lsn) = (Lsn(0), Lsn(0));
-                drain.push(StorageRequest { page, mark, lsn, page_lsn, rec_lsn });
+                drain.push(StorageRequest::dsync(page, lsn));
             }
         }
     }

@@ -123,7 +123,7 @@ impl<M: PoolStrategy> Pool<M> {
     /// Runs an evictor thread until the pool closes.
     pub(crate) fn evictor(&self) {
         let is_over = || self.sleep.stop.load(Ordering::Acquire);
-        let is_short = || self.frames_ready() < self.free_target() || self.is_too_dirty();
+        let is_short = || self.frames_ready() < self.free_target();
         let nap = if self.cleans() { LOOK } else { NAP };
         while !is_over() {
             if let EvictionMode::Adaptive(most) = self.options.evictors {
@@ -135,7 +135,7 @@ impl<M: PoolStrategy> Pool<M> {
                         self.call_evictors(most.get());
                     }
                 }
-            } else if is_short() {
+            } else if is_short() || self.is_too_dirty() {
                 self.work_off();
             } else {
                 self.sleep.work.wait(nap, || is_short() || is_over());
