@@ -3,6 +3,7 @@
 mod runs;
 mod stalls;
 mod store;
+mod tier_worlds;
 mod tpcc_policies;
 mod transactions;
 mod two_worlds;

@@ -66,19 +66,15 @@ fn by_batches(device: &dyn Device, way: Way, page: usize, seed: u64) -> f64 {
         count += match way {
             Way::Read => {
                 let mut parts: Vec<_> = pages.iter_mut().map(|p| IoSliceMut::new(p)).collect();
-                let mut requests: Vec<_> = parts
-                    .chunks_mut(1)
-                    .map(|parts| ReadRequest { offset: offset(), parts, result: Ok(()) })
-                    .collect();
+                let mut requests: Vec<_> =
+                    parts.chunks_mut(1).map(|parts| ReadRequest::new(offset(), parts)).collect();
                 device.read_batch(&mut requests);
                 requests.iter().filter(|r| r.result.is_ok()).count()
             }
             Way::Write => {
                 let parts: Vec<_> = pages.iter().map(|p| IoSlice::new(p)).collect();
-                let mut requests: Vec<_> = parts
-                    .chunks(1)
-                    .map(|parts| WriteRequest { offset: offset(), parts, result: Ok(()) })
-                    .collect();
+                let mut requests: Vec<_> =
+                    parts.chunks(1).map(|parts| WriteRequest::new(offset(), parts)).collect();
                 device.write_batch(&mut requests);
                 requests.iter().filter(|r| r.result.is_ok()).count()
             }

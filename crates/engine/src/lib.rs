@@ -48,8 +48,9 @@
 //! The layers, each a folder that uses only those below it: `api` (what users call), `admin`
 //! (backup, shrink, check), `store`, `recovery` and `txn`, the structures `btree`, `hash_index` and
 //! `heap` beside `lock`, `pool` (the buffer pool: frames, latches, translation, replacement), `log`
-//! (the write-ahead log), `io` (devices and the page store), `page` (formats). All but what users
-//! call is in `internals`, with the cargo feature of that name; nothing of it is promised.
+//! (the write-ahead log), `tier` (a second-tier cache), `io` (devices and the page store), `page`
+//! (formats). All but what users call is in `internals`, with the cargo feature of that name;
+//! nothing of it is promised.
 #![deny(missing_docs)]
 #![cfg_attr(
     any(feature = "model", not(feature = "internals")),
@@ -86,6 +87,7 @@ mod pool;
 mod recovery;
 mod stats;
 mod store;
+mod tier;
 mod txn;
 mod words;
 
@@ -126,7 +128,8 @@ pub use store::Postcard;
 pub use store::combinations::PolicyFitError;
 pub use store::{
     BackupError, DirectIo, Entry, Error, Freshness, Lab, Latency, Options, OptionsError,
-    OwnPolicies, Published, RecoveryWatch, Stats, Structure, TypeNames,
+    OwnPolicies, Published, RecoveryWatch, SecondTierOptions, Stats, Structure, TypeNames,
 };
+pub use tier::TierError;
 pub use txn::{Durability, Isolation, Savepoint, TxnError, TxnOptions};
 pub use words::ChoiceError;

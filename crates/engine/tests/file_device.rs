@@ -95,7 +95,7 @@ fn batches_deeper_than_the_queue_come_back_whole_from_several_threads() {
                     while at < 200 {
                         let count = (at % 3 + 1).min(200 - at);
                         let (parts, offset) = (&slices[at..at + count], base + at as u64 * 4096);
-                        writes.push(WriteRequest { offset, parts, result: Ok(()) });
+                        writes.push(WriteRequest::new(offset, parts));
                         at += count;
                     }
                     writes.reverse();
@@ -108,11 +108,7 @@ fn batches_deeper_than_the_queue_come_back_whole_from_several_threads() {
                     let mut reads: Vec<ReadRequest<'_, '_>> = slices
                         .chunks_mut(2)
                         .enumerate()
-                        .map(|(at, parts)| ReadRequest {
-                            offset: base + at as u64 * 8192,
-                            parts,
-                            result: Ok(()),
-                        })
+                        .map(|(at, parts)| ReadRequest::new(base + at as u64 * 8192, parts))
                         .collect();
                     device.read_batch(&mut reads);
                     assert!(reads.iter().all(|r| r.result.is_ok()));
@@ -168,7 +164,7 @@ fn each_request_of_a_batch_tells_its_own_fate() {
         let mut requests: Vec<ReadRequest<'_, '_>> = slices
             .chunks_mut(3)
             .enumerate()
-            .map(|(at, parts)| ReadRequest { offset: at as u64 * 12288, parts, result: Ok(()) })
+            .map(|(at, parts)| ReadRequest::new(at as u64 * 12288, parts))
             .collect();
         device.read_batch(&mut requests);
         for request in &requests {

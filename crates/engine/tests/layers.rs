@@ -17,3 +17,4 @@ mod pool_faults;
 mod redo;
 mod structure_damage;
 mod structures;
+mod tier;

@@ -4,7 +4,6 @@
 //! - [`sim`]: the first-tier simulator: one host, any policy, monomorphised.
 //! - [`tier1`]: a simulated buffer pool that makes storage-level traces.
 //! - [`tier2`]: the second-tier simulator, with its two models.
-//! - [`policy_host`]: a policy with its frames' metadata and its clock, for every host.
 //! - [`registry`]: the policies that can be run, Millpond's and a user's own.
 //! - [`compare`]: which of some policies or runs is better, and how sure that is.
 //! - [`cost`]: what a policy's hits and victims cost, and its bytes.
@@ -24,7 +23,6 @@ pub mod experiment;
 pub mod interval;
 pub mod method;
 pub mod papers;
-pub mod policy_host;
 pub mod registry;
 pub mod report;
 pub mod results;

@@ -8,6 +8,7 @@
 //! - [`mod@config`], [`info`]: parameters and catalog rows.
 //! - [`frames`], [`zeroed`]: the frames' metadata as a policy sees it.
 //! - [`erased`]: the cold half behind a pointer, for live pools.
+//! - [`policy_host`]: a policy with its frames' metadata and its clock, for hosts of one thread.
 //! - [`any_hook`]: the hot half found at run time, for live pools, too.
 //! - [`registry`]: all of them, one line each.
 //!
@@ -28,6 +29,7 @@ pub mod host;
 pub mod info;
 pub mod parts;
 pub mod policy;
+pub mod policy_host;
 pub mod registry;
 #[cfg(test)]
 mod testing;

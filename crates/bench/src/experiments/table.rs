@@ -77,7 +77,14 @@ impl Row {
             .with("locks", switch(info.locks))
             .with("durability", info.durability.as_str())
             .with("retries", outcome.retries);
-        let Some(counts) = outcome.counts.filter(|_| info.log) else { return row };
+        let Some(counts) = outcome.counts else { return row };
+        let row = match counts.tier_share() {
+            Some(share) => row.with("tier_served", share),
+            None => row,
+        };
+        if !info.log {
+            return row;
+        }
         let per_tx = |n: u64| n as f64 / outcome.transactions.max(1) as f64;
         row.with("log_bytes_per_tx", per_tx(counts.log_bytes))
             .with("log_written_per_tx", per_tx(counts.log_written))

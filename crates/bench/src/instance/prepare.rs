@@ -35,6 +35,11 @@ pub fn prepare(
                 .to_string(),
         ));
     }
+    if setup.options.second_tier.is_some() && (!has_transactions || setup.engine == Engine::Twin) {
+        return Err(BenchError::Usage(
+            "a second tier is below a store with transactions: add --log on".to_string(),
+        ));
+    }
     if setup.engine == Engine::Twin {
         if has_transactions {
             return Err(BenchError::Usage("the twin has neither log nor locks".to_string()));

@@ -168,7 +168,11 @@ impl<M: PoolStrategy> Instance for TxnInstance<M> {
 
 impl<M: PoolStrategy> Drop for TxnInstance<M> {
     fn drop(&mut self) {
-        self.store = None;
+        // The file of a second tier that could be opened is the run's own, too.
+        let was_open = self.store.take().is_some();
+        if let Some(tier) = self.setup.options.second_tier.as_ref().filter(|_| was_open) {
+            let _ = std::fs::remove_file(&tier.path);
+        }
         self.remove_files();
     }
 }

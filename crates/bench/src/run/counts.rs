@@ -6,6 +6,7 @@ use millpond::Stats;
 use millpond::internals::log::LogCounts;
 use millpond::internals::stats::counters::{Counter, Counters, Timing};
 use millpond::internals::stats::histogram::Latencies;
+use millpond::internals::tier::TierCounts;
 use rustix::time::{ClockId, clock_gettime};
 
 /// Events of a store, since it was opened or in between two moments.
@@ -43,6 +44,10 @@ pub struct Counts {
     pub latch_ns: u64,
     /// Nanoseconds of reading pages, all threads together.
     pub read_ns: u64,
+    /// Reads that a second tier was asked for.
+    pub tier_reads: u64,
+    /// Those that it served from its cache.
+    pub tier_served: u64,
 }
 
 impl Counts {
@@ -57,6 +62,18 @@ impl Counts {
             log_waits: log.waits,
             ..self
         }
+    }
+
+    /// The same, with what a second tier has counted.
+    #[must_use]
+    pub fn with_tier(self, tier: Option<TierCounts>) -> Counts {
+        let Some(tier) = tier else { return self };
+        Counts { tier_reads: tier.reads, tier_served: tier.served, ..self }
+    }
+
+    /// Reads that a second tier served from its cache, over all; `None` without one.
+    pub fn tier_share(&self) -> Option<f64> {
+        (self.tier_reads > 0).then(|| self.tier_served as f64 / self.tier_reads as f64)
     }
 
     /// The same, with what a pool has timed.
@@ -123,6 +140,8 @@ impl Counts {
             latch_conflicts: self.latch_conflicts.saturating_sub(earlier.latch_conflicts),
             latch_ns: self.latch_ns.saturating_sub(earlier.latch_ns),
             read_ns: self.read_ns.saturating_sub(earlier.read_ns),
+            tier_reads: self.tier_reads.saturating_sub(earlier.tier_reads),
+            tier_served: self.tier_served.saturating_sub(earlier.tier_served),
         }
     }
 
@@ -144,6 +163,8 @@ impl Counts {
         self.latch_conflicts += other.latch_conflicts;
         self.latch_ns += other.latch_ns;
         self.read_ns += other.read_ns;
+        self.tier_reads += other.tier_reads;
+        self.tier_served += other.tier_served;
     }
 
     /// References that found their page in memory, over all; 1 where nothing was referenced.

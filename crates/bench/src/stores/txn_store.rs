@@ -76,7 +76,8 @@ impl<M: PoolStrategy> TxnStore<M> {
     /// What was counted since it was opened.
     pub fn counts(&self) -> Counts {
         let log = self.store.transactions().log().map(|log| log.counts());
-        Counts::of(self.store.pool().counters()).with_log(log)
+        let tier = self.store.second_tier();
+        Counts::of(self.store.pool().counters()).with_log(log).with_tier(tier)
     }
 
     /// Lets `load` fill the store: its sessions write without locks and transactions, and what

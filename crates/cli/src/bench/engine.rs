@@ -1,5 +1,6 @@
 //! The flags that choose the engine, and those that say how long a run is.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::ValueEnum;
@@ -119,6 +120,17 @@ pub(crate) struct EngineArgs {
     /// (li 4.4.1.2)
     #[arg(long, default_value = "checkpoint", value_name = "WHEN")]
     sync_mode: SyncMode,
+    /// Put a second tier between pool and storage, with its cache in this file, which is removed
+    /// afterwards; needs --log on or --locks on
+    #[arg(long, value_name = "FILE")]
+    second_tier: Option<PathBuf>,
+    /// Bytes of the second tier's file
+    #[arg(long, default_value = "1GiB", requires = "second_tier", value_name = "SIZE")]
+    #[arg(value_parser = crate::store::size_of)]
+    second_tier_size: u64,
+    /// The second tier's policy: tq, tq-io, t2-lru
+    #[arg(long, default_value = "tq", requires = "second_tier", value_name = "POLICY")]
+    second_tier_policy: String,
     /// Touch the pool's memory before the run
     #[arg(long)]
     prefault: bool,
@@ -200,6 +212,10 @@ impl EngineArgs {
         if let Some(bytes) = self.log_gap {
             options = options.log_gap(bytes);
         }
+        if let Some(path) = &self.second_tier {
+            let policy = self.second_tier_policy.as_str();
+            options = options.second_tier(path, self.second_tier_size, policy);
+        }
         options = options.lab(|lab| {
             lab.translation = self.translation;
             lab.latching = self.latching;
@@ -251,6 +267,9 @@ impl EngineArgs {
             "free_list": self.dirty_share.map(|_| self.free_list.to_string()),
             "flush_neighbours": self.flush_neighbours,
             "sync_mode": self.sync_mode.to_string(),
+            "second_tier": self.second_tier.as_ref().map(|path| path.display().to_string()),
+            "second_tier_size": self.second_tier.as_ref().map(|_| self.second_tier_size),
+            "second_tier_policy": self.second_tier.as_ref().map(|_| &self.second_tier_policy),
             "prefault": self.prefault,
             "nodes": self.nodes,
             "device": self.device.to_string(),

@@ -38,11 +38,14 @@ pub(crate) fn line(tick: &Tick) -> String {
     let mut text = format!("{:.0} tx/s", rate(tick.transactions));
     if let Some(counts) = tick.counts {
         text += &format!(
-            ", hit rate {:.2} %, {:.0} reads/s, {:.0} writes/s",
+            ", hit rate {:.2} %, {:.0} writes/s, {:.0} reads/s",
             counts.hit_ratio() * 100.0,
-            rate(counts.reads),
-            rate(counts.writes)
+            rate(counts.writes),
+            rate(counts.reads)
         );
+        if let Some(share) = counts.tier_share() {
+            text += &format!(", {:.0} % of them by the second tier", share * 100.0);
+        }
     }
     if tick.is_warm_up { format!("{text} (warm-up)") } else { text }
 }
@@ -77,7 +80,7 @@ mod tests {
             counts: Some(counts),
             is_warm_up: false,
         };
-        assert_eq!(line(&tick), "1200 tx/s, hit rate 99.00 %, 14 reads/s, 0 writes/s");
+        assert_eq!(line(&tick), "1200 tx/s, hit rate 99.00 %, 0 writes/s, 14 reads/s");
         let twin = Tick { counts: None, is_warm_up: true, ..tick };
         assert_eq!(line(&twin), "1200 tx/s (warm-up)");
     }

@@ -156,7 +156,16 @@ fn answers(command: &str) -> &'static [&'static str] {
         "bench two-worlds" => {
             &["policy", "distortion", "worlds", "miss_ratio", "vs_none", "misses", "references"]
         }
-        _ => &["step", "engine", "threads", "throughput_per_s", "p50_us", "p99_us", "hit_ratio"],
+        _ => &[
+            "step",
+            "engine",
+            "threads",
+            "throughput_per_s",
+            "p50_us",
+            "p99_us",
+            "hit_ratio",
+            "tier_served",
+        ],
     }
 }
 

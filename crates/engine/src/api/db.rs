@@ -156,6 +156,22 @@ impl Db {
         Db::start(&options, Builder::devices(device, log, &options))
     }
 
+    /// As [`Db::open_on_devices`], where the second tier that the options ask for has its cache on
+    /// `fast`.
+    ///
+    /// # Errors
+    /// As [`Db::open`].
+    #[doc(hidden)]
+    pub fn open_on_tiered_devices(
+        device: Arc<dyn Device>,
+        log: Arc<dyn Device>,
+        fast: Arc<dyn Device>,
+        options: Options,
+    ) -> Result<Db, Error> {
+        let builder = Builder::devices(device, log, &options);
+        Db::start(&options, builder.second_tier_on(fast))
+    }
+
     fn start(options: &Options, builder: Builder<'_>) -> Result<Db, Error> {
         check_strategies(options)?;
         Ok(Db { store: builder.naming(names).open()? })

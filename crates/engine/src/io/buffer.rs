@@ -124,11 +124,8 @@ pub(super) fn read_batch_aligned(
             room = rest;
             pieces.push([IoSliceMut::new(piece.get_mut(..request.length()).unwrap_or(&mut []))]);
         }
-        let request = |(piece, request): (_, &ReadRequest<'_, '_>)| ReadRequest {
-            offset: request.offset,
-            parts: piece,
-            result: Ok(()),
-        };
+        let request =
+            |(piece, request): (_, &ReadRequest<'_, '_>)| ReadRequest::new(request.offset, piece);
         let mut aligned: Vec<_> = pieces
             .iter_mut()
             .map(|piece| &mut piece[..])

@@ -11,6 +11,8 @@ use std::io::{IoSlice, IoSliceMut};
 use std::ops::Range;
 use std::path::Path;
 
+use millpond_base::{PageId, Reason};
+
 use super::error::DeviceError;
 
 /// What direct I/O asks of addresses, offsets and lengths: multiples of these, in bytes.
@@ -27,6 +29,23 @@ impl Alignment {
     pub const NONE: Alignment = Alignment { memory: 1, offset: 1 };
 }
 
+/// The page that a part of a request is of, and why it is written: what a second tier goes by
+/// (li 3.2). Devices without one ignore it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Tag {
+    /// The page.
+    pub page: PageId,
+    /// Why it is written; of a read, [`Reason::None`].
+    pub reason: Reason,
+}
+
+impl Tag {
+    /// That of a read.
+    pub fn read(page: PageId) -> Tag {
+        Tag { page, reason: Reason::None }
+    }
+}
+
 /// Adjacent bytes to read into several buffers.
 #[derive(Debug)]
 pub struct ReadRequest<'a, 'b> {
@@ -34,11 +53,23 @@ pub struct ReadRequest<'a, 'b> {
     pub offset: u64,
     /// The buffers, filled one after the other.
     pub parts: &'a mut [IoSliceMut<'b>],
+    /// Which page each buffer is of; none if they are no pages.
+    pub tags: &'a [Tag],
     /// How it went; set by the device.
     pub result: Result<(), DeviceError>,
 }
 
-impl ReadRequest<'_, '_> {
+impl<'a, 'b> ReadRequest<'a, 'b> {
+    /// Bytes from `offset` on, in `parts`.
+    pub fn new(offset: u64, parts: &'a mut [IoSliceMut<'b>]) -> ReadRequest<'a, 'b> {
+        ReadRequest { offset, parts, tags: &[], result: Ok(()) }
+    }
+
+    /// The same, where the parts are pages.
+    pub fn tagged(self, tags: &'a [Tag]) -> ReadRequest<'a, 'b> {
+        ReadRequest { tags, ..self }
+    }
+
     /// Bytes asked for.
     pub fn length(&self) -> usize {
         self.parts.iter().map(|part| part.len()).sum()
@@ -52,11 +83,23 @@ pub struct WriteRequest<'a, 'b> {
     pub offset: u64,
     /// The buffers, written one after the other.
     pub parts: &'a [IoSlice<'b>],
+    /// Which page each buffer is of; none if they are no pages.
+    pub tags: &'a [Tag],
     /// How it went; set by the device. After an error any part of the bytes may have landed.
     pub result: Result<(), DeviceError>,
 }
 
-impl WriteRequest<'_, '_> {
+impl<'a, 'b> WriteRequest<'a, 'b> {
+    /// Bytes from `offset` on, in `parts`.
+    pub fn new(offset: u64, parts: &'a [IoSlice<'b>]) -> WriteRequest<'a, 'b> {
+        WriteRequest { offset, parts, tags: &[], result: Ok(()) }
+    }
+
+    /// The same, where the parts are pages.
+    pub fn tagged(self, tags: &'a [Tag]) -> WriteRequest<'a, 'b> {
+        WriteRequest { tags, ..self }
+    }
+
     /// Bytes to write.
     pub fn length(&self) -> usize {
         self.parts.iter().map(|part| part.len()).sum()
@@ -159,6 +202,14 @@ pub trait Device: Send + Sync {
     fn shrink(&self, length: u64) -> Result<(), DeviceError> {
         let _ = length;
         Ok(())
+    }
+
+    /// What was read from this range of bytes is not what was written there: a cache, if the device
+    /// has one, drops its copies of it. Returns whether there were any, so that another try may
+    /// find what is right.
+    fn distrust(&self, range: Range<u64>) -> bool {
+        let _ = range;
+        false
     }
 
     /// Gives up the lock that keeps other processes away, if the device holds one. The caller no

@@ -139,10 +139,11 @@ impl PageStore {
         let mut requests: Vec<WriteRequest<'_, '_>> = batch
             .iter()
             .zip(&parts)
-            .map(|(written, parts)| WriteRequest {
-                offset: written.entry.spot().map_or(0, |spot| spot.offset(self.page_size)),
-                parts,
-                result: Ok(()),
+            .map(|(written, parts)| {
+                WriteRequest::new(
+                    written.entry.spot().map_or(0, |spot| spot.offset(self.page_size)),
+                    parts,
+                )
             })
             .collect();
         if !requests.is_empty() {

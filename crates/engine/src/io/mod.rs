@@ -26,7 +26,7 @@ pub use batch::{PageRead, PageWrite};
 pub use beside::{beside, real_path};
 pub use buffer::AlignedBuffer;
 pub use counts::StoreCounts;
-pub use device::{Alignment, Device, ReadRequest, WriteRequest};
+pub use device::{Alignment, Device, ReadRequest, Tag, WriteRequest};
 pub use error::{DeviceError, Errno, OpenFileError, Operation};
 pub use file::{FileDevice, FileOptions, Submission};
 pub use map_write::NewMap;

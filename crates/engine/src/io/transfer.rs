@@ -6,12 +6,12 @@ use std::path::PathBuf;
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
-use millpond_base::PageId;
+use millpond_base::{PageId, Reason};
 
 use super::batch::{PageRead, PageWrite, runs};
 use super::buffer::AlignedBuffer;
 use super::counts::Counters;
-use super::device::{ReadRequest, WriteRequest};
+use super::device::{ReadRequest, Tag, WriteRequest};
 use super::error::DeviceError;
 use super::store::PageStore;
 use super::store_error::{ReadError, SyncError, WriteError};
@@ -46,6 +46,8 @@ pub(super) struct Outgoing<'o> {
     at: usize,
     offset: u64,
     stored: &'o [u8],
+    /// The page's, if it is written because it changed.
+    tag: Option<Tag>,
 }
 
 /// What is to be written of the pages of a batch.
@@ -59,7 +61,11 @@ pub(super) struct Stored {
 impl<'o> Outgoing<'o> {
     /// Bytes of number `at` of a batch, to be written at `offset`.
     pub(super) fn new(at: usize, offset: u64, stored: &'o [u8]) -> Outgoing<'o> {
-        Outgoing { at, offset, stored }
+        Outgoing { at, offset, stored, tag: None }
+    }
+
+    fn tagged(self, page: PageId, reason: Reason) -> Outgoing<'o> {
+        Outgoing { tag: Some(Tag { page, reason }), ..self }
     }
 }
 
@@ -104,20 +110,50 @@ impl PageStore {
     }
 
     fn read_and_verify(&self, page: PageId, bytes: &mut [u8]) -> Result<(), ReadError> {
+        let mut is_second = false;
         loop {
             let here = self.here(page)?;
             Counters::add(&self.counters.read_requests, 1);
-            let stored = bytes.get_mut(..here.bytes).unwrap_or(&mut []);
             let answer = self
-                .device
-                .read(here.offset, stored)
+                .read_page(page, here, bytes)
                 .map_err(|error| ReadError::Device { page, error })
                 .and_then(|()| self.verify_at(page, here, bytes));
-            // The page may have moved meanwhile, and its place may have been used again.
-            if answer.is_ok() || self.here(page)? == here {
+            if answer.is_ok() {
                 return answer;
             }
+            let had_copy = self.distrusts(&answer, here);
+            // The page may have moved meanwhile, and its place may have been used again.
+            if self.here(page)? == here {
+                if !had_copy || is_second {
+                    return answer;
+                }
+                is_second = true;
+            }
         }
+    }
+
+    /// What was read of `page` is sound, and cannot be the page: a cache drops its copy.
+    pub fn distrust(&self, page: PageId) {
+        if let Ok(Here { offset, bytes, .. }) = self.here(page) {
+            self.device.distrust(offset..offset + bytes as u64);
+        }
+    }
+
+    /// Drops the copies that a cache may have of what turned out to be damaged; returns whether
+    /// there were any.
+    fn distrusts(&self, answer: &Result<(), ReadError>, here: Here) -> bool {
+        let range = here.offset..here.offset + here.bytes as u64;
+        answer.as_ref().is_err_and(is_damage) && self.device.distrust(range)
+    }
+
+    /// Reads what is stored of `page` to the beginning of `bytes`.
+    fn read_page(&self, page: PageId, here: Here, bytes: &mut [u8]) -> Result<(), DeviceError> {
+        let mut parts = [IoSliceMut::new(bytes.get_mut(..here.bytes).unwrap_or(&mut []))];
+        let tags = [Tag::read(page)];
+        let mut request = [ReadRequest::new(here.offset, &mut parts).tagged(&tags)];
+        self.device.read_batch(&mut request);
+        let [request] = request;
+        request.result
     }
 
     /// Reads all pages of `batch`, adjacent ones together and as many at once as the device is
@@ -143,18 +179,20 @@ impl PageStore {
             wanted.len(),
             "each once"
         );
+        let tags: Vec<Tag> = wanted.iter().map(|wanted| Tag::read(wanted.read.page)).collect();
         let mut parts: Vec<IoSliceMut<'_>> = wanted
             .iter_mut()
             .map(|Wanted { read, here }| {
                 IoSliceMut::new(read.bytes.get_mut(..here.bytes).unwrap_or(&mut []))
             })
             .collect();
-        let mut rest = &mut parts[..];
+        let (mut rest, mut rest_tags) = (&mut parts[..], &tags[..]);
         let mut requests = Vec::with_capacity(runs.len());
         for run in &runs {
             let (parts, others) = std::mem::take(&mut rest).split_at_mut(run.count);
-            rest = others;
-            requests.push(ReadRequest { offset: run.offset, parts, result: Ok(()) });
+            let (tags, other_tags) = rest_tags.split_at(run.count);
+            (rest, rest_tags) = (others, other_tags);
+            requests.push(ReadRequest::new(run.offset, parts).tagged(tags));
         }
         Counters::add(&self.counters.read_requests, requests.len());
         self.device.read_batch(&mut requests);
@@ -170,7 +208,9 @@ impl PageStore {
                     Err(_) if run.count > 1 => self.read_and_verify(page, bytes),
                     Err(source) => Err(ReadError::Device { page, error: source.clone() }),
                 };
-                if read.result.is_err() && self.here(page).is_ok_and(|now| now != here) {
+                let had_copy = self.distrusts(&read.result, here);
+                let has_moved = || self.here(page).is_ok_and(|now| now != here);
+                if had_copy || read.result.is_err() && has_moved() {
                     read.result = self.read_and_verify(page, bytes);
                 }
             }
@@ -184,10 +224,7 @@ impl PageStore {
         let counters = &self.counters;
         let counter = if answer.is_ok() { &counters.reads } else { &counters.read_errors };
         Counters::add(counter, 1);
-        if matches!(
-            answer,
-            Err(ReadError::Checksum { .. } | ReadError::Misplaced { .. } | ReadError::Stale { .. })
-        ) {
+        if answer.as_ref().is_err_and(is_damage) {
             Counters::add(&counters.damaged_reads, 1);
         }
     }
@@ -256,7 +293,7 @@ impl PageStore {
             let offset = || write.page.0 * self.page_size.bytes_u64();
             let offset = spot.map_or_else(offset, |spot| spot.offset(self.page_size));
             let stored = stored.of(self.page_size, at).unwrap_or(write.bytes);
-            Outgoing::new(at, offset, stored)
+            Outgoing::new(at, offset, stored).tagged(write.page, write.reason)
         });
         let results = self.send(outgoing.collect());
         let mut first_error = Ok(());
@@ -298,12 +335,15 @@ impl PageStore {
             "each once"
         );
         let parts: Vec<IoSlice<'_>> = outgoing.iter().map(|out| IoSlice::new(out.stored)).collect();
+        // All of a batch are, or none.
+        let tags: Vec<Tag> = outgoing.iter().filter_map(|out| out.tag).collect();
         let mut requests = Vec::with_capacity(runs.len());
-        let mut rest = &parts[..];
+        let (mut rest, mut rest_tags) = (&parts[..], &tags[..]);
         for run in &runs {
             let (parts, others) = rest.split_at(run.count);
-            rest = others;
-            requests.push(WriteRequest { offset: run.offset, parts, result: Ok(()) });
+            let (tags, other_tags) = rest_tags.split_at(run.count.min(rest_tags.len()));
+            (rest, rest_tags) = (others, other_tags);
+            requests.push(WriteRequest::new(run.offset, parts).tagged(tags));
         }
         Counters::add(&self.counters.write_requests, requests.len());
         self.device.write_batch(&mut requests);
@@ -420,6 +460,14 @@ impl PageStore {
             SyncError::Device(error)
         })
     }
+}
+
+/// Whether something was read, and is not what was written.
+fn is_damage(error: &ReadError) -> bool {
+    matches!(
+        error,
+        ReadError::Checksum { .. } | ReadError::Misplaced { .. } | ReadError::Stale { .. }
+    )
 }
 
 impl Stored {

@@ -279,7 +279,7 @@ impl Shared {
         for (range, parts) in parts {
             debug_assert!(range.start.is_multiple_of(BLOCK), "a write begins at a block");
             debug_assert!(range.end.is_multiple_of(BLOCK), "a write ends at a block");
-            requests.push(WriteRequest { offset: range.start, parts, result: Ok(()) });
+            requests.push(WriteRequest::new(range.start, parts));
             ranges.push(range.clone());
         }
         let device = self.segments.device();

@@ -57,6 +57,10 @@ pub trait Storage: Send + Sync {
     /// It cannot be read, or is damaged.
     fn read(&self, page: PageId, bytes: &mut [u8]) -> Result<(), PoolError>;
 
+    /// What was read of `page` is sound, and cannot be the page: a cache below drops its copy, so
+    /// that the next read is of what the store holds.
+    fn distrust(&self, _page: PageId) {}
+
     /// Whether pages are compressed when they are written.
     fn compresses(&self) -> bool {
         false
@@ -122,6 +126,10 @@ impl Storage for PageStore {
 
     fn read(&self, page: PageId, bytes: &mut [u8]) -> Result<(), PoolError> {
         PageStore::read(self, page, bytes).map_err(PoolError::storage)
+    }
+
+    fn distrust(&self, page: PageId) {
+        PageStore::distrust(self, page);
     }
 
     fn read_batch(&self, reads: &mut [PageIn<'_>]) {

@@ -65,6 +65,15 @@ macro_rules! for_each_statistic {
                 PrefetchHits prefetch_hits "prefetched pages that were then used";
                 Rescues rescues
                     "pages of the free list that were needed after all, and not read again";
+                TierReads tier_reads "pages asked of the second tier";
+                TierReadHits tier_read_hits "of these, pages that its policy kept";
+                TierServed tier_served "of those, pages that were read from its cache";
+                TierWrites tier_writes "pages written through the second tier";
+                TierFills tier_fills "copies of pages written into the second tier's cache";
+                TierBypasses tier_bypasses "pages that the second tier's policy let pass by";
+                TierMismatches tier_mismatches
+                    "copies that were not what was written, and were read from the store instead";
+                TierErrors tier_errors "requests to the second tier's device that failed";
                 EpochAdvances epoch_advances "steps of the global epoch";
                 Splits splits "nodes that were split";
                 Merges merges "nodes that were merged";
@@ -120,6 +129,9 @@ macro_rules! for_each_statistic {
                 StorePages store_pages "pages of the store, free ones included";
                 FreePages free_pages "pages of the store that no structure owns";
                 StoredBytes stored_bytes "bytes that pages take in the file, compressed or not";
+                TierFrames tier_frames "pages that the second tier has room for";
+                TierResident tier_resident "pages that the second tier keeps";
+                TierOff tier_off "1 if the second tier failed too often, and is out of use";
                 ActiveTransactions active_transactions "transactions that have written, not ended";
                 OpenSnapshots open_snapshots "snapshots that are open";
                 VersionBytes version_bytes "bytes of versions kept for snapshots, in memory";

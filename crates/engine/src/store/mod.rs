@@ -42,7 +42,7 @@ pub use handle::{StoreHandle, StoreHashIndex, StoreHeap, StoreTree};
 pub use opening::Builder;
 pub use options::{
     DirectIo, Lab, LatchingMode, Options, OptionsError, OwnPolicies, Plan, RecoveryWatch,
-    TranslationMode,
+    SecondTierOptions, TranslationMode,
 };
 
 pub use crate::pool::{EvictionMode, HitDelivery, Reclamation, SyncMode};

@@ -38,6 +38,7 @@ use crate::store::snapshot_trees::TreesOf;
 use crate::store::stats::Stats;
 use crate::store::stats::census::Census;
 use crate::store::stats::stat_file::Publisher;
+use crate::tier::{SecondTier, TierCounts};
 use crate::txn::{Durability, ManagerShare, Snapshot, TransactionManager};
 
 /// Time between two rounds of the housekeeping.
@@ -52,6 +53,8 @@ const FLUSH_PASSES: u32 = 4;
 pub struct Store<M: PoolStrategy> {
     pub(in crate::store) pool: Arc<Pool<M>>,
     pub(in crate::store) pages: Arc<PageStore>,
+    /// The device of `pages`, if it has a cache.
+    pub(in crate::store) tier: Option<Arc<SecondTier>>,
     pub(in crate::store) named: Arc<Mutex<Named<M>>>,
     pub(in crate::store) dropped: Dropped,
     /// Held by the thread that moves pages: there is one at a time.
@@ -247,12 +250,18 @@ impl<M: PoolStrategy> Store<M> {
         self.census().take()
     }
 
+    /// What the second tier has done, if there is one.
+    pub fn second_tier(&self) -> Option<TierCounts> {
+        self.tier.as_ref().map(|tier| tier.counts())
+    }
+
     fn census(&self) -> Census<M> {
         Census {
             pool: self.pool.clone(),
             pages: self.pages.clone(),
             txns: self.txns.clone(),
             named: self.named.clone(),
+            tier: self.tier.clone(),
             opened: self.opened,
         }
     }

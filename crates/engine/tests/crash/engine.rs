@@ -43,6 +43,10 @@ impl From<Durability> for millpond::Durability {
 pub fn options(start: &Start) -> Options {
     let gap = if start.is_quiet { 1 << 40 } else { start.gap_bytes };
     let options = Options::new().page_size(start.page_size).policy(start.policy);
+    let options = match second_tier(start) {
+        None => options,
+        Some((bytes, policy)) => options.second_tier("fast", bytes, policy),
+    };
     options
         .lab(|lab| lab.background_merge = !start.is_quiet)
         .log_gap(gap)
@@ -61,6 +65,18 @@ pub fn options(start: &Start) -> Options {
             }
         })
         .compression(compression(start))
+}
+
+/// Two lives in five have a second tier, of a few pages or of many.
+fn second_tier(start: &Start) -> Option<(u64, &'static str)> {
+    const POLICIES: [&str; 6] = ["tq", "tq-io", "t2-lru", "mq-hints", "arc-io", "t2-rand"];
+    let draw = start.seed / 1024;
+    let pages = [12, 40, 400][(draw / 5 % 3) as usize];
+    // There are no pages of 1,024 bytes: they have 4,096.
+    let page = if start.page_size == 1024 { 4096 } else { u64::from(start.page_size) };
+    let bytes = 16384 + pages * (page + 48);
+    let policy = POLICIES[(draw / 15 % 6) as usize];
+    (draw % 5 < 2).then_some((bytes, policy))
 }
 
 /// Of the stories in place half sync ranges, and one in eight after each write, or some of them.
@@ -101,8 +117,8 @@ fn placement(start: &Start) -> Placement {
 
 impl Subject for Engine {
     fn open(&self, devices: &Devices, start: &Start) -> Answer<Box<dyn Store>> {
-        let (data, log) = (devices.data.clone(), devices.log.clone());
-        let db = Db::open_on_devices(data, log, options(start))?;
+        let (data, log, fast) = (devices.data.clone(), devices.log.clone(), devices.fast.clone());
+        let db = Db::open_on_tiered_devices(data, log, fast, options(start))?;
         Ok(Box::new(EngineStore { db, start: start.clone() }))
     }
 
@@ -306,12 +322,14 @@ impl Store for EngineStore {
         self.db.backup_to_devices(&targets[0], &targets[1], &mut watch)?;
         let start = Start { is_quiet: true, ..self.start.clone() };
         let failed = |what: &str, error: Error| Failure::new(format!("{what} a backup: {error}"));
-        let copy = Db::open_on_devices(data.clone(), log.clone(), options(&start));
+        let (target, target_log) = (data.clone(), log.clone());
+        let fast = supply.device("fast", MemoryDevice::new());
+        let copy = Db::open_on_tiered_devices(target, target_log, fast.clone(), options(&start));
         let copy = copy.map_err(|error| failed("opening", error))?;
         let found = contents(&copy)
             .map_err(|failure| Failure::new(format!("reading: {}", failure.text)))?;
         copy.close().map_err(|error| failed("closing", error))?;
-        Engine.check(&Devices { data, log })?;
+        Engine.check(&Devices { data, log, fast })?;
         Ok(found)
     }
 

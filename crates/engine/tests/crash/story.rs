@@ -6,7 +6,7 @@
 //! story goes on, and whatever happens to its recovery, it must come to the same contents.
 
 use fastrand::Rng;
-use millpond::internals::io::{Aim, Fault, Faults, MemoryDevice, PowerSupply};
+use millpond::internals::io::{Aim, Device, Fault, Faults, MemoryDevice, PowerSupply};
 
 use crate::common::{COMMON, Common, counter, own_group, tag_of};
 use crate::oracle::{State, Tree};
@@ -66,6 +66,8 @@ impl std::ops::AddAssign for Tally {
 struct World {
     supply: PowerSupply,
     devices: Devices,
+    /// What crashes left of the cache's device.
+    older: Vec<Vec<u8>>,
 }
 
 impl World {
@@ -73,15 +75,31 @@ impl World {
         let supply = PowerSupply::new();
         let data = supply.device("data", MemoryDevice::new());
         let log = supply.device("log", MemoryDevice::new());
-        World { supply, devices: Devices { data, log } }
+        let fast = supply.device("fast", MemoryDevice::new());
+        World { supply, devices: Devices { data, log, fast }, older: Vec::new() }
     }
 
     /// What a crash may leave of it.
     fn crashed(&self, seed: u64) -> World {
         let (supply, devices) = self.supply.images(seed);
-        let [data, log] = &devices[..] else { unreachable!("as many as there were") };
-        let devices = Devices { data: data.clone(), log: log.clone() };
-        World { supply, devices }
+        // Of several for a cache, the newest one was in use.
+        let [data, log, .., fast] = &devices[..] else { unreachable!("as many as there were") };
+        let mut older = self.older.clone();
+        let mut bytes = vec![0; fast.length() as usize];
+        fast.read(0, &mut bytes).expect("a new device works");
+        older.push(bytes);
+        // The cache's device may be another one by now: a new one, or one from an earlier time.
+        let mut random = Rng::with_seed(!seed);
+        let fast = match random.u8(..4) {
+            0 => supply.device("fast", MemoryDevice::new()),
+            1 => {
+                let bytes = &older[random.usize(..older.len())];
+                supply.device("fast", MemoryDevice::from_bytes(bytes))
+            }
+            _ => fast.clone(),
+        };
+        let devices = Devices { data: data.clone(), log: log.clone(), fast };
+        World { supply, devices, older }
     }
 }
 

@@ -53,6 +53,8 @@ pub type Entries = Vec<(Vec<u8>, Vec<u8>)>;
 pub struct Devices {
     pub data: Arc<FaultyDevice>,
     pub log: Arc<FaultyDevice>,
+    /// For the cache of a second tier.
+    pub fast: Arc<FaultyDevice>,
 }
 
 /// A kind of store.

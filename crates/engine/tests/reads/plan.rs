@@ -62,6 +62,9 @@ pub struct Plan {
     pub older_superblock: Option<u64>,
     /// Its pages are compressed, where they are written out of place.
     pub is_compressed: bool,
+    /// It has a second tier, with its pages and its policy. Reads of its cache go wrong as
+    /// those of the store do, and nothing that the store answers may depend on that.
+    pub tier: Option<(u64, &'static str)>,
     /// Reads of the log go wrong, too: in recovery, in a backup, when a transaction is aborted.
     pub log_faults: bool,
 }
@@ -78,6 +81,9 @@ impl Plan {
         let mut later = fastrand::Rng::with_seed(!seed);
         let older_superblock = (later.u8(0..3) == 0).then(|| later.u64(..));
         let is_compressed = later.u8(0..3) == 0;
+        let policy = one_of(&mut later, &["tq", "tq-io", "t2-lru", "lru-hints", "t2-arc"]);
+        let pages = one_of(&mut later, &[12, 60, 500]);
+        let tier = (later.u8(0..5) < 2).then_some((pages, policy));
         let kinds = [Kind::Raw, Kind::Typed, Kind::Large, Kind::Hash, Kind::Heap];
         let mut structures = vec![(Kind::Raw, random.usize(200..1500))];
         for _ in 0..random.usize(1..=4) {
@@ -117,6 +123,7 @@ impl Plan {
             crashes: random.u8(0..3) == 0,
             older_superblock,
             is_compressed,
+            tier,
             log_faults: random.u8(0..4) == 0,
         }
     }

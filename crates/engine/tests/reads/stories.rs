@@ -74,7 +74,7 @@ fn a_request_of_several_pages_is_spoilt_page_by_page_and_the_same_seed_spoils_th
         let mut bytes = vec![0; 16 * PAGE];
         if batched {
             let mut parts: Vec<_> = bytes.chunks_mut(PAGE).map(IoSliceMut::new).collect();
-            let mut request = [ReadRequest { offset: 0, parts: &mut parts, result: Ok(()) }];
+            let mut request = [ReadRequest::new(0, &mut parts)];
             device.read_batch(&mut request);
             request[0].result.clone().unwrap();
         } else {

@@ -17,7 +17,7 @@ use millpond_base::PageId;
 use crate::model::{Model, Wrong};
 use crate::plan::{Deed, Place, Plan};
 use crate::worker::{Worker, compare, draw_value, key_of, scan_all};
-use crate::world::{Devices, Handle, Item, Tally, World, handle, options};
+use crate::world::{Devices, Handle, Item, Tally, World, handle, options, tier};
 
 struct Story {
     world: World,
@@ -75,10 +75,12 @@ impl Story {
     fn begin(plan: Plan) -> Result<(Story, Db), String> {
         let supply = PowerSupply::new();
         let [below, log] = ["store", "log"].map(|name| supply.device(name, MemoryDevice::new()));
+        let fast = supply.device("fast", MemoryDevice::new());
         let store = Arc::new(ReadFaultDevice::new(below.clone(), plan.page_size as usize));
         let log = Arc::new(ReadFaultDevice::new(log, 4096));
-        let devices = Devices { store, log, below };
-        let db = Db::open_on_devices(devices.store.clone(), devices.log.clone(), options(&plan));
+        let fast = Arc::new(ReadFaultDevice::new(fast, plan.page_size as usize));
+        let devices = Devices { store, log, fast, below };
+        let db = devices.open(options(&plan));
         let db = must("making the store", db)?;
         let threads = plan.threads;
         let items = plan.structures.iter().enumerate().map(|(at, (kind, rows))| Item {
@@ -149,6 +151,7 @@ impl Story {
         if !go_wrong {
             self.world.devices.store.heal();
             self.world.devices.log.heal();
+            self.world.devices.fast.heal();
             return;
         }
         let plan = &self.world.plan;
@@ -160,6 +163,15 @@ impl Story {
         let faults = ReadFaults { share: plan.share, kinds, pages, persists };
         let seed = self.random.u64(..);
         self.world.devices.store.set_faults(faults, seed);
+        if let Some((bytes, _)) = tier(plan) {
+            let (page, all) = (u64::from(plan.page_size), ReadFault::ALL.to_vec());
+            // Copies, not the directory, without which there is no tier.
+            let slots = (bytes - 8192) / (page + 48);
+            let begin = (4096 + (slots * 48).next_multiple_of(4096)) / page;
+            let pages = Some((begin..begin + slots).map(PageId).collect());
+            let faults = ReadFaults { share: 0.2, kinds: all, pages, persists: plan.persists };
+            self.world.devices.fast.set_faults(faults, seed);
+        }
         if plan.log_faults {
             // That a record at the log's end is damaged and that it never got there look the same.
             let kinds = vec![ReadFault::Error, ReadFault::Short];
@@ -188,17 +200,14 @@ impl Story {
     /// Opens the store while reads go wrong, if they do; in the end when they do not.
     fn open(&mut self, what: &str) -> Result<Db, String> {
         for _ in 0..3 {
-            let Devices { store, log, .. } = &self.world.devices;
-            let options = options(&self.world.plan);
-            match Db::open_on_devices(store.clone(), log.clone(), options) {
+            match self.world.devices.open(options(&self.world.plan)) {
                 Ok(db) => return Ok(db),
                 Err(error) => self.world.error(None, what, &error)?,
             }
             self.tally.opens_failed += 1;
         }
         self.set_faults(false);
-        let Devices { store, log, .. } = &self.world.devices;
-        let opened = Db::open_on_devices(store.clone(), log.clone(), options(&self.world.plan));
+        let opened = self.world.devices.open(options(&self.world.plan));
         must(what, opened)
     }
 
@@ -271,12 +280,13 @@ impl Story {
         self.supply.cut();
         drop(db);
         let (supply, devices) = self.supply.images(self.random.u64(..));
-        let [below, log] = &devices[..] else { return Err("two devices, no more".to_string()) };
+        let [below, log, fast] = &devices[..] else { return Err("three devices".to_string()) };
         self.count_misreads();
         self.world.is_entangled();
         let store = Arc::new(self.world.devices.store.succeeded_by(below.clone()));
         let log = Arc::new(self.world.devices.log.succeeded_by(log.clone()));
-        self.world.devices = Devices { store, log, below: below.clone() };
+        let fast = Arc::new(self.world.devices.fast.succeeded_by(fast.clone()));
+        self.world.devices = Devices { store, log, fast, below: below.clone() };
         self.supply = supply;
         self.set_faults(true);
         self.tally.recoveries += 1;

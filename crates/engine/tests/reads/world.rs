@@ -80,8 +80,17 @@ impl std::ops::AddAssign for Tally {
 pub struct Devices {
     pub store: Arc<ReadFaultDevice>,
     pub log: Arc<ReadFaultDevice>,
+    /// For the cache of a second tier.
+    pub fast: Arc<ReadFaultDevice>,
     /// What is stored, without faults.
     pub below: Arc<FaultyDevice>,
+}
+
+impl Devices {
+    pub fn open(&self, options: Options) -> Result<Db, Error> {
+        let (store, log, fast) = (self.store.clone(), self.log.clone(), self.fast.clone());
+        Db::open_on_tiered_devices(store, log, fast, options)
+    }
 }
 
 /// What all threads know.
@@ -100,6 +109,12 @@ pub struct World {
     pub stale_answers: AtomicU64,
 }
 
+/// Bytes and policy of the second tier, if there is one.
+pub fn tier(plan: &Plan) -> Option<(u64, &'static str)> {
+    let bytes = |pages| 16384 + pages * (u64::from(plan.page_size) + 48);
+    plan.tier.map(|(pages, policy)| (bytes(pages), policy))
+}
+
 pub fn options(plan: &Plan) -> Options {
     let eviction = if plan.evictors {
         EvictionMode::Threads(std::num::NonZeroU32::MIN)
@@ -108,7 +123,11 @@ pub fn options(plan: &Plan) -> Options {
     };
     let cleans = plan.evictors && plan.seed.is_multiple_of(2);
     let cleaning = Cleaning { dirty: Share(0.2), free: Share(0.1), neighbours: false };
-    let options = Options::new()
+    let options = match tier(plan) {
+        None => Options::new(),
+        Some((bytes, policy)) => Options::new().second_tier("fast", bytes, policy),
+    };
+    let options = options
         .lab(|lab| lab.cleaning = cleans.then_some(cleaning))
         .page_size(plan.page_size)
         .policy(plan.policy)

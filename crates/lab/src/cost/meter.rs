@@ -17,8 +17,8 @@ use millpond_policies::contract::{
 };
 
 use super::references::References;
-use crate::policy_host::PolicyHost;
 use crate::sim::Stalled;
+use millpond_policies::policy_host::PolicyHost;
 
 /// Misses of a block, at most; fewer in a pool of fewer than eight times as many frames.
 const BLOCK: usize = 256;

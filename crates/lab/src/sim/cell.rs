@@ -6,7 +6,7 @@ use millpond_workload::trace::Batch;
 
 use super::future::Future;
 use super::host::{COOLING, Pool};
-use crate::policy_host::PolicyHost;
+use millpond_policies::policy_host::PolicyHost;
 
 /// What a simulation is made for.
 #[derive(Clone, Debug)]

@@ -7,7 +7,7 @@ use millpond_workload::trace::{BATCH_LEN, Batch, Source, TraceError};
 
 use super::options::{Tier1Counts, Tier1Options};
 use super::pool::{COOLING, Evictor, FREE, Pool, RESIDENT};
-use crate::policy_host::PolicyHost;
+use millpond_policies::policy_host::PolicyHost;
 
 /// Pages that one read-ahead fetches at most.
 const AHEAD_MAX: u64 = 8;

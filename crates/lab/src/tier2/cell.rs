@@ -7,8 +7,8 @@ use millpond_workload::trace::Batch;
 use super::counts::{Model, Tier2Counts};
 use super::future::Tier2Future;
 use super::host::{COOLING, Cache, DIRTY, DUE, EVICTED_DIRTY, READ_NEXT, SEEN, UNSYNCED};
-use crate::policy_host::PolicyHost;
 use crate::sim::Stalled;
+use millpond_policies::policy_host::PolicyHost;
 
 /// What a second-tier simulation is made for.
 #[derive(Clone, Debug)]

@@ -7,11 +7,11 @@ use std::cell::Cell;
 use std::collections::HashMap;
 
 use millpond_base::{FrameId, Mark, PageId};
-use millpond_lab::policy_host::PolicyHost;
 use millpond_policies::config::{ParamError, Spec};
 use millpond_policies::contract::{
     Access, Cooled, GhostHit, Host, OfferOutcome, PageState, Policy, Shape,
 };
+use millpond_policies::policy_host::PolicyHost;
 use millpond_policies::registry::{Visitor, visit_all};
 
 use super::diary::Event;

@@ -313,7 +313,7 @@ mod tests {
                     .enumerate()
                     .map(|(at, parts)| {
                         let offset = ((at + round) % 100) as u64 * 4096;
-                        ReadRequest { offset, parts, result: Ok(()) }
+                        ReadRequest::new(offset, parts)
                     })
                     .collect();
                 rings.read(&file, &mut requests, |_, answer| assert_eq!(answer, Some(4096)));
@@ -341,7 +341,7 @@ mod tests {
         let Some((file, rings)) = file_and_rings(4, 2) else { return };
         let bytes = [9u8; 4096];
         let parts = [IoSlice::new(&bytes)];
-        let request = |offset| WriteRequest { offset, parts: &parts, result: Ok(()) };
+        let request = |offset| WriteRequest::new(offset, &parts);
         let mut requests = [request(0), request(u64::MAX / 2 + 1), request(8192)];
         let mut answers = Vec::new();
         rings.write(&file, &mut requests, |_, answer| answers.push(answer));

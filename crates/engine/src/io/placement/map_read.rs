@@ -153,10 +153,8 @@ fn read_nodes(
     let mut requests: Vec<ReadRequest<'_, '_>> = batch
         .iter()
         .zip(&mut parts)
-        .map(|((_, entry), parts)| ReadRequest {
-            offset: entry.spot().map_or(0, |spot| spot.offset(size)),
-            parts,
-            result: Ok(()),
+        .map(|((_, entry), parts)| {
+            ReadRequest::new(entry.spot().map_or(0, |spot| spot.offset(size)), parts)
         })
         .collect();
     device.read_batch(&mut requests);

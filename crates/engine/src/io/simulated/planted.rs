@@ -122,6 +122,14 @@ pub enum Bug {
     ReadAheadErrorSwallowed,
     /// A page with a valid checksum is accepted for any other page.
     OtherPageAccepted,
+    /// A second tier keeps its copy of a page that is written.
+    TierKeepsOutdated,
+    /// A second tier uses a cache that was closed above the store as it was at another time.
+    TierOfAnotherTime,
+    /// A copy in a second tier is taken for what was written.
+    TierUnproven,
+    /// A second tier keeps copies of what turned out to be misread.
+    TierKeepsMisread,
     /// A store whose superblock is zeros is created again.
     LostStoreRecreated,
     /// A writer does not look for ranges around its key.
@@ -136,7 +144,7 @@ pub enum Bug {
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Bug; 58] = [
+    pub const ALL: [Bug; 62] = [
         Bug::CommitDoesNotWait,
         Bug::LogNotSynced,
         Bug::LogTailNotCleared,
@@ -190,6 +198,10 @@ impl Bug {
         Bug::FencesNotCompared,
         Bug::ReadAheadErrorSwallowed,
         Bug::OtherPageAccepted,
+        Bug::TierKeepsOutdated,
+        Bug::TierOfAnotherTime,
+        Bug::TierUnproven,
+        Bug::TierKeepsMisread,
         Bug::LostStoreRecreated,
         Bug::RangeNotSeen,
         Bug::WaiterLooksOnce,
@@ -202,13 +214,15 @@ impl Bug {
         [Bug::RangeNotSeen, Bug::WaiterLooksOnce, Bug::KeysBeforeTree, Bug::HeldPartIsQuiet];
 
     /// Those of the read path: they show when reads go wrong, and not after a crash.
-    pub const OF_READS: [Bug; 7] = [
+    pub const OF_READS: [Bug; 9] = [
         Bug::SuperblockNotNoted,
         Bug::StalePageAccepted,
         Bug::ReadsOutOfOrder,
         Bug::FencesNotCompared,
         Bug::ReadAheadErrorSwallowed,
         Bug::OtherPageAccepted,
+        Bug::TierUnproven,
+        Bug::TierKeepsMisread,
         Bug::LostStoreRecreated,
     ];
 }

@@ -200,7 +200,7 @@ mod tests {
         data.grow(2048).unwrap();
         let (a, b) = ([2; 512], [3; 512]);
         let parts = [std::io::IoSlice::new(&a), std::io::IoSlice::new(&b)];
-        let request = |offset| crate::io::WriteRequest { offset, parts: &parts, result: Ok(()) };
+        let request = |offset| crate::io::WriteRequest::new(offset, &parts);
         data.write_batch(&mut [request(0), request(1024)]);
         assert_eq!(supply.operations(), 9);
         assert_eq!(data.path(), Path::new("data"));

@@ -48,6 +48,7 @@ impl<M: PoolStrategy> Pool<M> {
         match bad {
             None => Ok(()),
             Some(at) => {
+                self.storage.distrust(page);
                 let what = format!("the reference at byte {at} leads to no page of the store");
                 Err(PoolError::Corrupt { page, what })
             }
@@ -107,6 +108,9 @@ impl<M: PoolStrategy> Pool<M> {
         if result.is_ok() && self.is_free(page) {
             // With two pages of one id, one would overwrite the other.
             result = Err("it is free".to_string());
+        }
+        if result.is_err() {
+            self.storage.distrust(page);
         }
         let parent = self.header(parent).page();
         result.map_err(|what| PoolError::Misfit { page, parent, what })

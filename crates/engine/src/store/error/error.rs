@@ -18,6 +18,7 @@ use crate::store::entry::Structure;
 use crate::store::error::backup::BackupError;
 use crate::store::error::lab::LabError;
 use crate::store::options::OptionsError;
+use crate::tier::TierError;
 use crate::txn::TxnError;
 use crate::{hash_index, heap};
 
@@ -53,6 +54,9 @@ pub enum Error {
     /// The store could not be opened.
     #[error(transparent)]
     Open(#[from] OpenError),
+    /// The second tier cannot be used.
+    #[error(transparent)]
+    Tier(#[from] TierError),
     /// There is no store, and none is to be created.
     #[error("there is no store at {}: allow create_if_missing, or name another", path.display())]
     NoStore {

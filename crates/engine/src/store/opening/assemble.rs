@@ -53,7 +53,7 @@ impl<M: PoolStrategy> Store<M> {
     }
 
     fn assemble(prepared: Prepared, options: &Options) -> Result<Store<M>, Error> {
-        let Prepared { pages, mut logged, plan, publisher, spill } = prepared;
+        let Prepared { pages, tier, mut logged, plan, publisher, spill } = prepared;
         let log = logged.as_ref().map(|logged| logged.log.clone());
         let mut pool = Builder::pool::<M>(options, &plan, pages.clone())?;
         if let Some(logged) = &logged {
@@ -90,6 +90,7 @@ impl<M: PoolStrategy> Store<M> {
         let mut store = Store {
             pool,
             pages,
+            tier,
             named,
             dropped: Dropped::default(),
             shrinking: Mutex::default(),

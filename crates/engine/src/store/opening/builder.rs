@@ -23,10 +23,12 @@ use crate::recovery::{LogSettings, OpenLogError, OpenedLog, StructureNames, log_
 use crate::store::combinations::host_for;
 use crate::store::error::Error;
 use crate::store::error::lab::LabError;
+use crate::store::opening::second_tier::{Tiered, tiered};
 use crate::store::options::memory_limit::SystemRoots;
 use crate::store::options::{Options, PAGE_SIZE_DEFAULT, Plan};
 use crate::store::stats::stat_file::{PUBLISH_PERIOD, Publisher};
 use crate::store::store::Store;
+use crate::tier::SecondTier;
 use crate::{btree, hash_index, heap};
 
 /// The place of a store.
@@ -44,12 +46,14 @@ pub struct Builder<'o> {
     place: Place,
     options: &'o Options,
     names: StructureNames,
+    /// For the cache of a second tier, in place of the file that the options name.
+    fast: Option<Arc<dyn Device>>,
 }
 
 impl<'o> Builder<'o> {
     fn new(place: Place, options: &'o Options) -> Builder<'o> {
         // Ids are found in errors, not names, unless `admin` gives them.
-        Builder { place, options, names: |_| BTreeMap::new() }
+        Builder { place, options, names: |_| BTreeMap::new(), fast: None }
     }
 
     /// A store in the file at `path`, with its log beside it if the options ask for one.
@@ -72,6 +76,11 @@ impl<'o> Builder<'o> {
         Builder::new(Place::Devices { data, log }, options)
     }
 
+    /// The second tier that the options ask for has its cache on `fast`, not in a file.
+    pub fn second_tier_on(self, fast: Arc<dyn Device>) -> Builder<'o> {
+        Builder { fast: Some(fast), ..self }
+    }
+
     /// Names structures in errors of a damaged log by `names`.
     #[cfg_attr(test, allow(dead_code, reason = "used by what unit tests are built without"))]
     pub(crate) fn naming(self, names: StructureNames) -> Builder<'o> {
@@ -91,13 +100,16 @@ impl<'o> Builder<'o> {
         };
         let _span = tracing::info_span!("open", store = %path.display()).entered();
         let options = Store::<M>::adapted(self.options);
+        let fast = self.fast;
         let prepared = match self.place {
             Place::File(path) => Prepared::file(&path, &options, !M::TREES_ONLY, self.names)?,
-            Place::Device(device) => Prepared::device(device, &options)?,
+            Place::Device(device) => Prepared::device(device, fast, &options)?,
             Place::Devices { .. } if M::TREES_ONLY => {
                 return Err(LabError::NoTransactions.into());
             }
-            Place::Devices { data, log } => Prepared::devices(data, log, &options, self.names)?,
+            Place::Devices { data, log } => {
+                Prepared::devices(data, log, fast, &options, self.names)?
+            }
         };
         Store::start(prepared, &options)
     }
@@ -131,6 +143,7 @@ pub fn register_kinds<M: PoolStrategy>(pool: &Pool<M>) {
 /// A page store and its plan: what does not depend on the combination.
 pub(crate) struct Prepared {
     pub(in crate::store) pages: Arc<PageStore>,
+    pub(in crate::store) tier: Option<Arc<SecondTier>>,
     pub(in crate::store) logged: Option<OpenedLog>,
     pub(in crate::store) plan: Plan,
     pub(in crate::store) publisher: Option<Arc<Publisher>>,
@@ -167,24 +180,28 @@ impl Prepared {
         if length == 0 && !options.may_create() {
             return Err(Error::NoStore { path: path.to_path_buf() });
         }
-        let pages = if length == 0 {
+        let (pages, tier) = if length == 0 {
             let device = FileDevice::create(path, &file)?;
             options.check_device(&device)?;
             device.sync_directory()?;
-            PageStore::create_on(Arc::new(device), new_page_size(options)?)?
+            let page_size = new_page_size(options)?;
+            let Tiered { device, tier } = tiered(Arc::new(device), None, options, page_size)?;
+            (PageStore::create_on(device, page_size)?, tier)
         } else {
             let device = FileDevice::open(path, &file)?;
             options.check_device(&device)?;
             let (device, page_size) = (Arc::new(device), page_size_of(options));
+            let Tiered { device, tier } = tiered(device, None, options, new_page_size(options)?)?;
             let opened = match options.read_only {
                 true => log_open::open_to_read(device, page_size, &file),
                 false => PageStore::open_on(device, page_size, false).map_err(OpenLogError::from),
             };
-            opened.map_err(needs_log)?
+            (opened.map_err(needs_log)?, tier)
         };
         let publisher = || Arc::new(Publisher::new(path, PUBLISH_PERIOD));
         let publisher = (!options.read_only).then(publisher);
-        Ok(Prepared::over(pages, None, options, publisher)?.spill_beside(path, options))
+        let prepared = Prepared::over(pages, None, options, publisher)?;
+        Ok(Prepared { tier, ..prepared }.spill_beside(path, options))
     }
 
     /// Lets what does not fit into memory go to a file beside the store, which is locked by now.
@@ -213,10 +230,12 @@ impl Prepared {
         options.check_device(&device)?;
         device.sync_directory()?;
         let log = |empty| log_open::log_file(path, empty, &file);
-        let (pages, logged) = open_or_create(Arc::new(device), log, options, names)?;
+        let Tiered { device, tier } =
+            tiered(Arc::new(device), None, options, new_page_size(options)?)?;
+        let (pages, logged) = open_or_create(device, log, options, names)?;
         let publisher = Arc::new(Publisher::new(path, PUBLISH_PERIOD));
         let prepared = Prepared::over(pages, Some(logged), options, Some(publisher))?;
-        Ok(prepared.spill_beside(path, options))
+        Ok(Prepared { tier, ..prepared }.spill_beside(path, options))
     }
 
     /// Opens or creates the store on `device`, with its log on another one.
@@ -224,17 +243,25 @@ impl Prepared {
     pub(crate) fn devices(
         device: Arc<dyn Device>,
         log: Arc<dyn Device>,
+        fast: Option<Arc<dyn Device>>,
         options: &Options,
         names: StructureNames,
     ) -> Result<Prepared, Error> {
         options.check()?;
+        let Tiered { device, tier } = tiered(device, fast, options, new_page_size(options)?)?;
         let (pages, logged) = open_or_create(device, |_| Ok(log.clone()), options, names)?;
-        Prepared::over(pages, Some(logged), options, None)
+        let prepared = Prepared::over(pages, Some(logged), options, None)?;
+        Ok(Prepared { tier, ..prepared })
     }
 
     /// Opens or creates the store on `device`.
-    pub(crate) fn device(device: Arc<dyn Device>, options: &Options) -> Result<Prepared, Error> {
+    pub(crate) fn device(
+        device: Arc<dyn Device>,
+        fast: Option<Arc<dyn Device>>,
+        options: &Options,
+    ) -> Result<Prepared, Error> {
         options.check()?;
+        let Tiered { device, tier } = tiered(device, fast, options, new_page_size(options)?)?;
         let pages = if device.length() > 0 {
             PageStore::open_on(device, page_size_of(options), options.read_only)
                 .map_err(|error| needs_log(error.into()))?
@@ -243,7 +270,7 @@ impl Prepared {
         } else {
             return Err(Error::NoStore { path: device.path().to_path_buf() });
         };
-        Prepared::over(pages, None, options, None)
+        Ok(Prepared { tier, ..Prepared::over(pages, None, options, None)? })
     }
 
     fn over(
@@ -257,8 +284,8 @@ impl Prepared {
         let options = options.clone().lab(|lab| lab.log = logged.is_some());
         match options.plan_beside(&SystemRoots::default(), Some(page_size), pages.map_bytes()) {
             Ok(plan) => {
-                let (pages, spill) = (Arc::new(pages), None);
-                Ok(Prepared { pages, logged, plan, publisher, spill })
+                let (pages, tier, spill) = (Arc::new(pages), None, None);
+                Ok(Prepared { pages, tier, logged, plan, publisher, spill })
             }
             Err(error) => {
                 if logged.is_none() {

@@ -9,6 +9,7 @@
 //!                up to a power of two
 //! policy         list nodes, and as many ghosts as its parameters let it keep
 //! page map       8 bytes per page of a store whose pages are written out of place
+//! second tier    its tables and its policy, some 200 bytes for each page that it has room for
 //! write buffers  64 pages: what is on its way out is copied, so that nobody waits for the device
 //!                under a latch
 //! ```
@@ -71,6 +72,8 @@ pub struct Demand<'a> {
     pub policy: &'a PolicyChoice,
     /// Bytes that tell where pages are.
     pub map_bytes: u64,
+    /// Bytes that a second tier takes.
+    pub tier_bytes: u64,
     /// Bytes for the log's buffer.
     pub log_bytes: u64,
     /// Bytes for locks.
@@ -97,6 +100,8 @@ pub struct Budget {
     /// The page map, as large as it is when the store is opened; 0 where pages are written in
     /// place.
     pub map_bytes: u64,
+    /// Tables and policy of the second tier; 0 without one.
+    pub tier_bytes: u64,
     /// Records of the log that are not durable yet; 0 without a log.
     pub log_bytes: u64,
     /// Locks of transactions, at most; 0 without locks.
@@ -118,6 +123,7 @@ impl Budget {
             self.policy_bytes,
             self.write_buffer_bytes,
             self.map_bytes,
+            self.tier_bytes,
             self.log_bytes,
             self.lock_bytes,
             self.version_bytes,
@@ -150,6 +156,7 @@ impl Budget {
             policy_bytes,
             write_buffer_bytes: Writes::bytes(demand.page_size as usize),
             map_bytes: demand.map_bytes,
+            tier_bytes: demand.tier_bytes,
             log_bytes: demand.log_bytes,
             lock_bytes: demand.lock_bytes,
             version_bytes: demand.version_bytes,
@@ -205,6 +212,7 @@ mod tests {
                         translation,
                         policy: &policy,
                         map_bytes: 0,
+                        tier_bytes: 0,
                         log_bytes: 0,
                         lock_bytes: 0,
                         version_bytes: 0,
@@ -226,6 +234,7 @@ mod tests {
             translation: TranslationMode::Swizzled,
             policy: &policy,
             map_bytes: 0,
+            tier_bytes: 0,
             log_bytes: 0,
             lock_bytes: 0,
             version_bytes: 0,
@@ -251,6 +260,7 @@ mod tests {
             translation: TranslationMode::Hashed,
             policy: &policy,
             map_bytes: 0,
+            tier_bytes: 0,
             log_bytes: 0,
             lock_bytes: 0,
             version_bytes: 0,
@@ -273,6 +283,7 @@ mod tests {
                 translation: TranslationMode::Swizzled,
                 policy,
                 map_bytes: 0,
+                tier_bytes: 0,
                 log_bytes: 0,
                 lock_bytes: 0,
                 version_bytes: 0,
@@ -290,6 +301,7 @@ mod tests {
             translation: TranslationMode::Swizzled,
             policy: &policy,
             map_bytes: 0,
+            tier_bytes: 0,
             log_bytes: 0,
             lock_bytes: 0,
             version_bytes: 0,

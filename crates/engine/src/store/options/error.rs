@@ -4,6 +4,7 @@ use crate::pool::{EvictionMode, SyncMode};
 use crate::store::options::budget::BudgetError;
 use crate::store::options::choices::TranslationMode;
 use crate::store::options::policy_choice::PolicyError;
+use crate::tier::TierError;
 
 use crate::store::options::limits::*;
 
@@ -29,6 +30,12 @@ pub enum OptionsError {
     /// The policy cannot be.
     #[error(transparent)]
     Policy(#[from] PolicyError),
+    /// The policy of the second tier cannot be.
+    #[error("in second_tier: {0}")]
+    TierPolicy(PolicyError),
+    /// The second tier is too small, or cannot be.
+    #[error("in second_tier: {0}")]
+    Tier(TierError),
     /// The memory does not suffice.
     #[error(transparent)]
     Budget(#[from] BudgetError),
@@ -93,3 +100,7 @@ pub enum OptionsError {
     )]
     NoUring,
 }
+
+millpond_base::from_variants! { OptionsError {
+    Tier(TierError),
+} }

@@ -21,7 +21,7 @@ pub use limits::{
     LAB_FRAMES_MIN, LOG_GAP_DEFAULT, PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX, PAGE_SIZE_MIN,
     PAGE_SIZE_TINY, PARALLEL_MAX, POLICY_DEFAULT, SPILL_MAX_DEFAULT,
 };
-pub use options::Options;
+pub use options::{Options, SecondTierOptions};
 pub use own_policy::OwnPolicies;
-pub use plan::Plan;
+pub use plan::{Plan, TierPlan};
 pub use recovery_watch::RecoveryWatch;

@@ -1,9 +1,10 @@
 //! How a store is opened. [`Options::memory`] is what most users set, if anything.
 //!
-//! Eleven knobs are for users; what only measurements turn lies under [`Lab`]. Values are
+//! Twelve knobs are for users; what only measurements turn lies under [`Lab`]. Values are
 //! checked together when the store is opened, or by [`Options::check`]: setters never fail, so that
 //! they chain.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::io::Submission;
@@ -18,6 +19,18 @@ use crate::store::options::memory_limit::SystemRoots;
 use crate::store::options::own_policy::OwnPolicies;
 use crate::store::options::recovery_watch::RecoveryWatch;
 use crate::txn::Durability;
+
+/// A cache of a store's pages on a fast device: see [`Options::second_tier`].
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct SecondTierOptions {
+    /// Its file.
+    pub path: PathBuf,
+    /// Bytes of that file at most.
+    pub bytes: u64,
+    /// Its replacement policy, as `millpond policies` lists those of a second tier.
+    pub policy: String,
+}
 
 /// How a store is opened.
 ///
@@ -51,6 +64,9 @@ pub struct Options {
     pub read_only: bool,
     /// Create the store if there is none, unless `read_only`. Default: yes.
     pub create_if_missing: bool,
+    /// A cache of the store's pages on a faster device than the store's own. Has no effect on a
+    /// store that is open for reading only. Default: none.
+    pub second_tier: Option<SecondTierOptions>,
     /// When a transaction's commit is durable, unless the transaction's own options state it.
     /// Default: when the call returns. Calls outside transactions are always `async`.
     pub durability: Durability,
@@ -83,6 +99,7 @@ impl Default for Options {
             own_policies: OwnPolicies::default(),
             read_only: false,
             create_if_missing: true,
+            second_tier: None,
             durability: Durability::default(),
             log_gap: LOG_GAP_DEFAULT,
             spill_max: SPILL_MAX_DEFAULT,
@@ -217,6 +234,34 @@ impl Options {
         /// Options::new().slow_after(Duration::from_millis(20)).check().unwrap();
         /// ```
         slow_after: Duration => slow_after;
+    }
+
+    /// Sets [`Options::second_tier`](#structfield.second_tier): `bytes` of the file at `path`,
+    /// which is made if it is not there, are a cache of pages under `policy`, such as `tq`,
+    /// between memory and the store's file. The store is whole without it: the file may be lost
+    /// or removed while the store is closed. What is kept of it in memory is part of
+    /// [`Options::memory`](#structfield.memory), some 200 bytes for each page.
+    ///
+    /// ```
+    /// use millpond::{Db, Options};
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let (slow, fast) = (tempfile::tempdir()?, tempfile::tempdir()?);
+    /// let tier = fast.path().join("pond.tier");
+    /// let options = Options::new().memory(16 << 20).second_tier(tier, 64 << 20, "tq");
+    /// let db = Db::open(slow.path().join("pond.mp"), options)?;
+    /// db.tree::<String, u32>("birds")?.put("heron", &3)?;
+    /// assert!(db.stats().tier_frames > 10_000);
+    /// # Ok(()) }
+    /// ```
+    #[must_use]
+    pub fn second_tier(
+        self,
+        path: impl Into<PathBuf>,
+        bytes: u64,
+        policy: impl Into<String>,
+    ) -> Self {
+        let (path, policy) = (path.into(), policy.into());
+        Options { second_tier: Some(SecondTierOptions { path, bytes, policy }), ..self }
     }
 
     /// Sets [`Options::recovery_watch`](#structfield.recovery_watch).

@@ -4,7 +4,7 @@ use millpond_base::Seed;
 
 use crate::page::superblock::Placement;
 use crate::pool::{EvictionMode, SyncMode};
-use crate::store::options::budget::{Budget, Demand};
+use crate::store::options::budget::{Budget, BudgetError, Demand};
 use crate::store::options::choices::{LatchingMode, TranslationMode};
 use crate::store::options::memory_limit::SystemRoots;
 use crate::store::options::own_policy::OwnPolicies;
@@ -13,6 +13,7 @@ use crate::store::options::policy_choice::PolicyChoice;
 use crate::store::options::error::OptionsError;
 use crate::store::options::limits::*;
 use crate::store::options::options::Options;
+use crate::tier::TierOptions;
 
 impl Options {
     /// Returns what the options amount to for a store with pages of `store_page_size` bytes, or for
@@ -42,12 +43,14 @@ impl Options {
         self.check_threads()?;
         let page_size = store_page_size.or(self.page_size).unwrap_or(PAGE_SIZE_DEFAULT);
         let policy = self.own_policies.choose(&self.policy)?;
+        let tier = self.plan_tier(page_size)?;
         let memory = self.memory.unwrap_or_else(|| system.default_memory());
         let demand = Demand {
             page_size,
             translation: self.lab.translation,
             policy: &policy,
             map_bytes,
+            tier_bytes: tier.as_ref().map_or(0, |tier| tier.memory_bytes),
             log_bytes: if self.lab.log { log_buffer(memory, page_size) } else { 0 },
             lock_bytes: if self.lab.locks { lock_bytes(memory) } else { 0 },
             version_bytes: if self.lab.locks { version_bytes(memory) } else { 0 },
@@ -57,7 +60,25 @@ impl Options {
             None => Budget::split(memory, &demand)?,
         };
         let own_policies = self.own_policies.clone();
-        Ok(Plan { page_size, policy, own_policies, budget, seed: Seed(self.lab.seed) })
+        let seed = Seed(self.lab.seed);
+        Ok(Plan { page_size, policy, own_policies, tier, budget, seed })
+    }
+
+    /// The second tier of a store with pages of `page_size` bytes.
+    fn plan_tier(&self, page_size: u32) -> Result<Option<TierPlan>, OptionsError> {
+        let Some(asked) = self.second_tier.as_ref().filter(|_| !self.read_only) else {
+            return Ok(None);
+        };
+        let policy =
+            PolicyChoice::parse_for_tier(&asked.policy).map_err(OptionsError::TierPolicy)?;
+        let (bytes, seed) = (asked.bytes, self.lab.seed);
+        // The unit depends on the store, and the number of slots does not depend on the unit.
+        let options = TierOptions { bytes, page_bytes: page_size, unit: page_size, seed };
+        let policy_bytes = policy.tier_bytes(options.frames()?);
+        let policy_bytes = policy_bytes
+            .ok_or_else(|| BudgetError::Unbounded { policy: policy.spec.to_string() })?;
+        let memory_bytes = options.table_bytes() + policy_bytes;
+        Ok(Some(TierPlan { policy, options, memory_bytes }))
     }
 
     fn check_page_size(&self, page_size: u32) -> Result<(), OptionsError> {
@@ -151,8 +172,21 @@ pub struct Plan {
     pub policy: PolicyChoice,
     /// Where it was looked up first.
     pub own_policies: OwnPolicies,
+    /// Its second tier.
+    pub tier: Option<TierPlan>,
     /// Who gets how much memory.
     pub budget: Budget,
     /// Seed of every random choice.
     pub seed: Seed,
+}
+
+/// What a store's second tier is.
+#[derive(Clone, Debug)]
+pub struct TierPlan {
+    /// Its policy.
+    pub policy: PolicyChoice,
+    /// Its size.
+    pub options: TierOptions,
+    /// Bytes of memory that it takes at most.
+    pub memory_bytes: u64,
 }

@@ -11,6 +11,7 @@ use millpond_policies::any_hook::AnyHook;
 use millpond_policies::config::{Config, ParamError, Spec};
 use millpond_policies::contract::{HitHook, OpenPolicy, Policy, PolicySpec, Shape};
 use millpond_policies::info::{Info, Tier};
+use millpond_policies::policy_host::{ErasedPolicyHost, PolicyHost};
 use millpond_policies::registry::{Visitor, visit_all};
 
 use crate::pool::{HitDelivery, HostedPolicy, HostingError};
@@ -35,6 +36,12 @@ pub enum PolicyError {
         /// What it needs.
         reason: &'static str,
     },
+    /// It needs what a second tier has not.
+    #[error("policy '{id}' must know the future: choose another one for the second tier")]
+    NotForTiers {
+        /// The policy.
+        id: &'static str,
+    },
     /// The text cannot be read, or a parameter cannot be.
     #[error(transparent)]
     Param(#[from] ParamError),
@@ -57,7 +64,11 @@ pub struct PolicyChoice {
     /// Which hot half it has.
     pub(crate) hook: TypeId,
     host: Hosting,
+    tier_host: TierHost,
 }
+
+/// Hosts a policy in a second tier; its parameters were checked.
+type TierHost = fn(&Spec, &Shape) -> Box<dyn ErasedPolicyHost>;
 
 /// Hosts a policy.
 type Host<H> = fn(&Spec, &Shape, HitDelivery) -> Result<H, HostingError>;
@@ -101,14 +112,31 @@ impl PolicyChoice {
         PolicyChoice::of_spec(Spec::parse(text)?, Vec::new())
     }
 
+    /// The policy that `text` names, for a second tier: any that need not know the future, those
+    /// of a first tier, too.
+    ///
+    /// # Errors
+    /// As [`PolicyChoice::parse`].
+    pub fn parse_for_tier(text: &str) -> Result<PolicyChoice, PolicyError> {
+        PolicyChoice::search(Spec::parse(text)?, Vec::new(), Tier::Second)
+    }
+
     /// The shipped policy that `spec` names. `others` are names that a user may have meant, too.
     pub(in crate::store) fn of_spec(
         spec: Spec,
         others: Vec<&'static str>,
     ) -> Result<PolicyChoice, PolicyError> {
-        let mut search = Search { spec, found: None, names: others };
+        PolicyChoice::search(spec, others, Tier::First)
+    }
+
+    fn search(
+        spec: Spec,
+        others: Vec<&'static str>,
+        tier: Tier,
+    ) -> Result<PolicyChoice, PolicyError> {
+        let mut search = Search { spec, tier, found: None, names: others };
         visit_all(&mut search);
-        let Search { spec, found, names } = search;
+        let Search { spec, found, names, .. } = search;
         found.unwrap_or_else(|| {
             let hint = match nearest(&spec.id, names) {
                 Some(near) => format!(" (did you mean '{near}'?)"),
@@ -120,12 +148,23 @@ impl PolicyChoice {
 
     /// `P` with these parameters.
     pub(crate) fn of<P: Policy>(spec: &Spec) -> Result<PolicyChoice, PolicyError> {
-        Facts::of::<P>(Hosting::closed::<P>()).choose(spec)
+        Facts::of::<P>(Hosting::closed::<P>()).choose(spec, Tier::First)
     }
 
     /// The same for a policy that all threads use at once.
     pub(crate) fn of_open<P: OpenPolicy>(spec: &Spec) -> Result<PolicyChoice, PolicyError> {
-        Facts::of::<P>(Hosting::open::<P>()).choose(spec)
+        Facts::of::<P>(Hosting::open::<P>()).choose(spec, Tier::First)
+    }
+
+    /// The policy with its host, for a second tier.
+    pub fn tier_host(&self, shape: &Shape) -> Box<dyn ErasedPolicyHost> {
+        (self.tier_host)(&self.spec, shape)
+    }
+
+    /// Bytes that it takes in a second tier of `frames` frames, at most: there its metadata are not
+    /// part of the frames. As [`PolicyChoice::state_bytes`].
+    pub fn tier_bytes(&self, frames: u32) -> Option<u64> {
+        Some(self.state_bytes(frames)? + u64::from(frames) * self.meta_bytes as u64)
     }
 
     /// The policy with its host, for a pool that finds the hot half at run time.
@@ -161,6 +200,7 @@ impl PolicyChoice {
 
 struct Search {
     spec: Spec,
+    tier: Tier,
     found: Option<Result<PolicyChoice, PolicyError>>,
     names: Vec<&'static str>,
 }
@@ -169,14 +209,14 @@ impl Visitor for Search {
     fn visit<P: Policy>(&mut self) {
         self.names.push(P::INFO.id);
         if P::INFO.id == self.spec.id {
-            self.found = Some(PolicyChoice::of::<P>(&self.spec));
+            self.found = Some(Facts::of::<P>(Hosting::closed::<P>()).choose(&self.spec, self.tier));
         }
     }
 
     fn visit_open<P: OpenPolicy>(&mut self) {
         self.names.push(P::INFO.id);
         if P::INFO.id == self.spec.id {
-            self.found = Some(PolicyChoice::of_open::<P>(&self.spec));
+            self.found = Some(Facts::of::<P>(Hosting::open::<P>()).choose(&self.spec, self.tier));
         }
     }
 }
@@ -225,6 +265,7 @@ struct Facts {
     birth_bytes: fn(&Spec, u32) -> usize,
     ghosts_max: fn(&Spec, u32) -> u64,
     host: Hosting,
+    tier_host: TierHost,
 }
 
 impl Facts {
@@ -244,17 +285,25 @@ impl Facts {
                 spec.config::<P::Config>().map_or(0, |config| P::ghosts_max(&config, frames))
             },
             host,
+            tier_host: |spec, shape| {
+                let config = spec.config::<P::Config>().unwrap_or_default();
+                Box::new(PolicyHost::<P>::new(&config, shape))
+            },
         }
     }
 
-    fn choose(self, spec: &Spec) -> Result<PolicyChoice, PolicyError> {
-        let Facts { info, meta_bytes, hook, birth_bytes, ghosts_max, host, .. } = self;
+    /// For a cache of that tier.
+    fn choose(self, spec: &Spec, tier: Tier) -> Result<PolicyChoice, PolicyError> {
+        let Facts { info, meta_bytes, hook, birth_bytes, ghosts_max, host, tier_host, .. } = self;
         let not_live = |reason| Err(PolicyError::NotLive { id: info.id, reason });
-        if self.needs_future || !info.live {
-            return not_live("must know the future, or cannot run live");
-        }
-        if info.tier == Tier::Second {
+        if tier == Tier::Second {
+            if self.needs_future {
+                return Err(PolicyError::NotForTiers { id: info.id });
+            }
+        } else if info.tier == Tier::Second {
             return not_live("is made for a second-tier cache");
+        } else if self.needs_future || !info.live {
+            return not_live("must know the future, or cannot run live");
         }
         (self.check)(spec)?;
         let per_frame = |frames| birth_bytes(spec, frames) as f64 / f64::from(frames);
@@ -267,6 +316,7 @@ impl Facts {
             ghosts_max,
             hook,
             host,
+            tier_host,
         })
     }
 }

@@ -13,6 +13,7 @@ use crate::stats::Statistics;
 use crate::store::named::Named;
 use crate::store::opened::Opened;
 use crate::store::stats::Stats;
+use crate::tier::SecondTier;
 use crate::txn::TransactionManager;
 
 /// Headers that a census looks at, about. In a larger pool it takes every n-th one and counts it n
@@ -25,6 +26,7 @@ pub(crate) struct Census<M: PoolStrategy> {
     pub(crate) pages: Arc<PageStore>,
     pub(crate) txns: Arc<TransactionManager>,
     pub(crate) named: Arc<Mutex<Named<M>>>,
+    pub(crate) tier: Option<Arc<SecondTier>>,
     pub(crate) opened: Instant,
 }
 
@@ -46,6 +48,7 @@ impl<M: PoolStrategy> Census<M> {
         stats.uptime_s = self.opened.elapsed().as_secs_f64();
         self.look_at_pages(&mut stats);
         self.look_at_frames(&mut stats);
+        self.look_at_tier(&mut stats);
         stats.active_transactions = self.txns.active().len() as u64;
         stats.open_snapshots = self.txns.snapshots();
         (stats.version_bytes, stats.undo_bytes, stats.spilled_bytes) = self.txns.bytes_kept();
@@ -72,6 +75,16 @@ impl<M: PoolStrategy> Census<M> {
         stats.syncs = counts.syncs;
         stats.checksum_failures = counts.damaged_reads;
         stats.file_extensions = counts.growths;
+    }
+
+    fn look_at_tier(&self, stats: &mut Stats) {
+        let Some(counts) = self.tier.as_ref().map(|tier| tier.counts()) else { return };
+        (stats.tier_reads, stats.tier_read_hits) = (counts.reads, counts.read_hits);
+        (stats.tier_served, stats.tier_writes) = (counts.served, counts.writes);
+        (stats.tier_fills, stats.tier_bypasses) = (counts.fills, counts.bypasses);
+        (stats.tier_mismatches, stats.tier_errors) = (counts.mismatches, counts.errors);
+        (stats.tier_frames, stats.tier_resident) = (counts.frames, counts.resident);
+        stats.tier_off = u64::from(counts.is_off);
     }
 
     fn look_at_frames(&self, stats: &mut Stats) {

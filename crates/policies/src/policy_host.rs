@@ -1,10 +1,11 @@
-//! A policy with its frames' metadata and its clock: what every single-threaded host needs, the
-//! simulator first. Generic in the policy and inlined, so that a hit costs no call.
+//! A policy with its frames' metadata and its clock: what every host needs that calls it from one
+//! thread at a time, the simulator first. Generic in the policy and inlined, so that a hit costs no
+//! call; behind a pointer for a second tier, whose requests are I/O.
 
-use millpond_base::{FrameId, PageId, Tick};
-use millpond_policies::contract::{
+use crate::contract::{
     Access, EvictRequest, Frames, GhostHit, Hit, HitHook, HitOn, Host, Policy, Shape, TickSource,
 };
+use millpond_base::{FrameId, PageId, Tick};
 
 /// A policy with its frames' metadata and its clock.
 pub struct PolicyHost<P: Policy> {
@@ -124,7 +125,7 @@ impl<P: Policy> PolicyHost<P> {
 
     /// Has the policy find `wanted` victims for `host`; returns how many it took.
     #[inline(always)]
-    pub fn evict<H: Host>(
+    pub fn evict<H: Host + ?Sized>(
         &mut self,
         host: &mut H,
         wanted: u32,
@@ -164,5 +165,71 @@ impl<P: Policy> PolicyHost<P> {
     #[inline(always)]
     pub fn cleaned(&mut self, frame: FrameId) {
         self.policy.cleaned(Frames::of(&self.metas), frame);
+    }
+}
+
+/// A [`PolicyHost`] whose policy's type is forgotten; each method does what that of the same name
+/// there does.
+pub trait ErasedPolicyHost: Send {
+    /// See [`PolicyHost::tick`].
+    fn tick(&mut self) -> Tick;
+    /// See [`PolicyHost::hit`].
+    fn hit(&mut self, frame: FrameId, access: &Access, cooling: bool);
+    /// See [`PolicyHost::wants`].
+    fn wants(&mut self, access: &Access) -> bool;
+    /// See [`PolicyHost::miss`].
+    fn miss(&mut self, access: &Access) -> GhostHit;
+    /// See [`PolicyHost::admit`].
+    fn admit(&mut self, frame: FrameId, access: &Access, ghost_hit: GhostHit);
+    /// See [`PolicyHost::evict`].
+    fn evict(
+        &mut self,
+        host: &mut dyn Host,
+        wanted: u32,
+        incoming: Option<(PageId, GhostHit)>,
+    ) -> u32;
+    /// See [`PolicyHost::cleaned`].
+    fn cleaned(&mut self, frame: FrameId);
+    /// See [`PolicyHost::bytes`].
+    fn bytes(&self) -> usize;
+    /// See [`PolicyHost::check`].
+    ///
+    /// # Errors
+    /// The invariant that is broken.
+    fn check(&self, resident: &[FrameId]) -> Result<(), String>;
+}
+
+impl<P: Policy> ErasedPolicyHost for PolicyHost<P> {
+    fn tick(&mut self) -> Tick {
+        PolicyHost::tick(self)
+    }
+    fn hit(&mut self, frame: FrameId, access: &Access, cooling: bool) {
+        PolicyHost::hit(self, frame, access, cooling);
+    }
+    fn wants(&mut self, access: &Access) -> bool {
+        PolicyHost::wants(self, access)
+    }
+    fn miss(&mut self, access: &Access) -> GhostHit {
+        PolicyHost::miss(self, access)
+    }
+    fn admit(&mut self, frame: FrameId, access: &Access, ghost_hit: GhostHit) {
+        PolicyHost::admit(self, frame, access, ghost_hit);
+    }
+    fn evict(
+        &mut self,
+        host: &mut dyn Host,
+        wanted: u32,
+        incoming: Option<(PageId, GhostHit)>,
+    ) -> u32 {
+        PolicyHost::evict(self, host, wanted, incoming)
+    }
+    fn cleaned(&mut self, frame: FrameId) {
+        PolicyHost::cleaned(self, frame);
+    }
+    fn bytes(&self) -> usize {
+        PolicyHost::bytes(self)
+    }
+    fn check(&self, resident: &[FrameId]) -> Result<(), String> {
+        PolicyHost::check(self, resident)
     }
 }

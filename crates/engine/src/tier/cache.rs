@@ -1,0 +1,355 @@
+//! What a second tier has of which page, and the policy that decides it: everything but the I/O.
+//!
+//! - A *frame* is what the policy decides on: a page that is kept. A *slot* is room in the cache's
+//!   file, with the page's *copy*. There are some more slots than frames: a slot whose copy is
+//!   being read or written stays until that is done, whatever page has the frame by then.
+//! - So the policy's decisions depend on the requests and their order alone, never on I/O: they are
+//!   those of the simulated cache (`lab::tier2`, model `read`). A frame without a copy, since it is
+//!   being written, or was lost, or there was no slot, is a hit whose page is read from storage.
+//! - A copy is of a page *at a place*: one that is written elsewhere has no use for it. An index by
+//!   place finds copies of what is overwritten.
+//! - A *fill* is a copy on its way into a slot. It counts only if no other request of the page, and
+//!   no write of anything but pages, began after it.
+
+use std::ops::Range;
+
+use millpond_base::{FrameId, Mark, PageId};
+use millpond_policies::contract::{Access, NEVER, Shape};
+use millpond_policies::policy_host::ErasedPolicyHost;
+
+use crate::io::Tag;
+use crate::io::simulated::planted::planted;
+use crate::tier::counts::TierCounts;
+use crate::tier::directory::{Entry, Layout};
+use crate::tier::frames::{COOLING, Copy, Frame, Frames, HAS_COPY, RESIDENT, Slot, frames_of};
+
+/// A copy to be read; to be given back with [`Cache::unpin`].
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Found {
+    pub slot: u32,
+    pub checksum: u64,
+    frame: FrameId,
+}
+
+/// A copy to be written; to be given back with [`Cache::filled`].
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Fill {
+    pub slot: u32,
+    frame: FrameId,
+    number: u32,
+    others: u64,
+}
+
+/// Where a page that was asked for is.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Place {
+    Cache(Found),
+    /// On storage; a copy of what is read may be kept.
+    Storage(Option<Fill>),
+}
+
+/// A cache's tables and its policy. Of one thread at a time.
+pub(super) struct Cache {
+    policy: Box<dyn ErasedPolicyHost>,
+    tables: Frames,
+    counts: TierCounts,
+    requests: u64,
+    fills: u32,
+    /// Writes of anything but pages.
+    others: u64,
+    recorded: Option<Vec<(PageId, Mark)>>,
+}
+
+impl Cache {
+    /// An empty cache; `policy` makes the policy for its shape.
+    pub fn new(
+        layout: &Layout,
+        seed: u64,
+        policy: impl FnOnce(&Shape) -> Box<dyn ErasedPolicyHost>,
+    ) -> Cache {
+        let frames = frames_of(layout.slots);
+        let tables = Frames::new(layout, frames);
+        Cache {
+            policy: policy(&Shape { frames, pages_dense: None, seed }),
+            tables,
+            counts: TierCounts::default(),
+            requests: 0,
+            fills: 0,
+            others: 0,
+            recorded: None,
+        }
+    }
+
+    /// Takes what an earlier session left, in the order of its last requests.
+    pub fn restore(&mut self, mut entries: Vec<Entry>) {
+        entries.sort_unstable_by_key(|entry| entry.order);
+        let mut slots = vec![false; self.tables.slots.len()];
+        for entry in entries {
+            let page = PageId(entry.page);
+            let range = entry.offset..entry.offset.saturating_add(u64::from(entry.length));
+            let Some(is_taken) = slots.get_mut(entry.slot as usize) else { continue };
+            if *is_taken || self.tables.table.get(page).is_some() {
+                continue;
+            }
+            let Some(frame) = self.tables.free_frame() else { break };
+            *is_taken = true;
+            let mark = Mark::from_bits(entry.mark);
+            let access = self.access(page, mark);
+            let ghost_hit = self.policy.miss(&access);
+            self.tables.table.insert(page, frame.0);
+            self.policy.admit(frame, &access, ghost_hit);
+            if mark.is_write() {
+                self.policy.cleaned(frame);
+            }
+            self.tables.overwrite(range, None);
+            let Entry { offset, checksum, length, slot, .. } = entry;
+            self.tables.by_place.insert(PageId(offset / self.tables.unit), frame.0);
+            if let Some(kept) = self.tables.frames.get_mut(frame.index()) {
+                let copy = Copy { offset, checksum, length, slot };
+                let (order, flags) = (self.requests, RESIDENT | HAS_COPY);
+                *kept = Frame { page: page.0, copy, order, fill: 0, mark: entry.mark, flags };
+            }
+        }
+        let used = slots.iter().rposition(|is_taken| *is_taken).map_or(0, |last| last + 1);
+        self.tables.fresh_slots = used as u32;
+        let unused = (0..used).filter(|slot| slots.get(*slot) == Some(&false));
+        self.tables.free_slots.extend(unused.map(|slot| slot as u32));
+    }
+
+    fn access(&mut self, page: PageId, mark: Mark) -> Access {
+        self.requests += 1;
+        Access { page, mark, now: self.policy.tick(), next: NEVER, next_read: NEVER }
+    }
+
+    /// Tells the policy of a request; returns the page's frame, if it is kept, and whether it was
+    /// before.
+    fn request(&mut self, tag: Tag, mark: Mark) -> (Option<FrameId>, bool) {
+        if let Some(recorded) = &mut self.recorded {
+            recorded.push((tag.page, mark));
+        }
+        let access = self.access(tag.page, mark);
+        let found = self.tables.table.get(tag.page).map(FrameId);
+        let frame = match found {
+            Some(frame) => {
+                let Some(entry) = self.tables.frames.get_mut(frame.index()) else {
+                    return (None, false);
+                };
+                let was_cooling = entry.flags & COOLING != 0;
+                entry.flags &= !COOLING;
+                self.policy.hit(frame, &access, was_cooling);
+                Some(frame)
+            }
+            None => self.miss(&access),
+        };
+        if let Some(frame) = frame {
+            if let Some(entry) = self.tables.frames.get_mut(frame.index()) {
+                (entry.order, entry.mark) = (self.requests, mark.to_bits());
+            }
+            if mark.is_write() {
+                self.policy.cleaned(frame);
+            }
+        }
+        (frame, found.is_some())
+    }
+
+    fn miss(&mut self, access: &Access) -> Option<FrameId> {
+        if !self.policy.wants(access) {
+            self.counts.bypasses += 1;
+            return None;
+        }
+        let ghost_hit = self.policy.miss(access);
+        let frame = match self.tables.free_frame() {
+            Some(frame) => frame,
+            None => {
+                self.policy.evict(&mut self.tables, 1, Some((access.page, ghost_hit)));
+                // Without a victim, which would be the policy's fault, the page passes by.
+                self.tables.free_frame()?
+            }
+        };
+        self.tables.table.insert(access.page, frame.0);
+        if let Some(entry) = self.tables.frames.get_mut(frame.index()) {
+            *entry = Frame { page: access.page.0, flags: RESIDENT, ..Frame::default() };
+        }
+        self.policy.admit(frame, access, ghost_hit);
+        Some(frame)
+    }
+
+    /// A page is read that lies at `range`.
+    pub fn read(&mut self, tag: Tag, range: Range<u64>) -> Place {
+        let (frame, was_kept) = self.request(tag, Mark::READ);
+        self.counts.reads += 1;
+        self.counts.read_hits += u64::from(was_kept);
+        let Some(frame) = frame else { return Place::Storage(None) };
+        if let Some(copy) = self.tables.copy_of(frame)
+            && copy.offset == range.start
+            && u64::from(copy.length) == range.end - range.start
+            && self.tables.pin(copy.slot)
+        {
+            return Place::Cache(Found { slot: copy.slot, checksum: copy.checksum, frame });
+        }
+        Place::Storage(self.begin_fill(frame))
+    }
+
+    /// A page is about to be written to `range`.
+    pub fn write(&mut self, tag: Tag, range: Range<u64>) -> Option<Fill> {
+        let mark = Mark::WRITE.with_reason(tag.reason);
+        let (frame, was_kept) = self.request(tag, mark);
+        self.counts.writes += 1;
+        self.counts.write_hits += u64::from(was_kept);
+        planted!(TierKeepsOutdated, return None);
+        self.tables.overwrite(range, frame);
+        self.begin_fill(frame?)
+    }
+
+    /// Anything else is about to be written to `range`, or cut off.
+    pub fn overwrite(&mut self, range: Range<u64>) {
+        self.others += 1;
+        self.tables.overwrite(range, None);
+    }
+
+    /// What was read from `range` is not what was written; returns whether there were copies.
+    pub fn distrust(&mut self, range: Range<u64>) -> bool {
+        planted!(TierKeepsMisread, return false);
+        let any = self.tables.overwrite(range, None);
+        self.counts.mismatches += u64::from(any);
+        any
+    }
+
+    /// What the frame had is outdated.
+    fn begin_fill(&mut self, frame: FrameId) -> Option<Fill> {
+        self.tables.drop_copy(frame);
+        self.fills = self.fills.wrapping_add(1);
+        let number = self.fills;
+        self.tables.frames.get_mut(frame.index())?.fill = number;
+        let slot = self.tables.free_slot()?;
+        self.tables.pin(slot);
+        Some(Fill { slot, frame, number, others: self.others })
+    }
+
+    /// The copy was read; `None`: what was read is not it.
+    pub fn unpin(&mut self, found: Found, is_sound: bool) {
+        if is_sound {
+            self.counts.served += 1;
+        } else {
+            self.counts.mismatches += 1;
+            let is_there = |copy: Copy| (copy.slot, copy.checksum) == (found.slot, found.checksum);
+            if self.tables.copy_of(found.frame).is_some_and(is_there) {
+                self.tables.drop_copy(found.frame);
+            }
+        }
+        self.tables.unpin(found.slot);
+    }
+
+    /// A fill ended: the copy of what lies at `range` has this checksum; `None`: there is none.
+    pub fn filled(&mut self, fill: Fill, range: Range<u64>, checksum: Option<u64>) {
+        let Fill { slot, frame, number, others } = fill;
+        let is_newest = |entry: &&mut Frame| entry.fill == number && entry.flags & RESIDENT != 0;
+        let length = u32::try_from(range.end - range.start).unwrap_or(0);
+        match (checksum, self.tables.frames.get_mut(frame.index()).filter(is_newest)) {
+            (Some(checksum), Some(entry)) if others == self.others => {
+                entry.copy = Copy { offset: range.start, checksum, length, slot };
+                entry.flags |= HAS_COPY;
+                self.counts.fills += 1;
+                self.tables.overwrite(range.clone(), Some(frame));
+                self.tables.by_place.insert(PageId(range.start / self.tables.unit), frame.0);
+            }
+            _ => self.tables.release(slot),
+        }
+        self.tables.unpin(slot);
+    }
+
+    /// The file cannot get longer: it has room for `slots`. Returns whether that is new.
+    pub fn limit_slots(&mut self, slots: u32) -> bool {
+        let is_less = slots < self.tables.usable_slots;
+        self.tables.usable_slots = self.tables.usable_slots.min(slots);
+        self.tables.fresh_slots = self.tables.fresh_slots.min(slots);
+        is_less
+    }
+
+    /// Drops all copies.
+    pub fn clear(&mut self) {
+        for frame in 0..self.tables.frames.len() as u32 {
+            self.tables.drop_copy(FrameId(frame));
+        }
+        self.others += 1;
+    }
+
+    /// The directory, to be kept for the next session.
+    pub fn entries(&self) -> Vec<Entry> {
+        let kept = self.tables.frames.iter().filter(|frame| frame.flags & HAS_COPY != 0);
+        let entry = |frame: &Frame| {
+            let Copy { offset, checksum, length, slot } = frame.copy;
+            let Frame { page, order, mark, .. } = *frame;
+            Entry { page, offset, checksum, order, length, slot, mark }
+        };
+        kept.map(entry).collect()
+    }
+
+    pub fn counts(&self) -> TierCounts {
+        TierCounts {
+            frames: self.tables.frames.len() as u64,
+            resident: self.tables.table.len() as u64,
+            evictions: self.tables.evictions,
+            memory_bytes: self.bytes(),
+            ..self.counts
+        }
+    }
+
+    fn bytes(&self) -> u64 {
+        let tables = &self.tables;
+        let tables = tables.frames.len() * size_of::<Frame>()
+            + tables.slots.len() * size_of::<Slot>()
+            + tables.table.bytes()
+            + tables.by_place.bytes();
+        (tables + self.policy.bytes()) as u64
+    }
+
+    /// From now on requests are recorded, in the order in which the policy gets them.
+    pub fn record(&mut self) {
+        self.recorded = Some(Vec::new());
+    }
+
+    pub fn recorded(&mut self) -> Vec<(PageId, Mark)> {
+        self.recorded.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    /// Verifies what always holds between requests, and the policy's own invariants.
+    pub fn check(&self) -> Result<(), String> {
+        let resident = |(_, frame): &(usize, &Frame)| frame.flags & RESIDENT != 0;
+        let all = self.tables.frames.iter().enumerate().filter(resident);
+        let resident: Vec<FrameId> = all.map(|(at, _)| FrameId(at as u32)).collect();
+        if resident.len() != self.tables.table.len() {
+            return Err("the table has another number of pages than the frames".to_string());
+        }
+        let mut owners = vec![0u8; self.tables.slots.len()];
+        let fresh = self.tables.fresh_slots as usize..self.tables.usable_slots as usize;
+        let copies = resident.iter().filter_map(|frame| self.tables.copy_of(*frame));
+        let used = copies.map(|copy| copy.slot as usize);
+        let free = self.tables.free_slots.iter().map(|slot| *slot as usize);
+        for slot in used.chain(free).chain(fresh) {
+            match owners.get_mut(slot) {
+                Some(count) if *count == 0 => *count = 1,
+                _ => return Err(format!("slot {slot} has two owners, or does not exist")),
+            }
+        }
+        let is_lost = |(at, count): (usize, &u8)| {
+            let is_usable = at < self.tables.usable_slots as usize;
+            *count == 0 && is_usable && self.tables.slots.get(at).is_some_and(|s| s.pins == 0)
+        };
+        if let Some(slot) = owners.iter().enumerate().position(is_lost) {
+            return Err(format!("slot {slot} is nobody's"));
+        }
+        for frame in &resident {
+            let Some(entry) = self.tables.frames.get(frame.index()) else { continue };
+            if self.tables.table.get(PageId(entry.page)) != Some(frame.0) {
+                return Err(format!("page {} is not found in {frame:?}", entry.page));
+            }
+            let Some(copy) = self.tables.copy_of(*frame) else { continue };
+            let place = PageId(copy.offset / self.tables.unit);
+            if self.tables.by_place.get(place) != Some(frame.0) {
+                return Err(format!("the copy in {frame:?} is not found by its place"));
+            }
+        }
+        self.policy.check(&resident)
+    }
+}

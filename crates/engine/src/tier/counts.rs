@@ -1,0 +1,35 @@
+//! What a second tier counts.
+
+/// What a second tier has done since it was opened.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct TierCounts {
+    /// Pages that it has room for.
+    pub frames: u64,
+    /// Pages that its policy keeps now.
+    pub resident: u64,
+    /// Reads of pages.
+    pub reads: u64,
+    /// Of them, those of pages that the policy kept.
+    pub read_hits: u64,
+    /// Of those, what was read from the cache; others had to be read from storage, since their copy
+    /// was not there yet, or was not what was written to the cache.
+    pub served: u64,
+    /// Writes of pages; each goes to storage, too.
+    pub writes: u64,
+    /// Of them, those of pages that the policy kept.
+    pub write_hits: u64,
+    /// Pages that the policy let pass by.
+    pub bypasses: u64,
+    /// Pages that the policy evicted.
+    pub evictions: u64,
+    /// Copies that were written into the cache.
+    pub fills: u64,
+    /// Copies that were not what had been written: they were read from storage instead.
+    pub mismatches: u64,
+    /// Requests to the cache's device that failed.
+    pub errors: u64,
+    /// Whether the cache is out of use, since its device failed too often.
+    pub is_off: bool,
+    /// Bytes of memory of its tables and its policy.
+    pub memory_bytes: u64,
+}

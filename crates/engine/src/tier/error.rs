@@ -1,0 +1,53 @@
+//! Errors of a second tier.
+
+use std::path::PathBuf;
+
+use crate::io::{DeviceError, OpenFileError};
+
+/// A second tier that cannot be used.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TierError {
+    /// The cache's file cannot be opened, or another process has it.
+    #[error("the second tier cannot be opened: {0}")]
+    File(OpenFileError),
+    /// The cache's device failed.
+    #[error("the second tier cannot be used: {0}")]
+    Device(DeviceError),
+    /// The file holds something else.
+    #[error(
+        "{} is no second tier, and is not overwritten: name another file, or remove it",
+        path.display()
+    )]
+    NotATier {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file is of a later version.
+    #[error(
+        "{} is a second tier of format {found}, of which this version of Millpond knows up to \
+         {known}: use a newer one, or remove the file",
+        path.display()
+    )]
+    Version {
+        /// The file.
+        path: PathBuf,
+        /// Its format.
+        found: u32,
+        /// The newest that is known.
+        known: u32,
+    },
+    /// There is no room for pages.
+    #[error("a second tier of {bytes} bytes has no room: give it at least {least}")]
+    TooSmall {
+        /// The size given.
+        bytes: u64,
+        /// The least that works.
+        least: u64,
+    },
+}
+
+millpond_base::from_variants! { TierError {
+    File(OpenFileError),
+    Device(DeviceError),
+} }

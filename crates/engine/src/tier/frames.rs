@@ -1,0 +1,222 @@
+//! Frames and slots of a second tier, who is in them, and the host of the policy.
+
+use std::ops::Range;
+
+use millpond_base::{FrameId, PageId};
+use millpond_policies::contract::{Cooled, Host, OfferOutcome, PageState, RefusalReason};
+use millpond_policies::parts::PageMap;
+
+use crate::tier::directory::Layout;
+
+/// Slots beyond one for each frame, at most.
+const SPARE_SLOTS: u32 = 256;
+/// Frames of the smallest tier.
+pub(super) const FRAMES_MIN: u32 = 8;
+
+pub(super) const RESIDENT: u8 = 1;
+pub(super) const COOLING: u8 = 2;
+/// There is a copy.
+pub(super) const HAS_COPY: u8 = 4;
+
+/// A copy: where its page lies, and what it is.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Copy {
+    pub(super) offset: u64,
+    pub(super) checksum: u64,
+    pub(super) length: u32,
+    pub(super) slot: u32,
+}
+
+#[derive(Clone, Copy, Default)]
+pub(super) struct Frame {
+    pub(super) page: u64,
+    pub(super) copy: Copy,
+    /// When its page was requested last.
+    pub(super) order: u64,
+    /// The last fill that began.
+    pub(super) fill: u32,
+    pub(super) mark: u32,
+    pub(super) flags: u8,
+}
+
+#[derive(Clone, Copy, Default)]
+pub(super) struct Slot {
+    /// Reads and writes of it under way.
+    pub(super) pins: u16,
+    /// Free as soon as there are none.
+    pub(super) is_over: bool,
+}
+
+/// Frames, slots and who is in them, without the policy, so that the two can be borrowed side by
+/// side.
+pub(super) struct Frames {
+    pub(super) frames: Vec<Frame>,
+    pub(super) slots: Vec<Slot>,
+    pub(super) table: PageMap,
+    /// Frames that have copies, by where their pages lie, in units.
+    pub(super) by_place: PageMap,
+    pub(super) unit: u64,
+    /// Units of a slot.
+    pub(super) slot_units: u64,
+    pub(super) fresh_frames: u32,
+    pub(super) free_frames: Vec<u32>,
+    pub(super) fresh_slots: u32,
+    /// Those behind have no room in the file.
+    pub(super) usable_slots: u32,
+    pub(super) free_slots: Vec<u32>,
+    pub(super) evictions: u64,
+}
+
+/// How many frames there are where there is room for `slots` copies.
+pub(super) fn frames_of(slots: u32) -> u32 {
+    slots - SPARE_SLOTS.min(slots / 8)
+}
+
+/// Bytes of memory for each frame, without the policy's.
+pub(super) const FRAME_BYTES: u64 =
+    size_of::<Frame>() as u64 + size_of::<Slot>() as u64 + 2 * TABLE_BYTES;
+/// Bytes of a hash table for each entry, at most.
+const TABLE_BYTES: u64 = 32;
+
+impl Frames {
+    /// Empty ones, for `frames` pages.
+    pub(super) fn new(layout: &Layout, frames: u32) -> Frames {
+        let entries = frames as usize;
+        let unit = u64::from(layout.unit.max(1));
+        Frames {
+            frames: vec![Frame::default(); entries],
+            slots: vec![Slot::default(); layout.slots as usize],
+            table: PageMap::new(None, entries),
+            by_place: PageMap::new(None, entries),
+            unit,
+            slot_units: u64::from(layout.slot_bytes).div_ceil(unit),
+            fresh_frames: 0,
+            free_frames: Vec::new(),
+            fresh_slots: 0,
+            usable_slots: layout.slots,
+            free_slots: Vec::new(),
+            evictions: 0,
+        }
+    }
+
+    pub(super) fn copy_of(&self, frame: FrameId) -> Option<Copy> {
+        let frame = self.frames.get(frame.index())?;
+        (frame.flags & HAS_COPY != 0).then_some(frame.copy)
+    }
+
+    /// The frame's copy is of no use any more.
+    pub(super) fn drop_copy(&mut self, frame: FrameId) {
+        let Some(entry) = self.frames.get_mut(frame.index()) else { return };
+        if entry.flags & HAS_COPY == 0 {
+            return;
+        }
+        entry.flags &= !HAS_COPY;
+        let Copy { offset, slot, .. } = entry.copy;
+        self.by_place.remove(PageId(offset / self.unit));
+        self.release(slot);
+    }
+
+    pub(super) fn release(&mut self, slot: u32) {
+        let Some(entry) = self.slots.get_mut(slot as usize) else { return };
+        if entry.pins > 0 {
+            entry.is_over = true;
+        } else {
+            self.free_slots.push(slot);
+        }
+    }
+
+    pub(super) fn pin(&mut self, slot: u32) -> bool {
+        let Some(entry) = self.slots.get_mut(slot as usize) else { return false };
+        let Some(pins) = entry.pins.checked_add(1) else { return false };
+        entry.pins = pins;
+        true
+    }
+
+    pub(super) fn unpin(&mut self, slot: u32) {
+        let Some(entry) = self.slots.get_mut(slot as usize) else { return };
+        debug_assert!(entry.pins > 0, "a slot is unpinned as often as it was pinned");
+        entry.pins = entry.pins.saturating_sub(1);
+        if entry.pins == 0 && entry.is_over {
+            entry.is_over = false;
+            self.free_slots.push(slot);
+        }
+    }
+
+    pub(super) fn free_slot(&mut self) -> Option<u32> {
+        while let Some(slot) = self.free_slots.pop() {
+            if slot < self.usable_slots {
+                return Some(slot);
+            }
+        }
+        let slot = self.fresh_slots;
+        self.fresh_slots += u32::from(slot < self.usable_slots);
+        (slot < self.fresh_slots).then_some(slot)
+    }
+
+    /// A frame without a page: fresh ones first, in ascending order.
+    pub(super) fn free_frame(&mut self) -> Option<FrameId> {
+        if (self.fresh_frames as usize) < self.frames.len() {
+            self.fresh_frames += 1;
+            return Some(FrameId(self.fresh_frames - 1));
+        }
+        self.free_frames.pop().map(FrameId)
+    }
+
+    /// Drops the copies of what lies in `range`, but that of `but`; returns whether there were any.
+    pub(super) fn overwrite(&mut self, range: Range<u64>, but: Option<FrameId>) -> bool {
+        let overlaps = |copy: Copy| {
+            let end = copy.offset.saturating_add(u64::from(copy.length));
+            copy.offset < range.end && range.start < end
+        };
+        let first = (range.start / self.unit).saturating_sub(self.slot_units.saturating_sub(1));
+        let units = first..range.end.div_ceil(self.unit);
+        let found: Vec<FrameId> =
+            if units.end.saturating_sub(units.start) > self.frames.len() as u64 {
+                (0..self.frames.len() as u32).map(FrameId).collect()
+            } else {
+                units.filter_map(|unit| self.by_place.get(PageId(unit))).map(FrameId).collect()
+            };
+        let mut any = false;
+        for frame in found {
+            if Some(frame) != but && self.copy_of(frame).is_some_and(overlaps) {
+                self.drop_copy(frame);
+                any = true;
+            }
+        }
+        any
+    }
+}
+
+impl Host for Frames {
+    fn offer(&mut self, frame: FrameId) -> OfferOutcome {
+        let is_resident = |entry: &&Frame| entry.flags & RESIDENT != 0;
+        let Some(entry) = self.frames.get(frame.index()).filter(is_resident) else {
+            return OfferOutcome::Refused(RefusalReason::Absent);
+        };
+        let page = PageId(entry.page);
+        self.drop_copy(frame);
+        if let Some(entry) = self.frames.get_mut(frame.index()) {
+            entry.flags = 0;
+        }
+        self.table.remove(page);
+        self.free_frames.push(frame.0);
+        self.evictions += 1;
+        OfferOutcome::Taken(page)
+    }
+
+    fn cool(&mut self, frame: FrameId) -> Cooled {
+        match self.frames.get_mut(frame.index()) {
+            Some(entry) if entry.flags & (RESIDENT | COOLING) == RESIDENT => {
+                entry.flags |= COOLING;
+                Cooled::Yes
+            }
+            Some(entry) if entry.flags & RESIDENT != 0 => Cooled::Refused(RefusalReason::Changed),
+            _ => Cooled::Refused(RefusalReason::Absent),
+        }
+    }
+
+    fn state(&self, _frame: FrameId) -> PageState {
+        // What is written goes through to storage.
+        PageState::Clean
+    }
+}

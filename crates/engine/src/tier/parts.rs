@@ -1,0 +1,56 @@
+//! Parts of requests: which are read from the cache, which from below, and which are kept.
+
+use std::ops::Range;
+
+use crate::io::{Device, ReadRequest};
+use crate::tier::cache::{Fill, Found};
+
+/// One part of a request that is read from the cache.
+pub(super) struct FromCache {
+    pub request: usize,
+    pub part: usize,
+    pub found: Found,
+}
+
+/// One part of a request whose copy is to be written to the cache.
+pub(super) struct ToCache {
+    pub request: usize,
+    pub part: usize,
+    pub range: Range<u64>,
+    pub fill: Fill,
+}
+
+/// Reads from `below` the parts that are there, those that lie in a row together.
+pub(super) fn read_below(
+    below: &dyn Device,
+    requests: &mut [ReadRequest<'_, '_>],
+    is_below: &[Vec<bool>],
+) {
+    let (mut reads, mut owners) = (Vec::new(), Vec::new());
+    for (at, (request, is_below)) in requests.iter_mut().zip(is_below).enumerate() {
+        request.result = Ok(());
+        let mut offset = request.offset;
+        let (mut parts, mut left) = (&mut request.parts[..], &is_below[..]);
+        while let Some(first) = left.first() {
+            let count = left.iter().position(|other| other != first).unwrap_or(left.len());
+            let (run, rest) = parts.split_at_mut(count);
+            let length: u64 = run.iter().map(|part| part.len() as u64).sum();
+            if *first {
+                reads.push(ReadRequest::new(offset, run));
+                owners.push(at);
+            }
+            offset += length;
+            (parts, left) = (rest, left.get(count..).unwrap_or(&[]));
+        }
+    }
+    if reads.is_empty() {
+        return;
+    }
+    below.read_batch(&mut reads);
+    let results: Vec<_> = reads.into_iter().map(|read| read.result).collect();
+    for (at, result) in owners.into_iter().zip(results) {
+        if let Some(request) = requests.get_mut(at) {
+            request.result = std::mem::replace(&mut request.result, Ok(())).and(result);
+        }
+    }
+}

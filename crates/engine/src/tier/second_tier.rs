@@ -1,0 +1,482 @@
+//! A device with a second tier: a slow one below, and a cache of its pages on a fast one.
+//!
+//! - **Write-through.** Each write goes to storage, and is done when that is; the cache has
+//!   copies. So it may be lost, wiped or exchanged at any time: the storage below is whole without
+//!   it.
+//! - **A copy is proven** by its checksum each time it is read. One that is not what was written is
+//!   read from storage.
+//! - **Warm restart.** A tier that is closed keeps its directory, for the storage as it was then
+//!   and no other (`Identity`); after a crash it is empty.
+//! - **A cache that fails** is done without: after some errors in a row it is out of use, with a
+//!   warning, until the store is opened again.
+//!
+//! The mutex is held for the tables only, never during I/O.
+
+use std::io::{IoSlice, IoSliceMut};
+use std::ops::Range;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, MutexGuard, PoisonError};
+
+use millpond_base::sync::unmodelled::Mutex;
+use millpond_base::{Mark, PageId};
+use millpond_policies::contract::Shape;
+use millpond_policies::policy_host::ErasedPolicyHost;
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::io::simulated::planted::planted;
+use crate::io::{Alignment, Device, DeviceError, ReadRequest, WriteRequest};
+use crate::tier::cache::{Cache, Place};
+use crate::tier::counts::TierCounts;
+pub use crate::tier::directory::Identity;
+use crate::tier::directory::{Layout, load, mark_closed, mark_open};
+use crate::tier::error::TierError;
+use crate::tier::frames::{FRAME_BYTES, FRAMES_MIN, frames_of};
+use crate::tier::parts::{FromCache, ToCache, read_below};
+
+/// Errors in a row after which a cache is out of use.
+const ERRORS_MAX: u32 = 16;
+/// Bytes by which the cache's file grows at least.
+const GROWTH: u64 = 8 << 20;
+
+/// How a second tier is made.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TierOptions {
+    /// Bytes of the cache's file at most.
+    pub bytes: u64,
+    /// Bytes of a page at most.
+    pub page_bytes: u32,
+    /// What places and lengths of pages are multiples of, in bytes.
+    pub unit: u32,
+    /// Seed of the policy's random choices.
+    pub seed: u64,
+}
+
+impl TierOptions {
+    fn layout(&self) -> Layout {
+        Layout::within(self.bytes, self.page_bytes, self.unit)
+    }
+
+    /// Pages that there is room for.
+    ///
+    /// # Errors
+    /// [`TierError::TooSmall`].
+    pub fn frames(&self) -> Result<u32, TierError> {
+        let slots = self.layout().slots;
+        if slots < FRAMES_MIN {
+            let least = Layout::bytes_of(u64::from(FRAMES_MIN), self.page_bytes);
+            return Err(TierError::TooSmall { bytes: self.bytes, least });
+        }
+        Ok(frames_of(slots))
+    }
+
+    /// Bytes of memory of a tier's tables, at most, without its policy.
+    pub fn table_bytes(&self) -> u64 {
+        u64::from(self.layout().slots) * FRAME_BYTES
+    }
+}
+
+type IdentityOf = Box<dyn Fn(&dyn Device) -> Option<Identity> + Send + Sync>;
+
+/// A device, and a cache of its pages.
+pub struct SecondTier {
+    below: Arc<dyn Device>,
+    fast: Arc<dyn Device>,
+    layout: Layout,
+    cache: Mutex<Cache>,
+    identity: IdentityOf,
+    /// Held while the cache's file grows.
+    growing: Mutex<()>,
+    is_off: AtomicBool,
+    is_closed: AtomicBool,
+    errors_in_a_row: AtomicU32,
+    errors: AtomicU32,
+}
+
+impl std::fmt::Debug for SecondTier {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (below, fast) = (self.below.path(), self.fast.path());
+        f.debug_struct("SecondTier")
+            .field("below", &below)
+            .field("fast", &fast)
+            .finish_non_exhaustive()
+    }
+}
+
+impl SecondTier {
+    /// A tier above `below`, with its cache on `fast`, which is empty or another tier's. `identity`
+    /// is what tells `below` from what it may be at another time; `None` where a cache must not be
+    /// kept.
+    ///
+    /// If `fast` fails, the tier is out of use from the beginning.
+    ///
+    /// # Errors
+    /// There is no room, or `fast` holds something else.
+    pub fn open(
+        below: Arc<dyn Device>,
+        fast: Arc<dyn Device>,
+        options: &TierOptions,
+        identity: impl Fn(&dyn Device) -> Option<Identity> + Send + Sync + 'static,
+        policy: impl FnOnce(&Shape) -> Box<dyn ErasedPolicyHost>,
+    ) -> Result<SecondTier, TierError> {
+        options.frames()?;
+        let layout = options.layout();
+        let loaded = load(&*fast, &layout, identity(&*below)).and_then(|entries| {
+            mark_open(&*fast, &layout)?;
+            Ok(entries)
+        });
+        let mut cache = Cache::new(&layout, options.seed, policy);
+        let is_off = match loaded {
+            Ok(entries) => {
+                cache.restore(entries);
+                false
+            }
+            Err(TierError::Device(error)) => {
+                tracing::warn!(%error, "the second tier fails: the store is opened without it");
+                true
+            }
+            Err(error) => return Err(error),
+        };
+        Ok(SecondTier {
+            below,
+            fast,
+            layout,
+            cache: Mutex::new(cache),
+            identity: Box::new(identity),
+            growing: Mutex::default(),
+            is_off: AtomicBool::new(is_off),
+            is_closed: AtomicBool::new(false),
+            errors_in_a_row: AtomicU32::new(0),
+            errors: AtomicU32::new(0),
+        })
+    }
+
+    /// The cache's device.
+    pub fn fast(&self) -> &Arc<dyn Device> {
+        &self.fast
+    }
+
+    /// What the tier has done so far.
+    pub fn counts(&self) -> TierCounts {
+        TierCounts {
+            errors: u64::from(self.errors.load(Ordering::Relaxed)),
+            is_off: self.is_off(),
+            ..self.cache().counts()
+        }
+    }
+
+    /// Records requests from now on, in the order in which the policy gets them.
+    pub fn record(&self) {
+        self.cache().record();
+    }
+
+    /// Takes what was recorded.
+    pub fn recorded(&self) -> Vec<(PageId, Mark)> {
+        self.cache().recorded()
+    }
+
+    /// Verifies the tables and the policy, while nothing is read or written.
+    ///
+    /// # Errors
+    /// What is wrong.
+    pub fn check(&self) -> Result<(), String> {
+        self.cache().check()
+    }
+
+    fn cache(&self) -> MutexGuard<'_, Cache> {
+        // A thread that panicked between two steps of the tables is a bug in them; what a cache has
+        // is proven when it is read.
+        self.cache.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn is_off(&self) -> bool {
+        self.is_off.load(Ordering::Acquire)
+    }
+
+    /// Whether a part of a request at `range` can have a copy.
+    fn has_slot(&self, range: &Range<u64>) -> bool {
+        let length = range.end - range.start;
+        let (unit, block) = (u64::from(self.layout.unit.max(1)), self.fast.alignment().offset);
+        length > 0
+            && length <= u64::from(self.layout.slot_bytes)
+            && range.start.is_multiple_of(unit)
+            && length.is_multiple_of(block)
+            && u64::from(self.layout.slot_bytes).is_multiple_of(block)
+    }
+
+    /// The cache's device did, or did not, what it was asked for.
+    fn judge<T>(&self, result: Result<T, DeviceError>) -> Option<T> {
+        let error = match result {
+            Ok(value) => {
+                if self.errors_in_a_row.load(Ordering::Relaxed) > 0 {
+                    self.errors_in_a_row.store(0, Ordering::Relaxed);
+                }
+                return Some(value);
+            }
+            Err(error) => error,
+        };
+        self.errors.fetch_add(1, Ordering::Relaxed);
+        if self.errors_in_a_row.fetch_add(1, Ordering::Relaxed) + 1 == ERRORS_MAX {
+            self.is_off.store(true, Ordering::Release);
+            self.cache().clear();
+            let path = self.fast.path().display();
+            tracing::warn!(%path, %error, "the second tier failed too often: it is out of use");
+        }
+        None
+    }
+
+    /// Makes the cache's file long enough for `slot`.
+    fn make_room(&self, slot: u32) -> Result<(), DeviceError> {
+        let end = self.layout.slot_offset(slot) + u64::from(self.layout.slot_bytes);
+        if end <= self.fast.length() {
+            return Ok(());
+        }
+        let _growing = self.growing.lock().unwrap_or_else(PoisonError::into_inner);
+        if end <= self.fast.length() {
+            return Ok(());
+        }
+        let ahead = self.fast.length() + GROWTH.max(self.fast.length() / 8);
+        match self.fast.grow(end.max(ahead.min(self.layout.end()))) {
+            Err(error) if error.is_disk_full() => self.fast.grow(end),
+            grown => grown,
+        }
+    }
+
+    /// The cache's file cannot get longer.
+    fn take_what_there_is(&self, error: &DeviceError) {
+        let there = self.fast.length().saturating_sub(self.layout.slots_begin());
+        let slots = there / u64::from(self.layout.slot_bytes);
+        let slots = u32::try_from(slots).unwrap_or(u32::MAX);
+        if self.cache().limit_slots(slots) {
+            tracing::warn!(%error, slots, "the second tier is smaller than it was to be");
+        }
+    }
+
+    /// Writes copies to the cache; `bytes_of` are those of a part of a request.
+    fn fill<'b>(&self, fills: Vec<ToCache>, bytes_of: impl Fn(&ToCache) -> Option<&'b [u8]>) {
+        if fills.is_empty() {
+            return;
+        }
+        // That there was room already is no success of the device's.
+        let room = |to: &ToCache| match self.make_room(to.fill.slot) {
+            Ok(()) => Some(()),
+            Err(error) if error.is_disk_full() => {
+                self.take_what_there_is(&error);
+                None
+            }
+            failed => self.judge(failed),
+        };
+        let copies: Vec<Option<&[u8]>> =
+            fills.iter().map(|to| room(to).and_then(|()| bytes_of(to))).collect();
+        let parts: Vec<[IoSlice<'_>; 1]> =
+            copies.iter().map(|bytes| [IoSlice::new(bytes.unwrap_or(&[]))]).collect();
+        let there = fills.iter().zip(&copies).zip(&parts).filter(|((_, bytes), _)| bytes.is_some());
+        let offset = |to: &ToCache| self.layout.slot_offset(to.fill.slot);
+        let mut requests: Vec<WriteRequest<'_, '_>> =
+            there.map(|((to, _), parts)| WriteRequest::new(offset(to), parts)).collect();
+        self.fast.write_batch(&mut requests);
+        let mut results = requests.into_iter().map(|request| self.judge(request.result));
+        let mut done = Vec::with_capacity(fills.len());
+        for (to, bytes) in fills.into_iter().zip(&copies) {
+            let written = bytes.and_then(|bytes| results.next()?.map(|()| xxh3_64(bytes)));
+            done.push((to, written.filter(|_| !self.is_off())));
+        }
+        let mut cache = self.cache();
+        for (to, checksum) in done {
+            cache.filled(to.fill, to.range, checksum);
+        }
+    }
+
+    /// Asks for the pages of `requests`. What the cache has is read from there; returns of each
+    /// part whether it is to be read from storage, and which of those are to be kept.
+    fn look_up(
+        &self,
+        requests: &[ReadRequest<'_, '_>],
+    ) -> (Vec<Vec<bool>>, Vec<FromCache>, Vec<ToCache>) {
+        let (mut found, mut fills) = (Vec::new(), Vec::new());
+        let mut cache = self.cache();
+        let look = |(at, request): (usize, &ReadRequest<'_, '_>)| {
+            let mut offset = request.offset;
+            let lengths: Vec<u64> = request.parts.iter().map(|part| part.len() as u64).collect();
+            let mut is_below = vec![true; lengths.len()];
+            for ((part, length), tag) in lengths.into_iter().enumerate().zip(request.tags) {
+                let range = offset..offset + length;
+                offset = range.end;
+                if !self.has_slot(&range) {
+                    continue;
+                }
+                match cache.read(*tag, range.clone()) {
+                    Place::Cache(copy) => {
+                        if let Some(is_below) = is_below.get_mut(part) {
+                            *is_below = false;
+                        }
+                        found.push(FromCache { request: at, part, found: copy });
+                    }
+                    Place::Storage(Some(fill)) => {
+                        fills.push(ToCache { request: at, part, range, fill });
+                    }
+                    Place::Storage(None) => {}
+                }
+            }
+            is_below
+        };
+        let is_below = requests.iter().enumerate().map(look).collect();
+        (is_below, found, fills)
+    }
+
+    /// Reads copies from the cache; returns the parts for which that was of no use.
+    fn read_copies(
+        &self,
+        requests: &mut [ReadRequest<'_, '_>],
+        found: Vec<FromCache>,
+    ) -> Vec<(usize, usize)> {
+        let mut copies = Vec::with_capacity(found.len());
+        let mut wanted = found.iter().peekable();
+        for (at, request) in requests.iter_mut().enumerate() {
+            for (part, bytes) in request.parts.iter_mut().enumerate() {
+                if let Some(from) = wanted.next_if(|from| (from.request, from.part) == (at, part)) {
+                    let offset = self.layout.slot_offset(from.found.slot);
+                    copies.push((offset, [IoSliceMut::new(bytes)]));
+                }
+            }
+        }
+        let mut reads: Vec<ReadRequest<'_, '_>> = (copies.iter_mut())
+            .map(|(offset, bytes)| ReadRequest::new(*offset, &mut bytes[..]))
+            .collect();
+        self.fast.read_batch(&mut reads);
+        let results: Vec<_> =
+            reads.into_iter().map(|read| self.judge(read.result).is_some()).collect();
+        let sound: Vec<bool> = (copies.iter().zip(&found).zip(results))
+            .map(|(((_, [bytes]), from), was_read)| {
+                let is_it = xxh3_64(bytes) == from.found.checksum;
+                was_read && (is_it || planted!(TierUnproven))
+            })
+            .collect();
+        drop(copies);
+        let mut cache = self.cache();
+        let mut lost = Vec::new();
+        for (from, is_sound) in found.into_iter().zip(sound) {
+            cache.unpin(from.found, is_sound);
+            if !is_sound {
+                lost.push((from.request, from.part));
+            }
+        }
+        lost
+    }
+}
+
+impl Device for SecondTier {
+    fn path(&self) -> &Path {
+        self.below.path()
+    }
+
+    fn length(&self) -> u64 {
+        self.below.length()
+    }
+
+    fn alignment(&self) -> Alignment {
+        self.below.alignment()
+    }
+
+    fn read(&self, offset: u64, bytes: &mut [u8]) -> Result<(), DeviceError> {
+        self.below.read(offset, bytes)
+    }
+
+    fn write(&self, offset: u64, bytes: &[u8]) -> Result<(), DeviceError> {
+        self.cache().overwrite(offset..offset.saturating_add(bytes.len() as u64));
+        self.below.write(offset, bytes)
+    }
+
+    fn read_batch(&self, requests: &mut [ReadRequest<'_, '_>]) {
+        if self.is_off() || requests.iter().all(|request| request.tags.is_empty()) {
+            return self.below.read_batch(requests);
+        }
+        let (mut is_below, found, fills) = self.look_up(requests);
+        if !found.is_empty() {
+            let lost = self.read_copies(requests, found);
+            for (request, part) in lost {
+                if let Some(place) = is_below.get_mut(request).and_then(|all| all.get_mut(part)) {
+                    *place = true;
+                }
+            }
+        }
+        read_below(&*self.below, requests, &is_below);
+        let bytes_of = |to: &ToCache| {
+            let request = requests.get(to.request).filter(|request| request.result.is_ok())?;
+            request.parts.get(to.part).map(|part| &part[..])
+        };
+        self.fill(fills, bytes_of);
+    }
+
+    fn write_batch(&self, requests: &mut [WriteRequest<'_, '_>]) {
+        if self.is_off() {
+            return self.below.write_batch(requests);
+        }
+        let mut fills = Vec::new();
+        {
+            let mut cache = self.cache();
+            for (at, request) in requests.iter().enumerate() {
+                let mut offset = request.offset;
+                let tags = request.tags.iter().map(Some).chain(std::iter::repeat(None));
+                for ((part, bytes), tag) in request.parts.iter().enumerate().zip(tags) {
+                    let range = offset..offset + bytes.len() as u64;
+                    offset = range.end;
+                    match tag.filter(|_| self.has_slot(&range)) {
+                        None => cache.overwrite(range),
+                        Some(tag) => {
+                            if let Some(fill) = cache.write(*tag, range.clone()) {
+                                fills.push(ToCache { request: at, part, range, fill });
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        self.below.write_batch(requests);
+        let bytes_of = |to: &ToCache| {
+            let request = requests.get(to.request).filter(|request| request.result.is_ok())?;
+            request.parts.get(to.part).map(|part| &part[..])
+        };
+        self.fill(fills, bytes_of);
+    }
+
+    fn sync(&self) -> Result<(), DeviceError> {
+        self.below.sync()
+    }
+
+    fn sync_ranges(&self, ranges: &[Range<u64>]) -> Result<(), DeviceError> {
+        self.below.sync_ranges(ranges)
+    }
+
+    fn grow(&self, length: u64) -> Result<(), DeviceError> {
+        self.below.grow(length)
+    }
+
+    fn append(&self, bytes: &[u8]) -> Result<(), DeviceError> {
+        self.cache().overwrite(self.below.length()..u64::MAX);
+        self.below.append(bytes)
+    }
+
+    fn shrink(&self, length: u64) -> Result<(), DeviceError> {
+        self.cache().overwrite(length..u64::MAX);
+        self.below.shrink(length)
+    }
+
+    fn distrust(&self, range: Range<u64>) -> bool {
+        self.cache().distrust(range)
+    }
+
+    fn release(&self) {
+        if !self.is_closed.swap(true, Ordering::AcqRel) {
+            let identity = (self.identity)(&*self.below).filter(|_| !self.is_off());
+            if let Some(identity) = identity {
+                let entries = self.cache().entries();
+                if let Err(error) = mark_closed(&*self.fast, &self.layout, &entries, identity) {
+                    tracing::warn!(%error, "the second tier is not kept: it will start empty");
+                }
+            }
+            self.fast.release();
+        }
+        self.below.release();
+    }
+}
