@@ -9,7 +9,7 @@
 //!                up to a power of two
 //! policy         list nodes, and as many ghosts as its parameters let it keep
 //! page map       8 bytes per page of a store whose pages are written out of place
-//! second tier    its tables and its policy, some 200 bytes for each page that it has room for
+//! second tier    its tables and its policy: 130 to 330 bytes for each page that it has room for
 //! write buffers  64 pages: what is on its way out is copied, so that nobody waits for the device
 //!                under a latch
 //! ```
