@@ -240,7 +240,8 @@ impl Options {
     /// which is made if it is not there, are a cache of pages under `policy`, such as `tq`,
     /// between memory and the store's file. The store is whole without it: the file may be lost
     /// or removed while the store is closed. What is kept of it in memory is part of
-    /// [`Options::memory`](#structfield.memory): 130 bytes for each page with `t2-lru`, 330 with `tq`.
+    /// [`Options::memory`](#structfield.memory): 130 bytes for each page with `t2-lru`, 330 with
+    /// `tq`.
     ///
     /// ```
     /// use millpond::{Db, Options};
