@@ -359,3 +359,25 @@ fn a_deadlock_is_an_error_that_may_be_retried() {
     assert!(failed.iter().all(session), "{failed:?}");
     assert_eq!(one.get(table, b"a", |value| value[0]).unwrap(), Some(b'1'));
 }
+
+/// What loading left in a second tier is there when the store is opened with a smaller pool. The
+/// cache's file is of more than 64 MiB, from where on it grows by more at once.
+#[test]
+fn a_second_tier_serves_what_a_pool_that_was_reopened_misses() {
+    let folder = tempfile::tempdir().unwrap();
+    let tier = folder.path().join("tier");
+    let mut setup = Setup { pool: Some(Size::Share(0.2)), ..Setup::new() };
+    let options = setup.options.clone().lab(|lab| lab.log = true).lab(|lab| lab.locks = true);
+    setup.options = options.second_tier(&tier, 1 << 30, "tq");
+    let workload = Workload::Tpcc(tpcc::Config::standard(Scale::full(1), 1));
+    let mut instance = prepare(&setup, &workload, &mut Unwatched).unwrap();
+    let outcome = instance.run(&operations(100), &mut |_| Ok(()), &mut Unwatched).unwrap();
+    let counts = outcome.counts.unwrap();
+    assert!(counts.tier_reads > 20 && counts.tier_share().unwrap() > 0.8, "{counts:?}");
+    drop(instance);
+    assert!(!tier.exists(), "the cache was the run's own");
+    setup.options.lab.log = false;
+    setup.options.lab.locks = false;
+    let refused = prepare(&setup, &workload, &mut Unwatched).err().unwrap();
+    assert!(matches!(refused, BenchError::Usage(_)), "{refused}");
+}

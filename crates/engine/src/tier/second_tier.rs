@@ -235,7 +235,10 @@ impl SecondTier {
         if end <= self.fast.length() {
             return Ok(());
         }
-        let ahead = self.fast.length() + GROWTH.max(self.fast.length() / 8);
+        // Whole slots, as direct I/O asks for.
+        let (begin, slot) = (self.layout.slots_begin(), u64::from(self.layout.slot_bytes));
+        let ahead = GROWTH.max(self.fast.length() / 8).next_multiple_of(slot);
+        let ahead = end.max(begin) + ahead;
         match self.fast.grow(end.max(ahead.min(self.layout.end()))) {
             Err(error) if error.is_disk_full() => self.fast.grow(end),
             grown => grown,

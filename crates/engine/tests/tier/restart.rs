@@ -152,3 +152,28 @@ fn what_cannot_be_a_tier_is_named() {
     let larger = options.second_tier(&path, 3 << 20, "t2-arc");
     assert!(open(&larger).unwrap().stats().tier_frames > 600);
 }
+
+/// What is written when a store is loaded is in its cache when it is opened again.
+#[test]
+fn a_store_that_was_loaded_and_closed_reads_from_its_cache() {
+    let folder = tempfile::tempdir().unwrap();
+    let [data, log] = [0, 1].map(|_| Arc::new(MemoryDevice::new()));
+    let options = Options::new().lab(|lab| lab.frames = Some(4000));
+    let options = options.second_tier(folder.path().join("tier"), 1 << 30, "tq");
+    let open = |options: &Options| {
+        Db::open_on_devices(data.clone(), log.clone(), options.clone()).unwrap()
+    };
+    let db = open(&options);
+    let tree = db.tree::<u64, String>("rows").unwrap();
+    for key in 0..20_000 {
+        tree.put(&key, &format!("{key:0300}")).unwrap();
+    }
+    drop(tree);
+    db.close().unwrap();
+    let db = open(&options.lab(|lab| lab.frames = Some(100)));
+    assert!(db.stats().tier_resident > 1000, "{}", db.stats().tier_resident);
+    let tree = db.tree::<u64, String>("rows").unwrap();
+    assert_eq!(tree.iter().count(), 20_000);
+    let stats = db.stats();
+    assert!(stats.tier_served * 10 > stats.tier_reads * 9, "{stats}");
+}
