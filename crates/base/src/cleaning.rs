@@ -71,46 +71,9 @@ pub fn each_neighbour(page: u64, mut visit: impl FnMut(u64) -> bool) {
     }
 }
 
-/// Pages that one read-ahead fetches at most.
-const AHEAD_MAX: u64 = 8;
-
-/// Returns the pages that are read ahead, where that is aggressive, as MySQL's is (li 5.6.1.3),
-/// once `page` was read into a pool of `frames` frames: those that follow it, if the two pages
-/// before it `are_here`; of its extent, and below `end`.
-pub fn pages_ahead(
-    page: u64,
-    frames: u32,
-    end: u64,
-    are_here: impl Fn(u64) -> bool,
-) -> std::ops::Range<u64> {
-    let next = page.saturating_add(1);
-    let here = |before: u64| page.checked_sub(before).is_some_and(&are_here);
-    if !(here(1) && here(2)) {
-        return next..next;
-    }
-    let most = AHEAD_MAX.min(u64::from(frames) / 8);
-    let extent = (page - page % EXTENT).saturating_add(EXTENT);
-    next..next.saturating_add(most).min(extent).min(end).max(next)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn what_follows_two_neighbours_is_read_ahead_within_the_extent_and_the_store() {
-        let ahead = |page, frames, end| pages_ahead(page, frames, end, |page| page >= 10);
-        assert_eq!(ahead(12, 100, 1000), 13..21);
-        assert_eq!(ahead(11, 100, 1000), 12..12, "9 is not here");
-        assert_eq!(ahead(12, 30, 1000), 13..16);
-        assert_eq!(ahead(12, 7, 1000), 13..13);
-        assert_eq!(ahead(60, 100, 1000), 61..64);
-        assert_eq!(ahead(63, 100, 1000), 64..64);
-        assert_eq!(ahead(12, 100, 15), 13..15);
-        assert_eq!(ahead(12, 100, 5), 13..13);
-        assert_eq!(ahead(0, 100, 9), 1..1);
-        assert_eq!(ahead(u64::MAX, 100, u64::MAX).count(), 0);
-    }
 
     #[test]
     fn neighbours_are_rows_around_a_page_within_its_extent() {

@@ -115,10 +115,6 @@ pub(crate) struct EngineArgs {
     /// --translation hashed
     #[arg(long, requires = "dirty_share")]
     flush_neighbours: bool,
-    /// Read ahead as aggressively as MySQL does: what follows two neighbours, needed or not; needs
-    /// --translation hashed
-    #[arg(long)]
-    read_ahead: bool,
     /// When written pages are made durable: checkpoint, org (after each write), rec (after each
     /// write for the log's sake) or range (deferred, by ranges); all but the first are in place
     /// (li 4.4.1.2)
@@ -229,7 +225,6 @@ impl EngineArgs {
             lab.batch = self.batch;
             lab.background_writer = !self.no_background_writer;
             lab.cleaning = self.cleaning();
-            lab.read_ahead = self.read_ahead;
             lab.sync_mode = self.sync_mode;
             if self.sync_mode != SyncMode::Checkpoint {
                 lab.placement = Placement::InPlace;
@@ -271,7 +266,6 @@ impl EngineArgs {
             "dirty_share": self.dirty_share.map(|share| share.to_string()),
             "free_list": self.dirty_share.map(|_| self.free_list.to_string()),
             "flush_neighbours": self.flush_neighbours,
-            "read_ahead": self.read_ahead,
             "sync_mode": self.sync_mode.to_string(),
             "second_tier": self.second_tier.as_ref().map(|path| path.display().to_string()),
             "second_tier_size": self.second_tier.as_ref().map(|_| self.second_tier_size),

@@ -57,11 +57,6 @@ pub trait Storage: Send + Sync {
     /// It cannot be read, or is damaged.
     fn read(&self, page: PageId, bytes: &mut [u8]) -> Result<(), PoolError>;
 
-    /// Whether there is a page `page`, in use at the moment.
-    fn is_taken(&self, page: PageId) -> bool {
-        page.0 < self.pages()
-    }
-
     /// What was read of `page` is sound, and cannot be the page: a cache below drops its copy, so
     /// that the next read is of what the store holds.
     fn distrust(&self, _page: PageId) {}
@@ -131,10 +126,6 @@ impl Storage for PageStore {
 
     fn read(&self, page: PageId, bytes: &mut [u8]) -> Result<(), PoolError> {
         PageStore::read(self, page, bytes).map_err(PoolError::storage)
-    }
-
-    fn is_taken(&self, page: PageId) -> bool {
-        self.is_allocated(page) && !self.is_reserved(page)
     }
 
     fn distrust(&self, page: PageId) {

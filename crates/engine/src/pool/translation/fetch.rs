@@ -7,7 +7,6 @@
 
 use std::ptr::NonNull;
 
-use millpond_base::cleaning::pages_ahead;
 use millpond_base::{FrameId, Lsn, Mark, PageId, PageKind};
 use millpond_policies::contract::{Access, HitHook, HitOn};
 
@@ -101,11 +100,7 @@ impl<M: PoolStrategy> Pool<M> {
                     self.starvation.hold(&self.memory, thread_slot(), id, attempt);
                 }
                 let arrived = Arrived { frame, ghost_hit, prefetched: false };
-                self.attach_or_leave(load, arrived)?;
-                if self.options.read_ahead && !M::SWIZZLES {
-                    self.read_sequence(load.page);
-                }
-                Ok(true)
+                self.attach_or_leave(load, arrived).map(|()| true)
             }
             Err(error) => {
                 self.in_flight.end(load.page);
@@ -349,6 +344,8 @@ impl<M: PoolStrategy> Pool<M> {
         if !self.reads_ahead() {
             return Ordered { passed: at.len(), ..done };
         }
+        // Pages that no thread needed must not fill the pool.
+        let most = (self.frames() as usize / AHEAD_PART).max(1);
         for place in at {
             let word = parent.swip(*place);
             if parent.validate().is_err() || self.frames_ready() <= FRAMES_KEPT {
@@ -370,47 +367,25 @@ impl<M: PoolStrategy> Pool<M> {
                 let as_before = parent.swip(*place) == word && parent.validate().is_ok();
                 as_before && (M::SWIZZLES || !self.is_in_table(load.page))
             };
-            let Some(was_missing) = self.order(load.page, is_missing) else { return done };
-            (done.reads, done.passed) = (done.reads + u32::from(was_missing), done.passed + 1);
+            if !matches!(self.in_flight.ask(load.page, is_missing), Step::LoadIt) {
+                done.passed += 1;
+                continue;
+            }
+            let crowded = self.in_flight.len() > most && !self.drop_abandoned();
+            let Some(frame) = (if crowded { None } else { self.take_free() }) else {
+                self.in_flight.end(load.page);
+                return done;
+            };
+            if !self.writes.order_read(load.page, self.header(frame).id()) {
+                // The background thread has ended: nothing would read it.
+                self.give_back_unused(frame);
+                self.in_flight.end(load.page);
+                return done;
+            }
+            self.statistics.counters.count(Counter::Prefetches);
+            (done.reads, done.passed) = (done.reads + 1, done.passed + 1);
         }
         done
-    }
-
-    /// Orders a read of `page` if it is missing; returns whether it was, `None` if it was and no
-    /// more reads can be ordered.
-    fn order(&self, page: PageId, is_missing: impl FnOnce() -> bool) -> Option<bool> {
-        if !matches!(self.in_flight.ask(page, is_missing), Step::LoadIt) {
-            return Some(false);
-        }
-        // Pages that no thread needed must not fill the pool.
-        let most = (self.frames() as usize / AHEAD_PART).max(1);
-        let crowded = self.in_flight.len() > most && !self.drop_abandoned();
-        let Some(frame) = (if crowded { None } else { self.take_free() }) else {
-            self.in_flight.end(page);
-            return None;
-        };
-        if !self.writes.order_read(page, self.header(frame).id()) {
-            // The background thread has ended: nothing would read it.
-            self.give_back_unused(frame);
-            self.in_flight.end(page);
-            return None;
-        }
-        self.statistics.counters.count(Counter::Prefetches);
-        Some(true)
-    }
-
-    /// Orders reads of the pages behind `page`, which was read, if it goes on a sequence
-    /// ([`pages_ahead`]).
-    #[cold]
-    fn read_sequence(&self, page: PageId) {
-        let is_here = |page| self.is_in_table(PageId(page));
-        for next in pages_ahead(page.0, self.frames(), self.storage.pages(), is_here) {
-            let next = PageId(next);
-            let is_missing = || !self.is_in_table(next) && self.storage.is_taken(next);
-            if self.frames_ready() <= FRAMES_KEPT || self.order(next, is_missing).is_none() {
-                return;
-            }
-        }
     }
 
     pub(crate) fn is_in_table(&self, page: PageId) -> bool {
@@ -444,15 +419,7 @@ impl<M: PoolStrategy> Pool<M> {
             }
             self.record_read(frame);
             let ghost_hit = self.policy_host.miss(&self.access(page, Mark::READ, false));
-            let arrived = Arrived { frame, ghost_hit, prefetched: true };
-            if self.options.read_ahead && !M::SWIZZLES {
-                // It is in the pool as any other page, whether or not a thread will need it.
-                self.header(frame).set_unverified(true);
-                self.publish(arrived, page, None, Mark::READ);
-                self.in_flight.end(page);
-            } else {
-                self.in_flight.arrive(page, arrived);
-            }
+            self.in_flight.arrive(page, Arrived { frame, ghost_hit, prefetched: true });
         }
     }
 }

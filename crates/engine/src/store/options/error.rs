@@ -87,15 +87,6 @@ pub enum OptionsError {
         /// When syncs were asked for.
         sync_mode: SyncMode,
     },
-    /// Pages are to be read ahead by their ids, and are not found by them.
-    #[error(
-        "lab.read_ahead goes by page ids and has a background thread read, and translation = \
-         {translation}: set translation = hashed, and background_writer"
-    )]
-    NoReadAhead {
-        /// The translation asked for.
-        translation: TranslationMode,
-    },
     /// `direct_io = on`, and the file system cannot.
     #[error(
         "the file system cannot bypass the page cache, and direct_io = on asks for it: set \

@@ -66,11 +66,6 @@ pub struct Lab {
     /// needs `translation = hashed`. Default: pages are written when they are to go, or for the
     /// log's sake.
     pub cleaning: Option<Cleaning>,
-    /// Read ahead as aggressively as MySQL does (li 5.6.1.3): once a page is read whose two
-    /// predecessors, by their ids, are in memory, up to eight that follow, needed or not. Needs
-    /// `translation = hashed` and a background thread. Default: what a scan will need is read
-    /// ahead, and nothing else.
-    pub read_ahead: bool,
     /// When what is written is made durable, in a store that is in place and has a log (li 4).
     /// Default: at each checkpoint.
     pub sync_mode: SyncMode,
@@ -114,7 +109,6 @@ impl Default for Lab {
             batch: None,
             background_writer: true,
             cleaning: None,
-            read_ahead: false,
             sync_mode: SyncMode::Checkpoint,
             references_per_tick: 1,
             log_segment: None,

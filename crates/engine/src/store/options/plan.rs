@@ -117,10 +117,6 @@ impl Options {
             }
         }
         self.check_cleaning()?;
-        let is_hashed = lab.translation == TranslationMode::Hashed;
-        if lab.read_ahead && !(is_hashed && lab.background_writer) {
-            return Err(OptionsError::NoReadAhead { translation: lab.translation });
-        }
         let is_logged_in_place = lab.log && lab.placement == Placement::InPlace;
         if lab.sync_mode != SyncMode::Checkpoint && !is_logged_in_place {
             return Err(OptionsError::NotInPlace { sync_mode: lab.sync_mode });
