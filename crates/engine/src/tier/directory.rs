@@ -169,6 +169,8 @@ pub(super) fn mark_open(device: &dyn Device, layout: &Layout) -> Result<(), Tier
     }
     write_header(device, layout, None)?;
     device.sync()?;
+    // An earlier tier in the same file may have been larger.
+    device.shrink(layout.end())?;
     Ok(())
 }
 
@@ -326,6 +328,9 @@ mod tests {
         }
         mark_open(&device, &layout()).unwrap();
         assert_eq!(load(&device, &layout(), Some([7; 32])).unwrap(), []);
+        let small = Layout { slots: 20, ..layout() };
+        mark_open(&device, &small).unwrap();
+        assert!(device.length() <= small.end(), "{}", device.length());
     }
 
     #[test]

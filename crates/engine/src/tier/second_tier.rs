@@ -36,8 +36,8 @@ use crate::tier::parts::{FromCache, ToCache, read_below};
 
 /// Errors in a row after which a cache is out of use.
 const ERRORS_MAX: u32 = 16;
-/// Bytes by which the cache's file grows at least.
-const GROWTH: u64 = 8 << 20;
+/// Bytes by which the cache's file grows: an eighth, within these.
+const GROWTH: std::ops::RangeInclusive<u64> = 8 << 20..=64 << 20;
 
 /// How a second tier is made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -237,7 +237,8 @@ impl SecondTier {
         }
         // Whole slots, as direct I/O asks for.
         let (begin, slot) = (self.layout.slots_begin(), u64::from(self.layout.slot_bytes));
-        let ahead = GROWTH.max(self.fast.length() / 8).next_multiple_of(slot);
+        let eighth = (self.fast.length() / 8).clamp(*GROWTH.start(), *GROWTH.end());
+        let ahead = eighth.next_multiple_of(slot);
         let ahead = end.max(begin) + ahead;
         match self.fast.grow(end.max(ahead.min(self.layout.end()))) {
             Err(error) if error.is_disk_full() => self.fast.grow(end),

@@ -165,7 +165,7 @@ fn groups(shown: &Shown<'_>) -> Vec<Group> {
     let now = shown.interval.map_or(&shown.newest.stats, |interval| &interval.stats);
     let rates = Rates { interval: shown.interval };
     let grid = |name, cells| Group { name, cells: Cells::Grid(cells) };
-    vec![
+    let mut groups = vec![
         grid("CALLS", rates.calls()),
         grid("TXNS", rates.transactions(now)),
         Group { name: "WAITS", cells: Cells::Waits },
@@ -175,7 +175,12 @@ fn groups(shown: &Shown<'_>) -> Vec<Group> {
         grid("LOG", rates.log(now)),
         grid("MEAN", rates.times()),
         grid("KEPT", kept(now)),
-    ]
+    ];
+    if now.tier_frames > 0 {
+        // Behind the pool's reads, which it serves.
+        groups.insert(4, grid("TIER", rates.tier(now)));
+    }
+    groups
 }
 
 /// What an interval's numbers are, or that there are none.
@@ -229,6 +234,20 @@ impl Rates<'_> {
             ("misses", self.of(count, |s| s.misses)),
             ("pages", self.of(count, |s| s.reads)),
             ("ahead", self.of(count, |s| s.reads_ahead)),
+        ]
+    }
+
+    /// The second tier.
+    fn tier(&self, now: &Stats) -> Vec<(&'static str, String)> {
+        let served = self.interval.map(|interval| &interval.stats).filter(|s| s.tier_reads > 0);
+        let served = served.map(|s| percent(s.tier_served as f64 / s.tier_reads as f64));
+        let state = if now.tier_off > 0 { "off" } else { "on" };
+        vec![
+            ("state", state.to_string()),
+            ("served", served.unwrap_or_else(|| NONE.to_string())),
+            ("reads", self.of(count, |s| s.tier_reads)),
+            ("fills", self.of(count, |s| s.tier_fills)),
+            ("pages", level(now.tier_resident)),
         ]
     }
 

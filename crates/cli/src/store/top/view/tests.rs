@@ -94,6 +94,25 @@ fn no_line_is_wider_than_the_terminal_and_none_is_missing() {
 }
 
 #[test]
+fn a_second_tier_has_a_line_of_its_own_where_there_is_one() {
+    let shown = |off| {
+        let (mut newest, mut interval) = interval();
+        for stats in [&mut newest.stats, &mut interval.stats] {
+            (stats.tier_frames, stats.tier_resident) = (5000, 4321);
+            (stats.tier_reads, stats.tier_served, stats.tier_off) = (400, 300, off);
+        }
+        let interval = Some(&interval);
+        let shown = Shown { file: "f", newest: &newest, interval, status: "", is_notice: false };
+        text(&lines(&shown, 100, None))
+    };
+    let on = shown(0);
+    let cells = ["state", "served", "pages"].map(|label| cell(&on, "TIER", label));
+    assert_eq!(cells, ["on", "75.00 %", "4,321"]);
+    assert_eq!(cell(&shown(1), "TIER", "state"), "off");
+    assert!(!text(&at(100, None)).contains("TIER"));
+}
+
+#[test]
 fn no_more_lines_than_the_terminal_has_rows_and_the_last_one_counts_the_rest() {
     for width in [20, 40, 80, 200] {
         let all = at(width, None);
