@@ -9,7 +9,7 @@
 //! - A copy is of a page *at a place*: one that is written elsewhere has no use for it. An index by
 //!   place finds copies of what is overwritten.
 //! - A *fill* is a copy on its way into a slot. It counts only if no other request of the page, and
-//!   no write of anything but pages, began after it.
+//!   no write of anything but pages, began after it, and no write of the page ended after it began.
 
 use std::ops::Range;
 
@@ -38,6 +38,15 @@ pub(super) struct Fill {
     frame: FrameId,
     number: u32,
     others: u64,
+}
+
+/// A write of a page to storage, under way.
+#[derive(Clone, Debug)]
+pub(super) struct Write {
+    page: PageId,
+    /// The fill that began with it, if the page is kept.
+    number: Option<u32>,
+    range: Range<u64>,
 }
 
 /// Where a page that was asked for is.
@@ -190,18 +199,37 @@ impl Cache {
         Place::Storage(self.begin_fill(frame))
     }
 
-    /// A page is about to be written to `range`.
-    pub fn write(&mut self, tag: Tag, range: Range<u64>) -> Option<Fill> {
+    /// A page is about to be written to `range`; [`Cache::wrote`] is called when it was. What may
+    /// be kept of it is a fill, as for a page that is read.
+    pub fn write(&mut self, tag: Tag, range: Range<u64>) -> (Write, Option<Fill>) {
         let mark = Mark::WRITE.with_reason(tag.reason);
         let (frame, was_kept) = self.request(tag, mark);
         self.counts.writes += 1;
         self.counts.write_hits += u64::from(was_kept);
-        planted!(TierKeepsOutdated, return None);
-        self.tables.overwrite(range, frame);
-        self.begin_fill(frame?)
+        let number = self.fills.wrapping_add(1);
+        let write = Write { page: tag.page, number: frame.map(|_| number), range };
+        planted!(TierKeepsOutdated, return (Write { number: None, ..write }, None));
+        self.tables.overwrite(write.range.clone(), frame);
+        let fill = frame.and_then(|frame| self.begin_fill(frame));
+        (write, fill)
     }
 
-    /// Anything else is about to be written to `range`, or cut off.
+    /// A write to storage has ended. What was read of the page meanwhile is neither what it was nor
+    /// what it is.
+    pub fn wrote(&mut self, write: &Write) {
+        let frame = self.tables.table.get(write.page).map(FrameId);
+        planted!(TierKeepsOutdated, return);
+        self.tables.overwrite(write.range.clone(), frame);
+        let Some(frame) = frame else { return };
+        let Some(entry) = self.tables.frames.get_mut(frame.index()) else { return };
+        if Some(entry.fill) != write.number {
+            self.fills = self.fills.wrapping_add(1);
+            entry.fill = self.fills;
+            self.tables.drop_copy(frame);
+        }
+    }
+
+    /// Anything else is about to be written to `range`, or was, or it is cut off.
     pub fn overwrite(&mut self, range: Range<u64>) {
         self.others += 1;
         self.tables.overwrite(range, None);

@@ -387,8 +387,11 @@ impl Device for SecondTier {
     }
 
     fn write(&self, offset: u64, bytes: &[u8]) -> Result<(), DeviceError> {
-        self.cache().overwrite(offset..offset.saturating_add(bytes.len() as u64));
-        self.below.write(offset, bytes)
+        let range = offset..offset.saturating_add(bytes.len() as u64);
+        self.cache().overwrite(range.clone());
+        let written = self.below.write(offset, bytes);
+        self.cache().overwrite(range);
+        written
     }
 
     fn read_batch(&self, requests: &mut [ReadRequest<'_, '_>]) {
@@ -416,7 +419,7 @@ impl Device for SecondTier {
         if self.is_off() {
             return self.below.write_batch(requests);
         }
-        let mut fills = Vec::new();
+        let (mut fills, mut writes, mut others) = (Vec::new(), Vec::new(), Vec::new());
         {
             let mut cache = self.cache();
             for (at, request) in requests.iter().enumerate() {
@@ -426,17 +429,26 @@ impl Device for SecondTier {
                     let range = offset..offset + bytes.len() as u64;
                     offset = range.end;
                     match tag.filter(|_| self.has_slot(&range)) {
-                        None => cache.overwrite(range),
+                        None => {
+                            cache.overwrite(range.clone());
+                            others.push(range);
+                        }
                         Some(tag) => {
-                            if let Some(fill) = cache.write(*tag, range.clone()) {
-                                fills.push(ToCache { request: at, part, range, fill });
-                            }
+                            let (write, fill) = cache.write(*tag, range.clone());
+                            writes.push(write);
+                            let to = |fill| ToCache { request: at, part, range, fill };
+                            fills.extend(fill.map(to));
                         }
                     }
                 }
             }
         }
         self.below.write_batch(requests);
+        {
+            let mut cache = self.cache();
+            writes.iter().for_each(|write| cache.wrote(write));
+            others.into_iter().for_each(|range| cache.overwrite(range));
+        }
         let bytes_of = |to: &ToCache| {
             let request = requests.get(to.request).filter(|request| request.result.is_ok())?;
             request.parts.get(to.part).map(|part| &part[..])

@@ -30,7 +30,12 @@ fn thrash(fast: Arc<dyn Device>, pages: u64, policy: &str, amid: impl FnOnce()) 
                 for _ in 0..rounds(1500, 20_000) {
                     let at = (random.f64().powi(2) * EACH as f64) as usize;
                     let page = thread + THREADS * at as u64;
-                    if random.bool() {
+                    if random.u8(..4) == 0 {
+                        // Anybody's, which may be written at this moment: any mixture is right.
+                        let any = random.u64(..THREADS * EACH);
+                        read(tier, any, &mut bytes).unwrap();
+                        reads.fetch_add(1, Ordering::Relaxed);
+                    } else if random.bool() {
                         versions[at] += 1;
                         let written = content(page, versions[at]);
                         write(tier, page, Reason::Replace, &written).unwrap();
