@@ -38,7 +38,12 @@ fn thrash(fast: Arc<dyn Device>, pages: u64, policy: &str, amid: impl FnOnce()) 
                     } else if random.bool() {
                         versions[at] += 1;
                         let written = content(page, versions[at]);
-                        write(tier, page, Reason::Replace, &written).unwrap();
+                        // Some of them as bytes that are no page's.
+                        if random.u8(..4) == 0 {
+                            tier.write(page * PAGE, &written).unwrap();
+                        } else {
+                            write(tier, page, Reason::Replace, &written).unwrap();
+                        }
                     } else {
                         read(tier, page, &mut bytes).unwrap();
                         let is_fresh = versions[at] == 0;

@@ -286,7 +286,10 @@ impl<M: PoolStrategy> Pool<M> {
             header.end_write(succeeded);
         }
         if defers && planted!(ListedLate) {
-            planted!(ListedLate, dawdle);
+            // A checkpoint has to read the list in between.
+            for _ in 0..40 {
+                planted!(ListedLate, dawdle);
+            }
             list();
         }
         if succeeded && !header.is_dirty() {
