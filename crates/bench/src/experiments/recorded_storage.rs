@@ -87,7 +87,7 @@ pub fn li(
     let setup = setup(first_tier, course, seed);
     let mut instance = prepare(&setup, &workload, &mut observer).map_err(failed)?;
     let kept = Kept::default();
-    let mut spec = RunSpec::of(Length::Operations(course.transactions));
+    let mut spec = RunSpec::of(Length::Operations(first_tier.transactions(course)));
     spec.warm_up = Length::Operations(course.warm_up);
     let sink = kept.clone();
     let mut start = |recorders: Recorders<'_>| {

@@ -5,7 +5,7 @@ use super::support::{labels, number, of_figure, paper, text, whole_run};
 #[test]
 fn the_whole_experiment_runs_in_small_and_leaves_rows_and_a_page() {
     let out = tempfile::tempdir().unwrap();
-    let figures = ["tables", "3.3", "3.4", "3.5", "5.4", "5.5", "5.6", "5.8", "5.9"];
+    let figures = ["tables", "3.3", "3.4", "3.5", "5.4", "5.5", "5.6", "5.8", "5.9", "dsyncs"];
     let (table, page) = whole_run("li", out.path(), &figures);
     assert_eq!(labels(&table, "tables", "trace").len(), 12);
     for row in of_figure(&table, "tables") {
@@ -15,7 +15,7 @@ fn the_whole_experiment_runs_in_small_and_leaves_rows_and_a_page() {
         assert!((all - 1.0).abs() < 1e-9 && of("requests") > 100.0, "{all}");
         assert!(of("read_share") > 0.0, "a pool reads");
     }
-    for figure in ["3.3", "3.4", "3.5"] {
+    for figure in ["3.3", "3.4", "3.4-short", "3.5"] {
         assert_eq!(labels(&table, figure, "policy").len(), 7, "{figure}");
         for row in of_figure(&table, figure) {
             let of = |column| number(&table, row, column);
@@ -31,6 +31,12 @@ fn the_whole_experiment_runs_in_small_and_leaves_rows_and_a_page() {
             assert_eq!(of("total"), of("storage_reads") + of("storage_writes"));
             assert!(of("unavoidable") <= of("total") && of("unavoidable") > 0.0);
         }
+    }
+    assert_eq!(labels(&table, "dsyncs", "trace").len(), 4);
+    for row in of_figure(&table, "dsyncs") {
+        let trace = table.get(row, "trace").unwrap().to_string();
+        let dsyncs = number(&table, row, "dsyncs_per_write");
+        assert_eq!(dsyncs == 0.0, trace == "gap-5", "{trace}: {dsyncs} dsyncs a write");
     }
     // A second tier is a share of the data.
     for row in of_figure(&table, "5.6") {

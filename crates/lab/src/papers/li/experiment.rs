@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use super::tables::Tables;
 use super::traces::{RecordLi, Traces};
-use super::{hints, io};
+use super::{dsyncs, hints, io};
 use crate::experiment::{Experiment, Figure, Scale};
 use crate::registry::PolicyError;
 
@@ -19,6 +19,7 @@ pub fn experiment(scale: Scale, record: RecordLi) -> Result<Experiment, PolicyEr
     let simulated = [hints::figures(scale, &traces)?, io::figures(scale, &traces)?];
     figures
         .extend(simulated.into_iter().flatten().map(|figure| Box::new(figure) as Box<dyn Figure>));
+    figures.push(Box::new(dsyncs::figure(scale, &traces)?));
     Ok(Experiment {
         paper: "li",
         title: "Li's thesis on second-tier caches (2011), chapters 3 and 5, repeated".to_string(),

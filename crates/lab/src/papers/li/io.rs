@@ -83,8 +83,8 @@ pub(super) fn figures(
     ])
 }
 
-const Y: &str = "reads and writes of storage";
-const NOTE: &str = "pro-io is his PRO-IO, which table 5.6 calls OPT-IO.";
+const Y: &str = "thousand reads and writes of storage";
+const NOTE: &str = "Totals are in thousands. pro-io is his PRO-IO, which table 5.6 calls OPT-IO.";
 
 fn section(places: &Places, plots: Vec<Plot>, note: &str) -> Section {
     let note = format!("{note} {NOTE}");
@@ -92,7 +92,7 @@ fn section(places: &Places, plots: Vec<Plot>, note: &str) -> Section {
 }
 
 fn draw_mysql_sizes(rows: &Table) -> Section {
-    let places = Places::of(rows, "total");
+    let places = Places::thousands(rows, "total");
     let plot = places.over_sizes("480mbuf", "Total I/O, trace 480mbuf_120mlog", Y);
     let note = "Pool of 48 % of the data; second tiers of 15 to 92 % of the data. The text names \
                 40K and 50K of his sizes; that the others lie at the same distances is ours.";
@@ -102,7 +102,7 @@ fn draw_mysql_sizes(rows: &Table) -> Section {
 }
 
 fn draw_mysql_pools(rows: &Table) -> Section {
-    let places = Places::of(rows, "total");
+    let places = Places::thousands(rows, "total");
     let note = "Pools of 12, 24, 48 and 96 % of the data; second tier of 30K of MySQL's pages, \
                 46 % of the data, a size that the text does not name.";
     let plots = vec![places.by_trace("Total I/O by pool", Y).into()];
@@ -112,9 +112,10 @@ fn draw_mysql_pools(rows: &Table) -> Section {
 }
 
 fn draw_sizes(rows: &Table) -> Section {
-    let places = Places::of(rows, "total");
-    let evictions = Places::of(rows, "eviction_writes");
-    let writes = evictions.over_sizes("300k_4000", "Eviction writes (figure 5.7)", "writes");
+    let places = Places::thousands(rows, "total");
+    let evictions = Places::thousands(rows, "eviction_writes");
+    let writes =
+        evictions.over_sizes("300k_4000", "Eviction writes (figure 5.7)", "thousand writes");
     let total = places.over_sizes("300k_4000", "Total I/O, trace 300k_4000", Y);
     let note = "Pool of 50 % of the data, softmax 4000; second tiers of 16 to 99 % of the data.";
     let mut section = section(&places, vec![total.into(), writes.into()], note);
@@ -124,13 +125,13 @@ fn draw_sizes(rows: &Table) -> Section {
 }
 
 fn draw_pools(rows: &Table) -> Section {
-    let places = Places::of(rows, "total");
+    let places = Places::thousands(rows, "total");
     let [reads, writes] =
-        ["storage_reads", "storage_writes"].map(|column| Places::of(rows, column));
+        ["storage_reads", "storage_writes"].map(|column| Places::thousands(rows, column));
     let plots = vec![
         places.by_trace("Total I/O by pool", Y).into(),
-        reads.by_trace("Of that, reads", "reads of storage").into(),
-        writes.by_trace("Of that, writes", "writes to storage").into(),
+        reads.by_trace("Of that, reads", "thousand reads of storage").into(),
+        writes.by_trace("Of that, writes", "thousand writes to storage").into(),
     ];
     let note = "Pools of 10, 50 and 90 % of the data, softmax 4000; second tier of 300K pages, \
                 49 % of the data. All traces are of the same number of transactions; his are of \
@@ -142,7 +143,7 @@ fn draw_pools(rows: &Table) -> Section {
 }
 
 fn draw_gaps(rows: &Table) -> Section {
-    let places = Places::of(rows, "total");
+    let places = Places::thousands(rows, "total");
     let note = "Pool of 50 % of the data, softmax 40, 400 and 4000; second tier of 300K pages, \
                 49 % of the data.";
     let plots = vec![places.by_trace("Total I/O by gap", Y).into()];

@@ -7,6 +7,7 @@
 //! references of the engine.
 
 mod deferred;
+mod dsyncs;
 mod experiment;
 mod first_tier;
 mod hints;

@@ -19,6 +19,12 @@ impl Places {
         Places { grid: Grid::of(rows, &["trace", "size", "policy"], column) }
     }
 
+    /// The same in thousands.
+    pub fn thousands(rows: &Table, column: &str) -> Places {
+        let value = |row| Some(rows.get(row, column)?.number()? / 1000.0);
+        Places { grid: Grid::with(rows, &["trace", "size", "policy"], value) }
+    }
+
     pub fn traces(&self) -> Vec<&str> {
         self.grid.labels(0)
     }
@@ -35,14 +41,27 @@ impl Places {
         self.grid.interval(&[trace, size, policy])
     }
 
-    /// One policy's value over another's at one place.
+    /// One policy's value over another's at one place. Of one that is nothing in all repetitions
+    /// it is zero, over such a one infinite.
     pub fn ratio(&self, (trace, size): Place<'_>, above: &str, below: &str) -> Option<Interval> {
-        self.grid.ratio(&[trace, size, above], &[trace, size, below])
+        let (above, below) = ([trace, size, above], [trace, size, below]);
+        let (of, over) = (self.grid.interval(&above)?, self.grid.interval(&below)?);
+        let all = |value| Some(Interval { mean: value, low: value, high: value, runs: of.runs });
+        match (of.mean == 0.0, over.mean == 0.0) {
+            (true, false) => all(0.0),
+            (false, true) => all(f64::INFINITY),
+            _ => self.grid.ratio(&above, &below),
+        }
     }
 
     /// One policy's value at a place over its value at another one.
     pub fn moved(&self, policy: &str, above: Place<'_>, below: Place<'_>) -> Option<Interval> {
         self.grid.ratio(&[above.0, above.1, policy], &[below.0, below.1, policy])
+    }
+
+    /// What one policy has more at a place than at another one: for values that may be zero.
+    pub fn more(&self, policy: &str, at: Place<'_>, than: Place<'_>) -> Option<Interval> {
+        self.grid.difference(&[at.0, at.1, policy], &[than.0, than.1, policy])
     }
 
     /// A ratio of two policies at one place over the same ratio at another one. Repetitions are
@@ -59,7 +78,11 @@ impl Places {
         let pairs =
             [(place(at, above), place(at, below)), (place(over, below), place(over, above))];
         // The geometric mean of the two ratios is the root of their product.
-        let root = self.grid.ratio_over(&pairs)?;
+        let Some(root) = self.grid.ratio_over(&pairs) else {
+            // Nothing at all over something is nothing.
+            let ratio = self.ratio(at, above, below).filter(|ratio| ratio.mean == 0.0);
+            return ratio.filter(|_| self.ratio(over, above, below).is_some_and(|r| r.mean > 0.0));
+        };
         let square = |value: f64| value * value;
         let [mean, low, high] = [root.mean, root.low, root.high].map(square);
         Some(Interval { mean, low, high, runs: root.runs })
@@ -67,9 +90,16 @@ impl Places {
 
     /// The ratio of two policies at several places, each by its size or its trace.
     pub fn ratios(&self, places: &[Place<'_>], above: &str, below: &str) -> Named {
-        let is_one_trace = places.windows(2).all(|pair| pair[0].0 == pair[1].0);
+        let is_one = |of: fn(&Place<'_>) -> String| {
+            places.windows(2).all(|pair| of(&pair[0]) == of(&pair[1]))
+        };
+        let (one_trace, one_size) = (is_one(|at| at.0.to_string()), is_one(|at| at.1.to_string()));
         let of = |place: &Place<'_>| {
-            let name = if is_one_trace { place.1 } else { place.0 };
+            let name = match (one_trace, one_size) {
+                (true, _) => place.1.to_string(),
+                (_, true) => place.0.to_string(),
+                _ => format!("{} and {}", place.0, place.1),
+            };
             (format!("{above}/{below} at {name}"), self.ratio(*place, above, below))
         };
         places.iter().map(of).collect()
@@ -188,15 +218,33 @@ mod tests {
         };
         assert!(near(places.ratio(here, "x", "y"), 3.0));
         assert!(near(places.moved("x", here, there), 1.2));
+        assert!((places.more("x", here, there).unwrap().mean - 1.0).abs() < 1e-3);
         assert!(near(places.change(("x", "y"), here, there), 3.0));
         assert!(near(places.change(("x", "y"), there, here), 1.0 / 3.0));
         assert!(places.ratio(here, "x", "z").is_none());
+        let names = |all: &[Place<'_>]| -> Vec<String> {
+            places.ratios(all, "x", "y").into_iter().map(|(name, _)| name).collect()
+        };
+        assert_eq!(names(&[here, there]), ["x/y at a", "x/y at b"]);
+        assert_eq!(names(&[here, ("a", "2")]), ["x/y at 1", "x/y at 2"]);
+        assert_eq!(names(&[here, ("b", "2")]), ["x/y at a and 1", "x/y at b and 2"]);
         let claim = places.apart("", here, (&["x"], &["y"]), above(2.9));
         assert_eq!(claim.holds, Some(true));
         assert!(claim.here.starts_with("x 6.0") && claim.here.contains("against y 2.0"));
         assert_eq!(places.apart("", here, (&["x"], &["y"]), above(3.1)).holds, Some(false));
         assert_eq!(places.apart("", here, (&["x"], &["z"]), above(1.0)).holds, None);
         assert_eq!(places.table().rows.len(), 2);
+        let values = [(here, "x", 6.0), (here, "y", 0.0), (there, "x", 5.0), (there, "y", 5.0)];
+        let places = Places::of(&made_up("total", &values), "total");
+        let mean = |ratio: Option<Interval>| ratio.map(|ratio| ratio.mean);
+        assert_eq!(mean(places.ratio(here, "y", "x")), Some(0.0));
+        assert_eq!(mean(places.ratio(here, "x", "y")), Some(f64::INFINITY));
+        assert!(places.ratio(here, "y", "y").is_none());
+        assert_eq!(mean(places.change(("y", "x"), here, there)), Some(0.0));
+        assert!(places.change(("x", "y"), here, there).is_none());
+        let none = places.apart("", here, (&["y"], &["x"]), (0.5, 2.0));
+        assert_eq!(none.holds, Some(false));
+        assert!(none.here.starts_with("y 0.000 against x 6.0"), "{}", none.here);
         assert_eq!(places.over_sizes("a", "", "").lines[0].points.len(), 1);
         assert_eq!(places.by_trace("", "").bars.len(), 4);
     }

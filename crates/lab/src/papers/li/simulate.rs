@@ -8,6 +8,7 @@ use millpond_policies::config::Spec;
 use rayon::prelude::*;
 
 use super::first_tier::{PAGE_SIZE, first_tier, thousands};
+use super::printed::PRINTED;
 use super::traces::{Trace, Traces};
 use crate::experiment::{About, Cell, Fields, Figure, FigureError, Need, Scale, Watch};
 use crate::registry::{PolicyError, Registry};
@@ -91,6 +92,14 @@ fn simulated(
         ("data_pages".to_string(), trace.data_pages.into()),
         ("pages".to_string(), trace.distinct.into()),
     ];
+    let all = trace.requests();
+    let mix: [(&str, f64); 4] = [
+        ("read_share", all.share(all.reads)),
+        ("replace_share", all.share(all.replace)),
+        ("recov_share", all.share(all.recov)),
+        ("dsyncs_per_write", all.dsyncs_per_write()),
+    ];
+    fields.extend(mix.map(|(name, value)| (name.to_string(), value.into())));
     fields.extend(counted(&simulation.counts(), plan.model));
     Ok(vec![fields])
 }
@@ -126,15 +135,22 @@ impl Figure for Simulated {
     }
 
     fn cells(&self, repetition: u32) -> Vec<Cell> {
-        // A trace has some million requests; recording it is the table's.
+        // A trace has some million requests.
         let each = self.scale.pick(2e4, 1.5e6, 4e7);
         let seconds = each * 150e-9 / self.cores as f64;
         let need = Need { seconds, memory: (each * 500.0) as u64, disk: 1 << 20 };
+        // What the tables have is recorded there.
+        let own = |trace: &str| !PRINTED.iter().any(|(name, _)| *name == trace);
         let mut cells = Vec::new();
         for (trace, sizes) in &self.plan.traces {
+            let mut recording = match first_tier(trace).filter(|_| own(trace)) {
+                Some(first_tier) => first_tier.seconds(self.scale),
+                None => 0.0,
+            };
             for size in sizes {
                 for policy in self.plan.policies {
-                    let cell = Cell::new(self.plan.about.id, repetition, need);
+                    let recording = Need::of_seconds(std::mem::take(&mut recording));
+                    let cell = Cell::new(self.plan.about.id, repetition, need.then(recording));
                     let cell = cell.with("trace", *trace).with("size", *size);
                     cells.push(cell.with("policy", *policy));
                 }

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use millpond_workload::stat::{NextRequest, RequestType, StorageStat};
 
-use super::first_tier::{Family, TRACES};
+use super::first_tier::{FirstTier, first_tier};
 use super::printed::{COLUMNS, PRINTED};
 use super::tables_claims::claims;
 use super::traces::Traces;
@@ -35,11 +35,8 @@ impl Tables {
     }
 
     /// What recording a trace needs.
-    fn need(&self, family: Family) -> Need {
-        let seconds = match family {
-            Family::Db2 => self.scale.pick(0.3, 16.0, 500.0),
-            Family::Mysql => self.scale.pick(0.2, 5.0, 100.0),
-        };
+    fn need(&self, first_tier: &FirstTier) -> Need {
+        let seconds = first_tier.seconds(self.scale);
         Need { seconds, memory: self.scale.pick(256 << 20, 2 << 30, 40 << 30), disk: 1 << 20 }
     }
 }
@@ -95,11 +92,11 @@ impl Figure for Tables {
     }
 
     fn cells(&self, repetition: u32) -> Vec<Cell> {
-        let cell = |tier: &super::first_tier::FirstTier| {
-            let cell = Cell::new(ABOUT.id, repetition, self.need(tier.family));
+        let cell = |tier: &FirstTier| {
+            let cell = Cell::new(ABOUT.id, repetition, self.need(tier));
             cell.with("trace", tier.name)
         };
-        TRACES.iter().map(cell).collect()
+        PRINTED.iter().filter_map(|(name, _)| first_tier(name)).map(cell).collect()
     }
 
     fn run(

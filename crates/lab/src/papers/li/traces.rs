@@ -4,7 +4,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use millpond_base::{Mark, Share};
+use millpond_base::{Mark, Reason, Share};
 use millpond_policies::config::Spec;
 use millpond_workload::stat::{Describer, StorageStat};
 use millpond_workload::trace::{BATCH_LEN, Batch, Source, TraceError};
@@ -46,6 +46,33 @@ pub(super) struct Trace {
     future: OnceLock<Tier2Future>,
 }
 
+/// How many requests a trace has of each kind.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub(super) struct Requests {
+    pub reads: u64,
+    pub replace: u64,
+    pub recov: u64,
+    /// SYNCH writes.
+    pub others: u64,
+    pub dsyncs: u64,
+}
+
+impl Requests {
+    fn writes(&self) -> u64 {
+        self.replace + self.recov + self.others
+    }
+
+    /// A part of its reads and writes.
+    pub fn share(&self, part: u64) -> f64 {
+        part as f64 / (self.reads + self.writes()).max(1) as f64
+    }
+
+    /// dsync requests for each write; 0 where nothing is written.
+    pub fn dsyncs_per_write(&self) -> f64 {
+        self.dsyncs as f64 / self.writes().max(1) as f64
+    }
+}
+
 impl Trace {
     fn of(name: &str, mut batch: Batch, data_pages: u64) -> Trace {
         batch.lsns = Vec::new();
@@ -58,6 +85,21 @@ impl Trace {
     /// Its future, found once.
     pub fn future(&self) -> &Tier2Future {
         self.future.get_or_init(|| Tier2Future::of(&self.batch, self.distinct))
+    }
+
+    /// Its requests by reason.
+    pub fn requests(&self) -> Requests {
+        let mut all = Requests::default();
+        for mark in &self.batch.marks {
+            match mark.reason() {
+                Reason::Dsync => all.dsyncs += 1,
+                _ if !mark.is_write() => all.reads += 1,
+                Reason::Replace => all.replace += 1,
+                Reason::Recov => all.recov += 1,
+                _ => all.others += 1,
+            }
+        }
+        all
     }
 
     /// Its mix of requests, and what follows them.
@@ -199,5 +241,26 @@ fn simulated(
                 all.push(batch.pages[at], batch.marks[at]);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_are_counted_by_their_reasons() {
+        let mut batch = Batch::default();
+        let write = |reason| Mark::WRITE.with_reason(reason);
+        batch.push(1, Mark::READ);
+        for reason in [Reason::Replace, Reason::Recov, Reason::Synch, Reason::Dsync, Reason::Dsync]
+        {
+            batch.push(1, write(reason));
+        }
+        let all = Trace::of("t", batch, 1).requests();
+        let one = Requests { reads: 1, replace: 1, recov: 1, others: 1, dsyncs: 2 };
+        assert_eq!(all, one);
+        assert_eq!((all.share(all.reads), all.dsyncs_per_write()), (0.25, 2.0 / 3.0));
+        assert_eq!(Requests::default().dsyncs_per_write(), 0.0);
     }
 }
