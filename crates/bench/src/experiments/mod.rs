@@ -13,6 +13,7 @@
 //! - [`phases`]: a store through its life, from one large transaction to a file that shrinks.
 //! - [`hit_table`]: what policies make of the engine's own references (leanstore VI-B).
 //! - [`recorded`]: traces of the engine for experiments that are simulated.
+//! - [`recorded_storage`]: what live pools ask of storage, for the same.
 //! - [`figure`]: how a live figure of a paper is written.
 //! - [`papers`]: the live experiments of the papers.
 //! - [`two_worlds`]: whether a policy does live what it does in the simulator.
@@ -31,5 +32,6 @@ pub mod pace;
 pub mod papers;
 pub mod phases;
 pub mod recorded;
+pub mod recorded_storage;
 pub mod table;
 pub mod two_worlds;

@@ -73,15 +73,20 @@ pub fn luan_tpcc(scale: Scale, seed: u64, watch: &mut dyn Watch) -> Result<Tpcc,
 }
 
 /// How a trace is recorded.
-struct What {
-    page_size: u32,
+pub(super) struct What {
+    /// Bytes of a page.
+    pub page_size: u32,
     /// Operations at a time, until it is long enough.
-    operations: u64,
+    pub operations: u64,
     /// References.
-    length: usize,
+    pub length: usize,
 }
 
-fn references(
+/// The page references of one thread.
+///
+/// # Errors
+/// The run failed, or `watch` asked to stop.
+pub(super) fn references(
     workload: &Workload,
     what: &What,
     seed: u64,

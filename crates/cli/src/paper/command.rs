@@ -3,7 +3,9 @@
 use clap::Subcommand;
 use millpond_lab::registry::Registry;
 
-use super::{count_steps, count_worker, default, gilbert, leanstore, leanstore_hits, luan, watt};
+use super::{
+    count_steps, count_worker, default, gilbert, leanstore, leanstore_hits, li, luan, watt,
+};
 use crate::error::Failure;
 
 #[derive(clap::Args, Debug)]
@@ -25,6 +27,8 @@ enum Command {
     Leanstore(leanstore::Args),
     /// Hit rates of nine policies on the engine's own page references (leanstore VI-B)
     LeanstoreHits(leanstore_hits::Args),
+    /// Second-tier caches: write hints and read hits, write-aware policies and I/O (li 3, 5)
+    Li(li::Args),
     /// Thirteen policies on access patterns and TPC-C: simulated, and TPC-C live (luan 5)
     Luan(luan::Args),
     /// WATT's figures and tables: simulated on traces of our own (watt 4), and live (watt 6)
@@ -41,6 +45,7 @@ pub(crate) fn run(args: &Args, registry: &Registry) -> Result<(), Failure> {
         Command::GilbertStep(args) => count_steps::run(args),
         Command::Leanstore(args) => leanstore::run(args),
         Command::LeanstoreHits(args) => leanstore_hits::run(args, registry),
+        Command::Li(args) => li::run(args),
         Command::Luan(args) => luan::run(args),
         Command::Watt(args) => watt::run(args),
         Command::WattWorker(args) => count_worker::run(args),

@@ -9,6 +9,7 @@ mod frame;
 mod gilbert;
 mod leanstore;
 mod leanstore_hits;
+mod li;
 mod luan;
 mod watt;
 

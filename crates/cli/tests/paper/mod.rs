@@ -5,6 +5,7 @@ mod default;
 mod gilbert;
 mod leanstore;
 mod leanstore_hits;
+mod li;
 mod looking_glass;
 mod luan;
 mod support;

@@ -1,5 +1,6 @@
 //! What the papers simulated, as experiments.
 
+pub mod li;
 pub mod luan;
 mod sim_figure;
 mod traces;

@@ -1,0 +1,62 @@
+//! `millpond paper li`.
+
+use super::support::{labels, number, of_figure, paper, text, whole_run};
+
+#[test]
+fn the_whole_experiment_runs_in_small_and_leaves_rows_and_a_page() {
+    let out = tempfile::tempdir().unwrap();
+    let figures = ["tables", "3.3", "3.4", "3.5", "5.4", "5.5", "5.6", "5.8", "5.9", "dsyncs"];
+    let (table, page) = whole_run("li", out.path(), &figures);
+    assert_eq!(labels(&table, "tables", "trace").len(), 12);
+    for row in of_figure(&table, "tables") {
+        let of = |column| number(&table, row, column);
+        let kinds = ["read_share", "synch_share", "replace_share", "recov_share"];
+        let all: f64 = kinds.map(of).iter().sum();
+        assert!((all - 1.0).abs() < 1e-9 && of("requests") > 100.0, "{all}");
+        assert!(of("read_share") > 0.0, "a pool reads");
+    }
+    for figure in ["3.3", "3.4", "3.4-short", "3.5"] {
+        assert_eq!(labels(&table, figure, "policy").len(), 7, "{figure}");
+        for row in of_figure(&table, figure) {
+            let of = |column| number(&table, row, column);
+            assert!(of("read_hit_ratio") <= 1.0 && of("read_hits") <= of("reads"));
+            // Out queues take their space.
+            assert!(of("frames") <= of("tier_frames"));
+        }
+    }
+    for figure in ["5.4", "5.5", "5.6", "5.8", "5.9"] {
+        assert_eq!(labels(&table, figure, "policy").len(), 8, "{figure}");
+        for row in of_figure(&table, figure) {
+            let of = |column| number(&table, row, column);
+            assert_eq!(of("total"), of("storage_reads") + of("storage_writes"));
+            assert!(of("unavoidable") <= of("total") && of("unavoidable") > 0.0);
+        }
+    }
+    assert_eq!(labels(&table, "dsyncs", "trace").len(), 4);
+    for row in of_figure(&table, "dsyncs") {
+        let trace = table.get(row, "trace").unwrap().to_string();
+        let dsyncs = number(&table, row, "dsyncs_per_write");
+        assert_eq!(dsyncs == 0.0, trace == "gap-5", "{trace}: {dsyncs} dsyncs a write");
+    }
+    // A second tier is a share of the data.
+    for row in of_figure(&table, "5.6") {
+        let of = |column| number(&table, row, column);
+        let share = of("size") / 606.317;
+        assert!((of("tier_frames") - share * of("data_pages")).abs() <= 1.0);
+    }
+    assert!(page.contains("Chapter 4 is not run"), "what is not run is named");
+}
+
+#[test]
+fn the_plan_is_a_matter_of_minutes_and_unknown_figures_are_refused() {
+    let out = tempfile::tempdir().unwrap();
+    let plan = paper("li", out.path(), &["--plan", "--repetitions", "5"]);
+    assert!(plan.status.success());
+    let stdout = text(&plan.stdout);
+    let about = stdout.lines().find_map(|line| line.strip_prefix("All: ")?.split("about ").nth(1));
+    let minutes = about.and_then(|about| about.split(" min").next()?.parse::<f64>().ok());
+    assert!(minutes.is_some_and(|minutes| minutes > 1.0 && minutes <= 20.0), "{stdout}");
+    let refused = paper("li", out.path(), &["--figure", "4.1"]);
+    assert!(!refused.status.success());
+    assert!(text(&refused.stderr).contains("tables, 3.3"), "{}", text(&refused.stderr));
+}

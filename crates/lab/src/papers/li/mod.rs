@@ -1,0 +1,26 @@
+//! Li's thesis (2011) on second tiers, by simulation: read hit ratios with hints (chapter 3) and
+//! total I/O of write-aware policies (chapter 5). Chapter 4, on deferred sync, is about file
+//! systems and disks, and is not here.
+//!
+//! Traces are recorded from our own engine in each repetition, by a caller that can run it: a live
+//! pool that works as DB2's does in the thesis. The MySQL-like family is simulated above page
+//! references of the engine.
+
+mod deferred;
+mod dsyncs;
+mod experiment;
+mod first_tier;
+mod hints;
+mod hints_claims;
+mod io;
+mod io_claims;
+mod places;
+mod printed;
+mod simulate;
+mod tables;
+mod tables_claims;
+mod traces;
+
+pub use experiment::experiment;
+pub use first_tier::{Course, Family, FirstTier, PAGE_SIZE, TRACES};
+pub use traces::{RecordLi, Recorded};

@@ -1,0 +1,266 @@
+//! The traces of one repetition: recorded or made when they are first needed, and kept until the
+//! next one. A live pool with page cleaners does not send the same requests twice, so all figures
+//! of a repetition have the same recording.
+
+use std::sync::{Arc, OnceLock};
+
+use millpond_base::{Mark, Reason, Share};
+use millpond_policies::config::Spec;
+use millpond_workload::stat::{Describer, StorageStat};
+use millpond_workload::trace::{BATCH_LEN, Batch, Source, TraceError};
+
+use super::deferred::deferred;
+use super::first_tier::{Course, Family, FirstTier, first_tier};
+use crate::experiment::{FigureError, Scale, Watch};
+use crate::registry::Registry;
+use crate::sim::Renumber;
+use crate::tier1::Tier1Options;
+use crate::tier2::Tier2Future;
+
+/// What was recorded of an engine.
+#[derive(Default)]
+pub struct Recorded {
+    /// Requests of storage, or page references.
+    pub batch: Batch,
+    /// The recLSN of each request; empty for page references.
+    pub rec_lsns: Vec<u64>,
+    /// Pages of the data as loaded.
+    pub data_pages: u64,
+}
+
+/// Records an engine on some first tier, or for `None` the page references of one thread in a pool
+/// that holds everything: the first tier, what runs, the repetition, which is the seed.
+pub type RecordLi = Box<
+    dyn FnMut(Option<&FirstTier>, &Course, u64, &mut dyn Watch) -> Result<Recorded, FigureError>
+        + Send,
+>;
+
+/// A storage-level trace in memory, its pages numbered without gaps.
+pub(super) struct Trace {
+    pub name: String,
+    pub batch: Batch,
+    /// Distinct pages.
+    pub distinct: u64,
+    /// Pages of the data as loaded: those that sizes are shares of.
+    pub data_pages: u64,
+    future: OnceLock<Tier2Future>,
+}
+
+/// How many requests a trace has of each kind.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub(super) struct Requests {
+    pub reads: u64,
+    pub replace: u64,
+    pub recov: u64,
+    /// SYNCH writes.
+    pub others: u64,
+    pub dsyncs: u64,
+}
+
+impl Requests {
+    fn writes(&self) -> u64 {
+        self.replace + self.recov + self.others
+    }
+
+    /// A part of its reads and writes.
+    pub fn share(&self, part: u64) -> f64 {
+        part as f64 / (self.reads + self.writes()).max(1) as f64
+    }
+
+    /// dsync requests for each write; 0 where nothing is written.
+    pub fn dsyncs_per_write(&self) -> f64 {
+        self.dsyncs as f64 / self.writes().max(1) as f64
+    }
+}
+
+impl Trace {
+    fn of(name: &str, mut batch: Batch, data_pages: u64) -> Trace {
+        batch.lsns = Vec::new();
+        let mut renumber = Renumber::new();
+        renumber.apply(&mut batch);
+        let (name, distinct) = (name.to_string(), renumber.distinct());
+        Trace { name, batch, distinct, data_pages: data_pages.max(1), future: OnceLock::new() }
+    }
+
+    /// Its future, found once.
+    pub fn future(&self) -> &Tier2Future {
+        self.future.get_or_init(|| Tier2Future::of(&self.batch, self.distinct))
+    }
+
+    /// Its requests by reason.
+    pub fn requests(&self) -> Requests {
+        let mut all = Requests::default();
+        for mark in &self.batch.marks {
+            match mark.reason() {
+                Reason::Dsync => all.dsyncs += 1,
+                _ if !mark.is_write() => all.reads += 1,
+                Reason::Replace => all.replace += 1,
+                Reason::Recov => all.recov += 1,
+                _ => all.others += 1,
+            }
+        }
+        all
+    }
+
+    /// Its mix of requests, and what follows them.
+    ///
+    /// # Errors
+    /// As [`Describer::add`].
+    pub fn stat(&self) -> Result<Option<StorageStat>, TraceError> {
+        let mut describer = Describer::new();
+        describer.add(&self.batch)?;
+        Ok(describer.finish(Vec::new()).storage)
+    }
+}
+
+/// All traces of a repetition.
+pub(super) struct Traces {
+    scale: Scale,
+    record: RecordLi,
+    repetition: u32,
+    kept: Vec<Arc<Trace>>,
+    /// What the MySQL-like first tiers serve.
+    references: Option<Arc<Recorded>>,
+}
+
+impl Traces {
+    pub fn new(scale: Scale, record: RecordLi) -> Traces {
+        Traces { scale, record, repetition: 0, kept: Vec::new(), references: None }
+    }
+
+    /// The trace of this name in a repetition.
+    ///
+    /// # Errors
+    /// [`FigureError`].
+    pub fn get(
+        &mut self,
+        name: &str,
+        repetition: u32,
+        watch: &mut dyn Watch,
+    ) -> Result<Arc<Trace>, FigureError> {
+        if self.repetition != repetition {
+            self.kept.clear();
+            self.references = None;
+            self.repetition = repetition;
+        }
+        if let Some(kept) = self.kept.iter().find(|kept| kept.name == name) {
+            return Ok(kept.clone());
+        }
+        let unknown = || FigureError::Failed(format!("no trace is called '{name}'").into());
+        let first_tier = first_tier(name).ok_or_else(unknown)?;
+        let course = Course::of(self.scale);
+        watch.detail(&format!("recording {name}"));
+        let made = match first_tier.family {
+            Family::Db2 => {
+                let seed = u64::from(repetition);
+                let recorded = (self.record)(Some(first_tier), &course, seed, watch)?;
+                let batch = deferred(&recorded.batch, &recorded.rec_lsns);
+                Trace::of(name, batch, recorded.data_pages)
+            }
+            Family::Mysql => {
+                let references = self.references(&course, watch)?;
+                let batch = simulated(first_tier, &references, repetition)?;
+                Trace::of(name, batch, references.data_pages)
+            }
+        };
+        let made = Arc::new(made);
+        self.kept.push(made.clone());
+        Ok(made)
+    }
+
+    fn references(
+        &mut self,
+        course: &Course,
+        watch: &mut dyn Watch,
+    ) -> Result<Arc<Recorded>, FigureError> {
+        if let Some(references) = &self.references {
+            return Ok(references.clone());
+        }
+        let recorded = (self.record)(None, course, u64::from(self.repetition), watch)?;
+        let recorded = Arc::new(recorded);
+        self.references = Some(recorded.clone());
+        Ok(recorded)
+    }
+}
+
+/// References that are there already.
+struct Given {
+    recorded: Arc<Recorded>,
+    at: usize,
+}
+
+impl Source for Given {
+    fn fill(&mut self, batch: &mut Batch, limit: usize) -> Result<usize, TraceError> {
+        let from = &self.recorded.batch;
+        let range = self.at..from.len().min(self.at + limit);
+        batch.pages.extend_from_slice(&from.pages[range.clone()]);
+        batch.marks.extend_from_slice(&from.marks[range.clone()]);
+        self.at = range.end;
+        Ok(range.len())
+    }
+
+    fn notes(&self) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+/// InnoDB's default for the share of the pool that may be dirty.
+const MYSQL_DIRTY: f64 = 0.9;
+/// The part of the references that warms the pool up.
+const WARM: f64 = 0.2;
+
+/// What a MySQL-like pool asks of storage once it is warm.
+fn simulated(
+    first_tier: &FirstTier,
+    references: &Arc<Recorded>,
+    repetition: u32,
+) -> Result<Batch, FigureError> {
+    let writes = |marks: &[Mark]| marks.iter().filter(|mark| mark.is_write()).count() as u64;
+    let marks = &references.batch.marks;
+    let warm = writes(&marks[..(marks.len() as f64 * WARM) as usize]);
+    let frames = (references.data_pages as f64 * first_tier.percent / 100.0).ceil() as u32;
+    let gap = (writes(marks) as f64 * first_tier.gap) as u64;
+    let mut options = Tier1Options::new(frames.max(8), gap);
+    options.cleaning.dirty = Share(MYSQL_DIRTY);
+    options.cleaning.neighbours = true;
+    options.readahead = true;
+    options.seed = u64::from(repetition);
+    let registry = Registry::builtin();
+    let entry = registry.find("lru").map_err(FigureError::of)?;
+    let spec = Spec::parse("lru").map_err(FigureError::of)?;
+    let given = Given { recorded: references.clone(), at: 0 };
+    let mut source = entry.tier1(&spec, &options, Box::new(given)).map_err(FigureError::of)?;
+    let (mut all, mut batch) = (Batch::default(), Batch::with_capacity(BATCH_LEN));
+    loop {
+        batch.clear();
+        if source.fill(&mut batch, BATCH_LEN).map_err(FigureError::of)? == 0 {
+            return Ok(all);
+        }
+        for at in 0..batch.len() {
+            if batch.lsns[at].0 > warm {
+                all.push(batch.pages[at], batch.marks[at]);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_are_counted_by_their_reasons() {
+        let mut batch = Batch::default();
+        let write = |reason| Mark::WRITE.with_reason(reason);
+        batch.push(1, Mark::READ);
+        for reason in [Reason::Replace, Reason::Recov, Reason::Synch, Reason::Dsync, Reason::Dsync]
+        {
+            batch.push(1, write(reason));
+        }
+        let all = Trace::of("t", batch, 1).requests();
+        let one = Requests { reads: 1, replace: 1, recov: 1, others: 1, dsyncs: 2 };
+        assert_eq!(all, one);
+        assert_eq!((all.share(all.reads), all.dsyncs_per_write()), (0.25, 2.0 / 3.0));
+        assert_eq!(Requests::default().dsyncs_per_write(), 0.0);
+    }
+}
