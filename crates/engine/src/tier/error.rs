@@ -37,6 +37,19 @@ pub enum TierError {
         /// The newest that is known.
         known: u32,
     },
+    /// Its tables do not fit into memory.
+    #[error(
+        "what is kept in memory of a second tier of {bytes} bytes takes {needs} bytes, of {memory} \
+         that the store may use: make it smaller, or give more memory"
+    )]
+    TooLarge {
+        /// The size given.
+        bytes: u64,
+        /// Bytes of memory that it takes.
+        needs: u64,
+        /// Bytes of memory that there are.
+        memory: u64,
+    },
     /// There is no room for pages.
     #[error("a second tier of {bytes} bytes has no room: give it at least {least}")]
     TooSmall {

@@ -136,7 +136,7 @@ fn what_cannot_be_a_tier_is_named() {
         assert!(error.contains("must know the future"), "{error}");
     }
     let large = text(base.clone().second_tier(&path, 1 << 40, "tq"));
-    assert!(large.contains("needs at least"), "its tables are part of the memory: {large}");
+    assert!(large.contains("make it smaller, or give more memory"), "{large}");
     let nowhere = text(base.clone().second_tier(folder.path().join("no/tier"), 1 << 20, "tq"));
     assert!(nowhere.contains("the second tier cannot be opened"), "{nowhere}");
     let itself = text(base.clone().second_tier(&store, 1 << 20, "tq"));

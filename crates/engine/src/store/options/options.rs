@@ -383,6 +383,12 @@ mod tests {
             assert!(plan.budget.frames < without.budget.frames);
             assert_eq!(plan.budget.tier_bytes, tier.memory_bytes);
         }
+        for bytes in [1 << 40, u64::MAX] {
+            let large =
+                Options::new().lab(|lab| lab.frames = Some(64)).second_tier("t", bytes, "tq");
+            let error = large.check().unwrap_err();
+            assert!(matches!(error, OptionsError::Tier(_)), "{error}");
+        }
         let read_only = Options::new().second_tier("t", 1 << 30, "tq").read_only(true);
         assert!(read_only.plan(&system, None).unwrap().tier.is_none());
     }

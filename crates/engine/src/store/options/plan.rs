@@ -13,7 +13,7 @@ use crate::store::options::policy_choice::PolicyChoice;
 use crate::store::options::error::OptionsError;
 use crate::store::options::limits::*;
 use crate::store::options::options::Options;
-use crate::tier::TierOptions;
+use crate::tier::{TierError, TierOptions};
 
 impl Options {
     /// Returns what the options amount to for a store with pages of `store_page_size` bytes, or for
@@ -43,8 +43,8 @@ impl Options {
         self.check_threads()?;
         let page_size = store_page_size.or(self.page_size).unwrap_or(PAGE_SIZE_DEFAULT);
         let policy = self.own_policies.choose(&self.policy)?;
-        let tier = self.plan_tier(page_size)?;
         let memory = self.memory.unwrap_or_else(|| system.default_memory());
+        let tier = self.plan_tier(page_size, memory)?;
         let demand = Demand {
             page_size,
             translation: self.lab.translation,
@@ -64,8 +64,9 @@ impl Options {
         Ok(Plan { page_size, policy, own_policies, tier, budget, seed })
     }
 
-    /// The second tier of a store with pages of `page_size` bytes.
-    fn plan_tier(&self, page_size: u32) -> Result<Option<TierPlan>, OptionsError> {
+    /// The second tier of a store with pages of `page_size` bytes, whose tables fit into `memory`,
+    /// whatever the number of frames.
+    fn plan_tier(&self, page_size: u32, memory: u64) -> Result<Option<TierPlan>, OptionsError> {
         let Some(asked) = self.second_tier.as_ref().filter(|_| !self.read_only) else {
             return Ok(None);
         };
@@ -77,7 +78,10 @@ impl Options {
         let policy_bytes = policy.tier_bytes(options.frames()?);
         let policy_bytes = policy_bytes
             .ok_or_else(|| BudgetError::Unbounded { policy: policy.spec.to_string() })?;
-        let memory_bytes = options.table_bytes() + policy_bytes;
+        let memory_bytes = options.table_bytes().saturating_add(policy_bytes);
+        if memory_bytes > memory {
+            return Err(TierError::TooLarge { bytes, needs: memory_bytes, memory }.into());
+        }
         Ok(Some(TierPlan { policy, options, memory_bytes }))
     }
 
