@@ -37,7 +37,8 @@ impl<M: PoolStrategy> Subject for Conventional<M> {
     fn open(&self, devices: &Devices, start: &Start) -> Answer<Box<dyn Store>> {
         let (data, log) = (devices.data.clone(), devices.log.clone());
         let options = options_of(start);
-        let store = Builder::devices(data, log, &options).open::<M>()?;
+        let builder = Builder::devices(data, log, &options);
+        let store = builder.second_tier_on(devices.fast.clone()).open::<M>()?;
         Ok(Box::new(ConventionalStore { store, start: start.clone() }))
     }
 
