@@ -24,7 +24,8 @@ pub fn reads_per_second(
     let reader = |mut random: fastrand::Rng| {
         let mut bytes = AlignedBuffer::new(page_size);
         let mut count = 0u64;
-        while start.elapsed() < time {
+        // One at least, however late a thread begins.
+        while count == 0 || start.elapsed() < time {
             device.read(random.u64(0..pages) * page_size as u64, &mut bytes)?;
             count += 1;
         }
