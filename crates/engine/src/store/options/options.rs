@@ -21,6 +21,13 @@ use crate::store::options::recovery_watch::RecoveryWatch;
 use crate::txn::Durability;
 
 /// A cache of a store's pages on a fast device: see [`Options::second_tier`].
+///
+/// ```
+/// use millpond::Options;
+/// let options = Options::new().second_tier("/nvme/pond.tier", 1 << 30, "tq");
+/// let tier = options.second_tier.unwrap();
+/// assert_eq!((tier.bytes, tier.policy.as_str()), (1 << 30, "tq"));
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct SecondTierOptions {
