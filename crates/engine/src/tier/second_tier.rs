@@ -151,11 +151,6 @@ impl SecondTier {
         })
     }
 
-    /// The cache's device.
-    pub fn fast(&self) -> &Arc<dyn Device> {
-        &self.fast
-    }
-
     /// What the tier has done so far.
     pub fn counts(&self) -> TierCounts {
         TierCounts {

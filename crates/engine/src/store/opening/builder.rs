@@ -76,7 +76,8 @@ impl<'o> Builder<'o> {
         Builder::new(Place::Devices { data, log }, options)
     }
 
-    /// The second tier that the options ask for has its cache on `fast`, not in a file.
+    /// The second tier that the options ask for has its cache on `fast`, not in a file; of a store
+    /// on devices.
     pub fn second_tier_on(self, fast: Arc<dyn Device>) -> Builder<'o> {
         Builder { fast: Some(fast), ..self }
     }
