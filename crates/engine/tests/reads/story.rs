@@ -250,7 +250,10 @@ impl Story {
         }
         self.tally.backups += 1;
         let [data, log] = targets;
-        let opened = Db::open_on_devices(data, log, options(&self.world.plan));
+        // Its second tier's cache would be in a file, which other stories' backups have open.
+        let mut options = options(&self.world.plan);
+        options.second_tier = None;
+        let opened = Db::open_on_devices(data, log, options);
         let copy = match opened {
             Ok(copy) => copy,
             Err(error) => return self.world.error(None, "opening a backup", &error),
