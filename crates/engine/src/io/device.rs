@@ -212,6 +212,13 @@ pub trait Device: Send + Sync {
         false
     }
 
+    /// Nobody needs what lies in these ranges of bytes any more, and nobody reads or writes there
+    /// at this moment: a cache that has not written it to storage yet need not. What is read there
+    /// from now on is anything, until something is written.
+    fn discard(&self, ranges: &[Range<u64>]) {
+        let _ = ranges;
+    }
+
     /// Gives up the lock that keeps other processes away, if the device holds one. The caller no
     /// longer reads or writes.
     fn release(&self) {}

@@ -143,6 +143,20 @@ pub enum DeviceError {
         /// What offset and length must be multiples of.
         alignment: u64,
     },
+    /// What is there is not what was written, and nowhere else.
+    #[error(
+        "{length} bytes at offset {offset} of {} are not what was written there, and are nowhere \
+         else: what they hold is lost",
+        path.display()
+    )]
+    Damaged {
+        /// The device.
+        path: PathBuf,
+        /// Where the bytes begin.
+        offset: u64,
+        /// How many bytes.
+        length: u64,
+    },
     /// Opened for reading only.
     #[error("{} is open for reading only", path.display())]
     ReadOnly {

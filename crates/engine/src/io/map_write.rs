@@ -21,7 +21,7 @@ use super::store::PageStore;
 use super::store_error::{SyncError, WriteError};
 use crate::io::simulated::planted::planted;
 use crate::page::page_map::{nodes_by_level, write_node};
-use crate::page::{MapEntry, Spot};
+use crate::page::{MapEntry, PageSize, Spot};
 
 /// Nodes written together.
 const BATCH: usize = 32;
@@ -52,10 +52,21 @@ impl NewMap<'_> {
 
     fn free(&mut self) {
         let superseded = std::mem::take(&mut self.superseded);
+        let (device, size) = (&self.store.device, self.store.page_size);
         if let Some(mut map) = self.store.map() {
+            // Before anybody may write there.
+            if !map.has_backups() {
+                device.discard(&ranges_of(&superseded, size));
+            }
             map.release(superseded);
         }
     }
+}
+
+/// Where in the file these are, in bytes.
+pub(super) fn ranges_of(spots: &[Spot], size: PageSize) -> Vec<Range<u64>> {
+    let range = |spot: &Spot| spot.offset(size)..spot.offset(size) + spot.bytes(size) as u64;
+    spots.iter().map(range).collect()
 }
 
 /// A node that is being written.
@@ -91,6 +102,9 @@ impl PageStore {
         }
         new.root = self.map().map_or(MapEntry::NONE, |map| map.node(counts.len() - 1, 0));
         planted!(PlacesFreedEarly, new.free());
+        if planted!(BackDiscardsEarly) {
+            self.device.discard(&ranges_of(&new.superseded, self.page_size));
+        }
         Ok(Some(new))
     }
 

@@ -1,6 +1,7 @@
 //! Devices, submission engines and the page store.
 
 mod allocation;
+mod back_mark;
 mod batch;
 mod beside;
 pub mod buffer;
@@ -22,6 +23,7 @@ pub mod store;
 pub mod store_error;
 mod transfer;
 
+pub use back_mark::{BackMark, MARK_BYTES};
 pub use batch::{PageRead, PageWrite};
 pub use beside::{beside, real_path};
 pub use buffer::AlignedBuffer;

@@ -7,6 +7,7 @@ use std::sync::{Arc, PoisonError};
 
 use millpond_base::{Lsn, PageId};
 
+use super::back_mark::BackMark;
 use super::buffer::AlignedBuffer;
 use super::device::Device;
 use super::error::DeviceError;
@@ -442,6 +443,9 @@ fn read_superblock(device: &dyn Device) -> Result<Superblock, OpenError> {
     }
     let mut head = AlignedBuffer::new(HEAD);
     device.read(0, &mut head)?;
+    if let Some(mark) = BackMark::parse(&head) {
+        return Err(OpenError::InSecondTier { path: path(), cache: mark.cache });
+    }
     let size = Superblock::peek_page_size(&head).map_err(no_store)?;
     let found = device.length();
     if found < size.bytes_u64() {

@@ -380,6 +380,19 @@ pub enum OpenError {
         /// What is wrong with it.
         error: SuperblockError,
     },
+    /// A second tier has what was written last.
+    #[error(
+        "{} is not whole: what was written last is in its second tier, which was {}: open it with \
+         that one, for writing",
+        path.display(),
+        cache.display()
+    )]
+    InSecondTier {
+        /// The file.
+        path: PathBuf,
+        /// Where the second tier's cache was.
+        cache: PathBuf,
+    },
     /// Another page size was asked for than the store has.
     #[error(
         "{} has pages of {found}, not of {asked}: the page size is fixed when a store is created",

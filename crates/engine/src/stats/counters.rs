@@ -74,6 +74,9 @@ macro_rules! for_each_statistic {
                 TierMismatches tier_mismatches
                     "copies that were not what was written, and were read from the store instead";
                 TierErrors tier_errors "requests to the second tier's device that failed";
+                TierDestaged tier_destaged
+                    "pages that a second tier that writes back wrote to the store's file";
+                TierSpared tier_spared "pages that it never had to write there";
                 EpochAdvances epoch_advances "steps of the global epoch";
                 Splits splits "nodes that were split";
                 Merges merges "nodes that were merged";
@@ -131,6 +134,7 @@ macro_rules! for_each_statistic {
                 StoredBytes stored_bytes "bytes that pages take in the file, compressed or not";
                 TierFrames tier_frames "pages that the second tier has room for";
                 TierResident tier_resident "pages that the second tier keeps";
+                TierDirty tier_dirty "pages in the second tier that the store's file has not";
                 TierOff tier_off "1 if the second tier failed too often, and is out of use";
                 ActiveTransactions active_transactions "transactions that have written, not ended";
                 OpenSnapshots open_snapshots "snapshots that are open";

@@ -38,7 +38,7 @@ use crate::store::snapshot_trees::TreesOf;
 use crate::store::stats::Stats;
 use crate::store::stats::census::Census;
 use crate::store::stats::stat_file::Publisher;
-use crate::tier::{SecondTier, TierCounts};
+use crate::tier::{AnyTier, TierCounts};
 use crate::txn::{Durability, ManagerShare, Snapshot, TransactionManager};
 
 /// Time between two rounds of the housekeeping.
@@ -54,7 +54,7 @@ pub struct Store<M: PoolStrategy> {
     pub(in crate::store) pool: Arc<Pool<M>>,
     pub(in crate::store) pages: Arc<PageStore>,
     /// The device of `pages`, if it has a cache.
-    pub(in crate::store) tier: Option<Arc<SecondTier>>,
+    pub(in crate::store) tier: Option<AnyTier>,
     pub(in crate::store) named: Arc<Mutex<Named<M>>>,
     pub(in crate::store) dropped: Dropped,
     /// Held by the thread that moves pages: there is one at a time.

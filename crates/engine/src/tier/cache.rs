@@ -19,9 +19,11 @@ use millpond_policies::policy_host::ErasedPolicyHost;
 
 use crate::io::Tag;
 use crate::io::simulated::planted::planted;
+use crate::tier::copy::Copy;
 use crate::tier::counts::TierCounts;
 use crate::tier::directory::{Entry, Layout};
-use crate::tier::frames::{COOLING, Copy, Frame, Frames, HAS_COPY, RESIDENT, Slot, frames_of};
+use crate::tier::dirty::EXTENT_BYTES;
+use crate::tier::frames::{COOLING, DIRTY, Frame, Frames, HAS_COPY, RESIDENT, Slot, frames_of};
 
 /// A copy to be read; to be given back with [`Cache::unpin`].
 #[derive(Clone, Copy, Debug)]
@@ -59,14 +61,16 @@ pub(super) enum Place {
 
 /// A cache's tables and its policy. Of one thread at a time.
 pub(super) struct Cache {
-    policy: Box<dyn ErasedPolicyHost>,
-    tables: Frames,
-    counts: TierCounts,
-    requests: u64,
-    fills: u32,
+    pub policy: Box<dyn ErasedPolicyHost>,
+    pub tables: Frames,
+    pub counts: TierCounts,
+    pub requests: u64,
+    pub fills: u32,
     /// Writes of anything but pages.
     others: u64,
     recorded: Option<Vec<(PageId, Mark)>>,
+    /// Whether writes stay here, and every page that is asked for is kept (li 5, model `rw`).
+    writes_back: bool,
 }
 
 impl Cache {
@@ -76,7 +80,26 @@ impl Cache {
         seed: u64,
         policy: impl FnOnce(&Shape) -> Box<dyn ErasedPolicyHost>,
     ) -> Cache {
-        let frames = frames_of(layout.slots);
+        Cache::of(layout, frames_of(layout.slots), seed, false, policy)
+    }
+
+    /// The same, of that number of frames, where writes stay.
+    pub fn writing_back(
+        layout: &Layout,
+        frames: u32,
+        seed: u64,
+        policy: impl FnOnce(&Shape) -> Box<dyn ErasedPolicyHost>,
+    ) -> Cache {
+        Cache::of(layout, frames, seed, true, policy)
+    }
+
+    fn of(
+        layout: &Layout,
+        frames: u32,
+        seed: u64,
+        writes_back: bool,
+        policy: impl FnOnce(&Shape) -> Box<dyn ErasedPolicyHost>,
+    ) -> Cache {
         let tables = Frames::new(layout, frames);
         Cache {
             policy: policy(&Shape { frames, pages_dense: None, seed }),
@@ -86,6 +109,7 @@ impl Cache {
             fills: 0,
             others: 0,
             recorded: None,
+            writes_back,
         }
     }
 
@@ -125,14 +149,14 @@ impl Cache {
         self.tables.free_slots.extend(unused.map(|slot| slot as u32));
     }
 
-    fn access(&mut self, page: PageId, mark: Mark) -> Access {
+    pub fn access(&mut self, page: PageId, mark: Mark) -> Access {
         self.requests += 1;
         Access { page, mark, now: self.policy.tick(), next: NEVER, next_read: NEVER }
     }
 
     /// Tells the policy of a request; returns the page's frame, if it is kept, and whether it was
     /// before.
-    fn request(&mut self, tag: Tag, mark: Mark) -> (Option<FrameId>, bool) {
+    pub fn request(&mut self, tag: Tag, mark: Mark) -> (Option<FrameId>, bool) {
         if let Some(recorded) = &mut self.recorded {
             recorded.push((tag.page, mark));
         }
@@ -154,15 +178,17 @@ impl Cache {
             if let Some(entry) = self.tables.frames.get_mut(frame.index()) {
                 (entry.order, entry.mark) = (self.requests, mark.to_bits());
             }
-            if mark.is_write() {
-                self.policy.cleaned(frame);
+            match (mark.is_write(), self.writes_back) {
+                (true, true) => self.tables.set_written(frame, true),
+                (true, false) => self.policy.cleaned(frame),
+                (false, _) => {}
             }
         }
         (frame, found.is_some())
     }
 
     fn miss(&mut self, access: &Access) -> Option<FrameId> {
-        if !self.policy.wants(access) {
+        if !self.writes_back && !self.policy.wants(access) {
             self.counts.bypasses += 1;
             return None;
         }
@@ -244,7 +270,7 @@ impl Cache {
     }
 
     /// What the frame had is outdated.
-    fn begin_fill(&mut self, frame: FrameId) -> Option<Fill> {
+    pub fn begin_fill(&mut self, frame: FrameId) -> Option<Fill> {
         self.tables.drop_copy(frame);
         self.fills = self.fills.wrapping_add(1);
         let number = self.fills;
@@ -274,7 +300,9 @@ impl Cache {
         let is_newest = |entry: &&mut Frame| entry.fill == number && entry.flags & RESIDENT != 0;
         let length = u32::try_from(range.end - range.start).unwrap_or(0);
         match (checksum, self.tables.frames.get_mut(frame.index()).filter(is_newest)) {
-            (Some(checksum), Some(entry)) if others == self.others => {
+            (Some(checksum), Some(entry))
+                if others == self.others && self.tables.dirty.is_clean(range.clone()) =>
+            {
                 entry.copy = Copy { offset: range.start, checksum, length, slot };
                 entry.flags |= HAS_COPY;
                 self.counts.fills += 1;
@@ -319,6 +347,7 @@ impl Cache {
             resident: self.tables.table.len() as u64,
             evictions: self.tables.evictions,
             memory_bytes: self.bytes(),
+            dirty: self.tables.dirty.len() as u64,
             ..self.counts
         }
     }
@@ -328,7 +357,8 @@ impl Cache {
         let tables = tables.frames.len() * size_of::<Frame>()
             + tables.slots.len() * size_of::<Slot>()
             + tables.table.bytes()
-            + tables.by_place.bytes();
+            + tables.by_place.bytes()
+            + tables.dirty.len() * EXTENT_BYTES as usize;
         (tables + self.policy.bytes()) as u64
     }
 
@@ -351,8 +381,13 @@ impl Cache {
         }
         let mut owners = vec![0u8; self.tables.slots.len()];
         let fresh = self.tables.fresh_slots as usize..self.tables.usable_slots as usize;
-        let copies = resident.iter().filter_map(|frame| self.tables.copy_of(*frame));
-        let used = copies.map(|copy| copy.slot as usize);
+        let is_clean = |frame: &&FrameId| {
+            self.tables.frames.get(frame.index()).is_some_and(|entry| entry.flags & DIRTY == 0)
+        };
+        let clean = resident.iter().filter(is_clean);
+        let copies = clean.filter_map(|frame| self.tables.copy_of(*frame));
+        let extents = self.tables.dirty.all().map(|extent| extent.copy);
+        let used = copies.chain(extents).map(|copy| copy.slot as usize);
         let free = self.tables.free_slots.iter().map(|slot| *slot as usize);
         for slot in used.chain(free).chain(fresh) {
             match owners.get_mut(slot) {
@@ -362,7 +397,8 @@ impl Cache {
         }
         let is_lost = |(at, count): (usize, &u8)| {
             let is_usable = at < self.tables.usable_slots as usize;
-            *count == 0 && is_usable && self.tables.slots.get(at).is_some_and(|s| s.pins == 0)
+            let slot = self.tables.slots.get(at);
+            *count == 0 && is_usable && slot.is_some_and(|s| s.pins == 0 && !s.is_mapped)
         };
         if let Some(slot) = owners.iter().enumerate().position(is_lost) {
             return Err(format!("slot {slot} is nobody's"));
@@ -373,11 +409,19 @@ impl Cache {
                 return Err(format!("page {} is not found in {frame:?}", entry.page));
             }
             let Some(copy) = self.tables.copy_of(*frame) else { continue };
+            if entry.flags & DIRTY != 0 {
+                let extent = self.tables.dirty.get(copy.offset);
+                if extent.is_none_or(|e| (e.owner, e.copy.slot) != (frame.0, copy.slot)) {
+                    return Err(format!("the copy in {frame:?} is no extent"));
+                }
+                continue;
+            }
             let place = PageId(copy.offset / self.tables.unit);
             if self.tables.by_place.get(place) != Some(frame.0) {
                 return Err(format!("the copy in {frame:?} is not found by its place"));
             }
         }
+        self.tables.dirty.check()?;
         self.policy.check(&resident)
     }
 }

@@ -14,7 +14,7 @@ pub struct TierCounts {
     /// Of those, what was read from the cache; others had to be read from storage, since their copy
     /// was not there yet, or was not what was written to the cache.
     pub served: u64,
-    /// Writes of pages; each goes to storage, too.
+    /// Writes of pages; unless the tier writes back, each goes to storage, too.
     pub writes: u64,
     /// Of them, those of pages that the policy kept.
     pub write_hits: u64,
@@ -26,6 +26,12 @@ pub struct TierCounts {
     pub fills: u64,
     /// Copies that were not what had been written: they were read from storage instead.
     pub mismatches: u64,
+    /// Copies that storage does not have now, in a tier that writes back.
+    pub dirty: u64,
+    /// Such copies that were written to storage, since their pages were evicted or moved.
+    pub destaged: u64,
+    /// Such copies that never had to be: another version came, or nobody needs them any more.
+    pub spared: u64,
     /// Requests to the cache's device that failed.
     pub errors: u64,
     /// Whether the cache is out of use, since its device failed too often.

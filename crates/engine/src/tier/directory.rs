@@ -38,6 +38,8 @@ use crate::tier::error::TierError;
 /// The version that this code reads and writes.
 const VERSION: u32 = 1;
 const MAGIC: [u8; 8] = *b"MILLTIER";
+/// Of a tier that writes back; who asks has seen whether it has anything.
+pub(super) const BACK_MAGIC: [u8; 8] = *b"MILLBACK";
 const HEADER_BYTES: u64 = 4096;
 pub(super) const ENTRY_BYTES: u64 = 48;
 /// Of the header, all that has a meaning.
@@ -83,7 +85,7 @@ impl Layout {
 }
 
 /// A page of the directory.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Entry {
     pub page: u64,
     pub offset: u64,
@@ -94,24 +96,24 @@ pub(super) struct Entry {
     pub mark: u32,
 }
 
-fn put(bytes: &mut [u8], at: usize, value: &[u8]) {
+pub(super) fn put(bytes: &mut [u8], at: usize, value: &[u8]) {
     if let Some(place) = bytes.get_mut(at..at + value.len()) {
         place.copy_from_slice(value);
     }
 }
 
-fn u32_at(bytes: &[u8], at: usize) -> u32 {
+pub(super) fn u32_at(bytes: &[u8], at: usize) -> u32 {
     let word = bytes.get(at..at + 4).and_then(|word| word.try_into().ok());
     word.map_or(0, u32::from_le_bytes)
 }
 
-fn u64_at(bytes: &[u8], at: usize) -> u64 {
+pub(super) fn u64_at(bytes: &[u8], at: usize) -> u64 {
     let word = bytes.get(at..at + 8).and_then(|word| word.try_into().ok());
     word.map_or(0, u64::from_le_bytes)
 }
 
 impl Entry {
-    fn write(&self, bytes: &mut [u8]) {
+    pub fn write(&self, bytes: &mut [u8]) {
         for (at, word) in [self.page, self.offset, self.checksum, self.order].iter().enumerate() {
             put(bytes, 8 * at, &word.to_le_bytes());
         }
@@ -120,7 +122,7 @@ impl Entry {
         }
     }
 
-    fn read(bytes: &[u8]) -> Entry {
+    pub fn read(bytes: &[u8]) -> Entry {
         Entry {
             page: u64_at(bytes, 0),
             offset: u64_at(bytes, 8),
@@ -221,6 +223,9 @@ pub(super) fn load(
     }
     let mut header = AlignedBuffer::new(HEADER_BYTES as usize);
     device.read(0, &mut header)?;
+    if header.get(8..16) == Some(&BACK_MAGIC[..]) {
+        return Ok(Vec::new());
+    }
     if header.get(8..16) != Some(&MAGIC[..]) {
         return Err(TierError::NotATier { path: path() });
     }
@@ -263,6 +268,22 @@ pub(super) fn load(
             && entry.offset.is_multiple_of(u64::from(layout.unit).max(1))
     };
     Ok(all.filter(is_possible).collect())
+}
+
+/// Whether `device` holds something that is no tier.
+pub(super) fn is_other_file(device: &dyn Device) -> Result<bool, TierError> {
+    if !device.length().is_multiple_of(device.alignment().offset.max(1)) {
+        return Ok(true);
+    }
+    if is_unmarked(device)? {
+        return Ok(false);
+    }
+    if device.length() < HEADER_BYTES {
+        return Ok(true);
+    }
+    let mut header = AlignedBuffer::new(HEADER_BYTES as usize);
+    device.read(0, &mut header)?;
+    Ok(![MAGIC, BACK_MAGIC].iter().any(|magic| header.get(8..16) == Some(&magic[..])))
 }
 
 /// Whether `device` has nothing but zeros, as a tier's whose making was interrupted.

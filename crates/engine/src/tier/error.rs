@@ -35,6 +35,57 @@ pub enum TierError {
         /// The file.
         path: PathBuf,
     },
+    /// The file has what another store, or this one at another time, has written.
+    #[error(
+        "the second tier {} has writes of another store than {}, or of another time of it: open \
+         the two that were used together last, or name another file as the second tier",
+        path.display(),
+        store.display()
+    )]
+    NotItsStore {
+        /// The cache's file.
+        path: PathBuf,
+        /// The store's.
+        store: PathBuf,
+    },
+    /// The store has writes in a second tier, and that is not there.
+    #[error(
+        "{} is not whole: what was written last is in its second tier, which was {}: open it with \
+         that one, for writing",
+        path.display(),
+        cache.display()
+    )]
+    CacheMissing {
+        /// The store's file.
+        path: PathBuf,
+        /// Where the cache was when it was used last.
+        cache: PathBuf,
+    },
+    /// The file has writes that the store has not, and another size than asked for.
+    #[error(
+        "the second tier {} has writes that the store has not, and was made with {found} bytes, \
+         not {asked}: open it with {found}, without write-back, and close it; then it can have \
+         any size",
+        path.display()
+    )]
+    OtherSize {
+        /// The cache's file.
+        path: PathBuf,
+        /// The size that it was made with, in bytes.
+        found: u64,
+        /// The size given.
+        asked: u64,
+    },
+    /// The directory is not what was written, and has what the store has not.
+    #[error(
+        "the directory of the second tier {} is damaged: what it has of the store cannot be told; \
+         restore a backup of the store",
+        path.display()
+    )]
+    Damaged {
+        /// The cache's file.
+        path: PathBuf,
+    },
     /// The file is of a later version.
     #[error(
         "{} is a second tier of format {found}, of which this version of Millpond knows up to \

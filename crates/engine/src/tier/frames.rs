@@ -6,7 +6,10 @@ use millpond_base::{FrameId, PageId};
 use millpond_policies::contract::{Cooled, Host, OfferOutcome, PageState, RefusalReason};
 use millpond_policies::parts::PageMap;
 
+use crate::io::simulated::planted::planted;
+use crate::tier::copy::Copy;
 use crate::tier::directory::Layout;
+use crate::tier::dirty::Dirty;
 
 /// Slots beyond one for each frame, at most.
 const SPARE_SLOTS: u32 = 256;
@@ -17,15 +20,10 @@ pub(super) const RESIDENT: u8 = 1;
 pub(super) const COOLING: u8 = 2;
 /// There is a copy.
 pub(super) const HAS_COPY: u8 = 4;
-
-/// A copy: where its page lies, and what it is.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Copy {
-    pub(super) offset: u64,
-    pub(super) checksum: u64,
-    pub(super) length: u32,
-    pub(super) slot: u32,
-}
+/// Its page was written since it was admitted: for a policy that knows of writes.
+pub(super) const WRITTEN: u8 = 8;
+/// Storage does not have what the copy is: it is in `Frames::dirty`, too.
+pub(super) const DIRTY: u8 = 16;
 
 #[derive(Clone, Copy, Default)]
 pub(super) struct Frame {
@@ -43,8 +41,10 @@ pub(super) struct Frame {
 pub(super) struct Slot {
     /// Reads and writes of it under way.
     pub(super) pins: u16,
-    /// Free as soon as there are none.
+    /// Free as soon as there are none, and it is not mapped.
     pub(super) is_over: bool,
+    /// The directory on the cache's device says, or may say, that a page's copy is here.
+    pub(super) is_mapped: bool,
 }
 
 /// Frames, slots and who is in them, without the policy, so that the two can be borrowed side by
@@ -65,11 +65,18 @@ pub(super) struct Frames {
     pub(super) usable_slots: u32,
     pub(super) free_slots: Vec<u32>,
     pub(super) evictions: u64,
+    /// What storage does not have; nothing where writes go through.
+    pub(super) dirty: Dirty,
 }
 
 /// How many frames there are where there is room for `slots` copies.
 pub(super) fn frames_of(slots: u32) -> u32 {
     slots - SPARE_SLOTS.min(slots / 8)
+}
+
+/// Slots that have no frame where writes stay: for what waits for storage.
+pub(super) fn spare_of(slots: u32) -> u32 {
+    (slots / 8).max(4)
 }
 
 /// Bytes of memory for each frame, without the policy's.
@@ -96,6 +103,7 @@ impl Frames {
             usable_slots: layout.slots,
             free_slots: Vec::new(),
             evictions: 0,
+            dirty: Dirty::new(u64::from(layout.slot_bytes)),
         }
     }
 
@@ -110,15 +118,26 @@ impl Frames {
         if entry.flags & HAS_COPY == 0 {
             return;
         }
+        if entry.flags & DIRTY != 0 {
+            entry.flags &= !(HAS_COPY | DIRTY);
+            let place = entry.copy.offset;
+            return self.dirty.orphan(place);
+        }
         entry.flags &= !HAS_COPY;
         let Copy { offset, slot, .. } = entry.copy;
         self.by_place.remove(PageId(offset / self.unit));
         self.release(slot);
     }
 
+    /// The frame's page was written, or storage has it.
+    pub(super) fn set_written(&mut self, frame: FrameId, is_written: bool) {
+        let Some(entry) = self.frames.get_mut(frame.index()) else { return };
+        entry.flags = if is_written { entry.flags | WRITTEN } else { entry.flags & !WRITTEN };
+    }
+
     pub(super) fn release(&mut self, slot: u32) {
         let Some(entry) = self.slots.get_mut(slot as usize) else { return };
-        if entry.pins > 0 {
+        if entry.pins > 0 || (entry.is_mapped && !planted!(BackSlotReusedEarly)) {
             entry.is_over = true;
         } else {
             self.free_slots.push(slot);
@@ -136,10 +155,25 @@ impl Frames {
         let Some(entry) = self.slots.get_mut(slot as usize) else { return };
         debug_assert!(entry.pins > 0, "a slot is unpinned as often as it was pinned");
         entry.pins = entry.pins.saturating_sub(1);
+        if entry.pins == 0 && entry.is_over && !entry.is_mapped {
+            entry.is_over = false;
+            self.free_slots.push(slot);
+        }
+    }
+
+    /// The directory on the cache's device does not name the slot any more.
+    pub(super) fn unmap(&mut self, slot: u32) {
+        let Some(entry) = self.slots.get_mut(slot as usize) else { return };
+        entry.is_mapped = false;
         if entry.pins == 0 && entry.is_over {
             entry.is_over = false;
             self.free_slots.push(slot);
         }
+    }
+
+    /// Slots that can be taken.
+    pub(super) fn slots_left(&self) -> usize {
+        self.free_slots.len() + self.usable_slots.saturating_sub(self.fresh_slots) as usize
     }
 
     pub(super) fn free_slot(&mut self) -> Option<u32> {
@@ -162,7 +196,8 @@ impl Frames {
         self.free_frames.pop().map(FrameId)
     }
 
-    /// Drops the copies of what lies in `range`, but that of `but`; returns whether there were any.
+    /// Drops the copies of what lies in `range`, but that of `but` and what storage does not have;
+    /// returns whether there were any.
     pub(super) fn overwrite(&mut self, range: Range<u64>, but: Option<FrameId>) -> bool {
         let overlaps = |copy: Copy| {
             let end = copy.offset.saturating_add(u64::from(copy.length));
@@ -178,7 +213,9 @@ impl Frames {
             };
         let mut any = false;
         for frame in found {
-            if Some(frame) != but && self.copy_of(frame).is_some_and(overlaps) {
+            let is_clean =
+                self.frames.get(frame.index()).is_some_and(|entry| entry.flags & DIRTY == 0);
+            if Some(frame) != but && is_clean && self.copy_of(frame).is_some_and(overlaps) {
                 self.drop_copy(frame);
                 any = true;
             }
@@ -215,8 +252,11 @@ impl Host for Frames {
         }
     }
 
-    fn state(&self, _frame: FrameId) -> PageState {
-        // What is written goes through to storage.
-        PageState::Clean
+    fn state(&self, frame: FrameId) -> PageState {
+        // Where writes go through, no page is ever marked as written.
+        match self.frames.get(frame.index()) {
+            Some(entry) if entry.flags & WRITTEN != 0 => PageState::Dirty,
+            _ => PageState::Clean,
+        }
     }
 }

@@ -31,50 +31,14 @@ use crate::tier::counts::TierCounts;
 pub use crate::tier::directory::Identity;
 use crate::tier::directory::{Layout, load, mark_closed, mark_open};
 use crate::tier::error::TierError;
-use crate::tier::frames::{FRAME_BYTES, FRAMES_MIN, frames_of};
+use crate::tier::options::TierOptions;
 use crate::tier::parts::{FromCache, ToCache, read_below};
+use crate::tier::write_back::BackTier;
 
 /// Errors in a row after which a cache is out of use.
 const ERRORS_MAX: u32 = 16;
 /// Bytes by which the cache's file grows: an eighth, within these.
 const GROWTH: std::ops::RangeInclusive<u64> = 8 << 20..=64 << 20;
-
-/// How a second tier is made.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct TierOptions {
-    /// Bytes of the cache's file at most.
-    pub bytes: u64,
-    /// Bytes of a page at most.
-    pub page_bytes: u32,
-    /// What places and lengths of pages are multiples of, in bytes.
-    pub unit: u32,
-    /// Seed of the policy's random choices.
-    pub seed: u64,
-}
-
-impl TierOptions {
-    fn layout(&self) -> Layout {
-        Layout::within(self.bytes, self.page_bytes, self.unit)
-    }
-
-    /// Pages that there is room for.
-    ///
-    /// # Errors
-    /// [`TierError::TooSmall`].
-    pub fn frames(&self) -> Result<u32, TierError> {
-        let slots = self.layout().slots;
-        if slots < FRAMES_MIN {
-            let least = Layout::bytes_of(u64::from(FRAMES_MIN), self.page_bytes);
-            return Err(TierError::TooSmall { bytes: self.bytes, least });
-        }
-        Ok(frames_of(slots))
-    }
-
-    /// Bytes of memory of a tier's tables, at most, without its policy.
-    pub fn table_bytes(&self) -> u64 {
-        u64::from(self.layout().slots) * FRAME_BYTES
-    }
-}
 
 type IdentityOf = Box<dyn Fn(&dyn Device) -> Option<Identity> + Send + Sync>;
 
@@ -121,6 +85,15 @@ impl SecondTier {
     ) -> Result<SecondTier, TierError> {
         options.frames()?;
         let layout = options.layout();
+        match BackTier::is_pair(&*below, &*fast) {
+            // A cache that fails is done without, and its device is asked again below.
+            Ok(false) | Err(TierError::Device(_)) => {}
+            Ok(true) => {
+                let (path, store) = (fast.path().to_path_buf(), below.path().to_path_buf());
+                return Err(TierError::NotItsStore { path, store });
+            }
+            Err(error) => return Err(error),
+        }
         let loaded = load(&*fast, &layout, identity(&*below)).and_then(|entries| {
             mark_open(&*fast, &layout)?;
             Ok(entries)

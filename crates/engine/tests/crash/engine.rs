@@ -8,9 +8,11 @@ use millpond::internals::btree::BulkOptions;
 use millpond::internals::heap::RecordId;
 use millpond::internals::io::{Device, MemoryDevice, PageStore, PowerSupply};
 use millpond::internals::pool::SyncMode;
+use millpond::internals::store::options::policy_choice::PolicyChoice;
+use millpond::internals::tier::BackTier;
 use millpond::{
     BackupError, Compression, Db, Error, EvictionMode, Isolation, KeyRange, Options, Placement,
-    RawHashIndex, RawHeap, RawTree, Savepoint, Snapshot, Structure, Txn, TxnOptions,
+    RawHashIndex, RawHeap, RawTree, Savepoint, Snapshot, Structure, TierError, Txn, TxnOptions,
 };
 use millpond_base::Share;
 use millpond_base::cleaning::Cleaning;
@@ -45,7 +47,11 @@ pub fn options(start: &Start) -> Options {
     let options = Options::new().page_size(start.page_size).policy(start.policy);
     let options = match second_tier(start) {
         None => options,
-        Some((bytes, policy)) => options.second_tier("fast", bytes, policy),
+        Some((bytes, policy)) => {
+            let options = options.second_tier("fast", bytes, policy);
+            // In one life of eight what the tier has is given to the store first.
+            options.write_back(start.back.is_some() && !(start.seed / 64).is_multiple_of(8))
+        }
     };
     options
         .lab(|lab| lab.background_merge = !start.is_quiet)
@@ -67,7 +73,8 @@ pub fn options(start: &Start) -> Options {
         .compression(compression(start))
 }
 
-/// Two lives in five have a second tier, of a few pages or of many.
+/// Two lives in five have a second tier, of a few pages or of many; in some stories all of them
+/// have one that writes back.
 fn second_tier(start: &Start) -> Option<(u64, &'static str)> {
     const POLICIES: [&str; 6] = ["tq", "tq-io", "t2-lru", "mq-hints", "arc-io", "t2-rand"];
     let draw = start.seed / 1024;
@@ -76,6 +83,9 @@ fn second_tier(start: &Start) -> Option<(u64, &'static str)> {
     let page = if start.page_size == 1024 { 4096 } else { u64::from(start.page_size) };
     let bytes = 16384 + pages * (page + 48);
     let policy = POLICIES[(draw / 15 % 6) as usize];
+    if let Some(pages) = start.back {
+        return Some((16384 + 65536 + pages * (page + 96), policy));
+    }
     (draw % 5 < 2).then_some((bytes, policy))
 }
 
@@ -131,7 +141,8 @@ impl Subject for Engine {
     }
 
     fn check(&self, devices: &Devices) -> Answer<()> {
-        let store = PageStore::salvage_on(devices.data.clone(), None).map_err(Failure::new)?;
+        let device = whole(devices).map_err(Failure::new)?;
+        let store = PageStore::salvage_on(device, None).map_err(Failure::new)?;
         let rows = rows_in_log(&store, devices.log.clone());
         let mut options = CheckOptions { rows, ..CheckOptions::default() };
         let report = check_store(&store, CATALOG, &mut options).map_err(Failure::new)?;
@@ -142,6 +153,19 @@ impl Subject for Engine {
             report.problems.iter().take(6).map(ToString::to_string).collect();
         let count = report.problem_count();
         Err(Failure::new(format!("{count} problems:\n    {}", problems.join("\n    "))))
+    }
+}
+
+/// The data, with what a second tier has of it.
+fn whole(devices: &Devices) -> Result<Arc<dyn Device>, TierError> {
+    let (data, fast) = (devices.data.clone(), devices.fast.clone());
+    match BackTier::options_of(&*data, &*fast)? {
+        None => Ok(data),
+        Some(options) => {
+            let policy = PolicyChoice::parse_for_tier("t2-lru").expect("a policy of a second tier");
+            let host = |shape: &_| policy.tier_host(shape);
+            Ok(Arc::new(BackTier::open(data, fast, &options, host)?))
+        }
     }
 }
 

@@ -128,6 +128,11 @@ impl Plan {
         Plan { kind, lives, steps: 40, is_quiet: true, ..plan }
     }
 
+    /// In one story of five the store has a second tier that writes back.
+    pub fn writes_back(&self) -> bool {
+        self.seed % 5 == 3
+    }
+
     pub fn threads(&self) -> u8 {
         if let Kind::Threads(threads) = self.kind { threads } else { 1 }
     }
@@ -147,6 +152,8 @@ pub struct Start {
     pub patience: Duration,
     /// Bytes of log that a recovery may have to read.
     pub gap_bytes: u64,
+    /// Pages of a second tier that writes back.
+    pub back: Option<u64>,
     pub seed: u64,
 }
 
@@ -162,6 +169,7 @@ impl Start {
             is_quiet: plan.is_quiet,
             patience: Duration::from_millis(if plan.threads() > 1 { 2000 } else { 100 }),
             gap_bytes: pick(random, &[16 << 10, 64 << 10, 256 << 10, 4 << 20]),
+            back: plan.writes_back().then(|| [20, 60, 400][(plan.seed / 5 % 3) as usize]),
             seed: random.u64(..),
         }
     }

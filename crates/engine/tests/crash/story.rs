@@ -80,7 +80,7 @@ impl World {
     }
 
     /// What a crash may leave of it.
-    fn crashed(&self, seed: u64) -> World {
+    fn crashed(&self, seed: u64, keeps_fast: bool) -> World {
         let (supply, devices) = self.supply.images(seed);
         // Of several for a cache, the newest one was in use.
         let [data, log, .., fast] = &devices[..] else { unreachable!("as many as there were") };
@@ -91,6 +91,8 @@ impl World {
         // The cache's device may be another one by now: a new one, or one from an earlier time.
         let mut random = Rng::with_seed(!seed);
         let fast = match random.u8(..4) {
+            // It is a part of the store.
+            _ if keeps_fast => fast.clone(),
             0 => supply.device("fast", MemoryDevice::new()),
             1 => {
                 let bytes = &older[random.usize(..older.len())];
@@ -264,7 +266,7 @@ impl Story<'_> {
         self.tally.crashes[0] += 1;
         let seed = self.random.u64(..);
         let before = std::mem::replace(&mut self.world, World::new());
-        self.world = before.crashed(seed);
+        self.world = before.crashed(seed, self.plan.writes_back());
         Ok(())
     }
 
@@ -405,14 +407,14 @@ impl Story<'_> {
         self.note(format!("crash {} at operation {}", self.depth, self.world.supply.operations()));
         let before = std::mem::replace(&mut self.world, World::new());
         if self.random.u8(..3) > 0 {
-            self.world = before.crashed(seed);
+            self.world = before.crashed(seed, self.plan.writes_back());
             let found = self.audit()?;
             if self.awaited.as_ref().is_some_and(|awaited| *awaited != found) {
                 return Err("recovery crashed, and the next one found something else".into());
             }
             self.awaited = Some(found);
         }
-        self.world = before.crashed(seed);
+        self.world = before.crashed(seed, self.plan.writes_back());
         Ok(())
     }
 

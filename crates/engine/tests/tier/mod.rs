@@ -1,6 +1,8 @@
 //! A second tier: what it reads is what was written, whatever its cache does; and a cache is used
 //! again only above what it was made of.
 
+mod back_crash;
+mod back_restart;
 mod model;
 mod restart;
 mod stress;
@@ -10,7 +12,7 @@ use std::sync::Arc;
 
 use millpond::internals::io::{Device, DeviceError, ReadRequest, Tag, WriteRequest};
 use millpond::internals::store::options::policy_choice::PolicyChoice;
-use millpond::internals::tier::{Identity, SecondTier, TierError, TierOptions};
+use millpond::internals::tier::{BackTier, Identity, SecondTier, TierError, TierOptions};
 use millpond_base::{PageId, Reason};
 
 /// Every policy of a second tier that can run live.
@@ -30,7 +32,23 @@ const PAGE: u64 = 512;
 
 fn options(pages: u64) -> TierOptions {
     let bytes = 8192 + pages * (PAGE + 48);
-    TierOptions { bytes, page_bytes: PAGE as u32, unit: PAGE as u32, seed: 7 }
+    TierOptions { bytes, page_bytes: PAGE as u32, unit: PAGE as u32, seed: 7, writes_back: false }
+}
+
+/// Of a tier that writes back, with that number of slots.
+fn back_options(slots: u64) -> TierOptions {
+    let bytes = 16_384 + 65_536 + slots * (PAGE + 96);
+    TierOptions { bytes, writes_back: true, ..options(0) }
+}
+
+fn open_back(
+    below: Arc<dyn Device>,
+    fast: Arc<dyn Device>,
+    options: &TierOptions,
+    policy: &str,
+) -> Result<BackTier, TierError> {
+    let policy = PolicyChoice::parse_for_tier(policy).unwrap();
+    BackTier::open(below, fast, options, |shape| policy.tier_host(shape))
 }
 
 fn open_as(

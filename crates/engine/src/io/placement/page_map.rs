@@ -337,6 +337,11 @@ impl PageMap {
         }
     }
 
+    /// Whether backups are under way.
+    pub(in crate::io) fn has_backups(&self) -> bool {
+        self.backups > 0
+    }
+
     /// A backup begins: what the next durable map, and those after it, supersede stays.
     pub(in crate::io) fn pin(&mut self) {
         self.backups += 1;

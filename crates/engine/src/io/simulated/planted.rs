@@ -130,6 +130,16 @@ pub enum Bug {
     TierUnproven,
     /// A second tier keeps copies of what turned out to be misread.
     TierKeepsMisread,
+    /// The journal of a tier that writes back is durable before the copies that it names.
+    BackCopiesNotSynced,
+    /// A place leaves the directory of a tier that writes back before storage has it durably.
+    BackStorageNotSynced,
+    /// A sync of a tier that writes back does not wait for its journal.
+    BackJournalNotSynced,
+    /// A slot that the directory names is written to.
+    BackSlotReusedEarly,
+    /// What the last durable page map needs is discarded.
+    BackDiscardsEarly,
     /// A store whose superblock is zeros is created again.
     LostStoreRecreated,
     /// A writer does not look for ranges around its key.
@@ -144,7 +154,7 @@ pub enum Bug {
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Bug; 62] = [
+    pub const ALL: [Bug; 67] = [
         Bug::CommitDoesNotWait,
         Bug::LogNotSynced,
         Bug::LogTailNotCleared,
@@ -202,6 +212,11 @@ impl Bug {
         Bug::TierOfAnotherTime,
         Bug::TierUnproven,
         Bug::TierKeepsMisread,
+        Bug::BackCopiesNotSynced,
+        Bug::BackStorageNotSynced,
+        Bug::BackJournalNotSynced,
+        Bug::BackSlotReusedEarly,
+        Bug::BackDiscardsEarly,
         Bug::LostStoreRecreated,
         Bug::RangeNotSeen,
         Bug::WaiterLooksOnce,

@@ -28,7 +28,7 @@ use crate::store::options::memory_limit::SystemRoots;
 use crate::store::options::{Options, PAGE_SIZE_DEFAULT, Plan};
 use crate::store::stats::stat_file::{PUBLISH_PERIOD, Publisher};
 use crate::store::store::Store;
-use crate::tier::SecondTier;
+use crate::tier::AnyTier;
 use crate::{btree, hash_index, heap};
 
 /// The place of a store.
@@ -144,7 +144,7 @@ pub fn register_kinds<M: PoolStrategy>(pool: &Pool<M>) {
 /// A page store and its plan: what does not depend on the combination.
 pub(crate) struct Prepared {
     pub(in crate::store) pages: Arc<PageStore>,
-    pub(in crate::store) tier: Option<Arc<SecondTier>>,
+    pub(in crate::store) tier: Option<AnyTier>,
     pub(in crate::store) logged: Option<OpenedLog>,
     pub(in crate::store) plan: Plan,
     pub(in crate::store) publisher: Option<Arc<Publisher>>,

@@ -3,18 +3,19 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::io::{Device, FileDevice, FileOptions, PageStore, real_path, superblock_of};
+use crate::io::{BackMark, Device, FileDevice, FileOptions, PageStore, real_path, superblock_of};
 use crate::page::PageSize;
 use crate::page::superblock::Compression;
 use crate::store::error::Error;
 use crate::store::options::memory_limit::SystemRoots;
+use crate::store::options::policy_choice::PolicyChoice;
 use crate::store::options::{Options, TierPlan};
-use crate::tier::{Identity, SecondTier, TierError, TierOptions};
+use crate::tier::{AnyTier, BackTier, Identity, SecondTier, TierError, TierOptions};
 
 /// A store's device, and the same as a second tier if it has one.
 pub(super) struct Tiered {
     pub(super) device: Arc<dyn Device>,
-    pub(super) tier: Option<Arc<SecondTier>>,
+    pub(super) tier: Option<AnyTier>,
 }
 
 impl Tiered {
@@ -37,11 +38,15 @@ pub(super) fn tiered(
     let Some(asked) = options.second_tier.as_ref().filter(|_| !options.read_only) else {
         return Ok(Tiered::without(device));
     };
-    let (page_size, compression) = if PageStore::is_unmarked(&*device)? {
-        (new_page_size, options.compression)
+    let mark = BackMark::of(&*device)?;
+    let (page_size, unit) = if let Some(mark) = &mark {
+        let size = PageSize::new(u64::from(mark.page_bytes)).unwrap_or(new_page_size);
+        (size, mark.unit as usize)
+    } else if PageStore::is_unmarked(&*device)? {
+        (new_page_size, unit_of(new_page_size, options.compression))
     } else {
         match superblock_of(&*device, None) {
-            Ok(superblock) => (superblock.page_size, superblock.compression),
+            Ok(block) => (block.page_size, unit_of(block.page_size, block.compression)),
             Err(_) => return Ok(Tiered::without(device)),
         }
     };
@@ -49,18 +54,41 @@ pub(super) fn tiered(
     let Some(TierPlan { policy, options: tier, .. }) = plan.tier else {
         return Ok(Tiered::without(device));
     };
-    let unit = match compression {
-        Compression::None => page_size.bytes(),
-        Compression::Lz4 => page_size.unit(),
-    };
     let tier = TierOptions { unit: unit as u32, ..tier };
     let fast = match fast {
         Some(fast) => fast,
         None => open_file(&asked.path, &tier, &options.file_options())?,
     };
     let host = |shape: &_| policy.tier_host(shape);
-    let tier = Arc::new(SecondTier::open(device, fast, &tier, identity, host)?);
-    Ok(Tiered { device: tier.clone(), tier: Some(tier) })
+    let tier = if tier.writes_back {
+        AnyTier::Back(Arc::new(BackTier::open(device, fast, &tier, host)?))
+    } else {
+        if mark.is_some() && BackTier::is_pair(&*device, &*fast)? {
+            make_whole(&device, &fast, &tier, &policy)?;
+        }
+        AnyTier::Through(Arc::new(SecondTier::open(device, fast, &tier, identity, host)?))
+    };
+    Ok(Tiered { device: tier.device(), tier: Some(tier) })
+}
+
+/// A store whose tier wrote back when it was used last gets what it has not.
+fn make_whole(
+    device: &Arc<dyn Device>,
+    fast: &Arc<dyn Device>,
+    options: &TierOptions,
+    policy: &PolicyChoice,
+) -> Result<(), TierError> {
+    let host = |shape: &_| policy.tier_host(shape);
+    let tier = BackTier::open(device.clone(), fast.clone(), options, host)?;
+    Ok(tier.give_up()?)
+}
+
+/// What places and lengths of pages are multiples of.
+fn unit_of(page_size: PageSize, compression: Compression) -> usize {
+    match compression {
+        Compression::None => page_size.bytes(),
+        Compression::Lz4 => page_size.unit(),
+    }
 }
 
 /// The cache's file, which is made if it is not there.

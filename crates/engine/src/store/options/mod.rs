@@ -13,6 +13,7 @@ pub mod own_policy;
 mod plan;
 pub mod policy_choice;
 pub mod recovery_watch;
+mod second_tier;
 
 pub use choices::{DirectIo, LatchingMode, TranslationMode};
 pub use error::OptionsError;
@@ -21,7 +22,8 @@ pub use limits::{
     LAB_FRAMES_MIN, LOG_GAP_DEFAULT, PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX, PAGE_SIZE_MIN,
     PAGE_SIZE_TINY, PARALLEL_MAX, POLICY_DEFAULT, SPILL_MAX_DEFAULT,
 };
-pub use options::{Options, SecondTierOptions};
+pub use options::Options;
 pub use own_policy::OwnPolicies;
 pub use plan::{Plan, TierPlan};
 pub use recovery_watch::RecoveryWatch;
+pub use second_tier::SecondTierOptions;

@@ -18,26 +18,8 @@ use crate::store::options::limits::*;
 use crate::store::options::memory_limit::SystemRoots;
 use crate::store::options::own_policy::OwnPolicies;
 use crate::store::options::recovery_watch::RecoveryWatch;
+use crate::store::options::second_tier::SecondTierOptions;
 use crate::txn::Durability;
-
-/// A cache of a store's pages on a fast device: see [`Options::second_tier`].
-///
-/// ```
-/// use millpond::Options;
-/// let options = Options::new().second_tier("/nvme/pond.tier", 1 << 30, "tq");
-/// let tier = options.second_tier.unwrap();
-/// assert_eq!((tier.bytes, tier.policy.as_str()), (1 << 30, "tq"));
-/// ```
-#[derive(Clone, PartialEq, Eq, Debug)]
-#[non_exhaustive]
-pub struct SecondTierOptions {
-    /// Its file.
-    pub path: PathBuf,
-    /// Bytes of that file at most.
-    pub bytes: u64,
-    /// Its replacement policy, as `millpond policies` lists those of a second tier.
-    pub policy: String,
-}
 
 /// How a store is opened.
 ///
@@ -269,7 +251,38 @@ impl Options {
         policy: impl Into<String>,
     ) -> Self {
         let (path, policy) = (path.into(), policy.into());
-        Options { second_tier: Some(SecondTierOptions { path, bytes, policy }), ..self }
+        let write_back = false;
+        Options { second_tier: Some(SecondTierOptions { path, bytes, policy, write_back }), ..self }
+    }
+
+    /// Whether what is written stays in the second tier's cache, and goes to the store's file
+    /// later, most of it never: for a cache on a device that may be relied on as much as the
+    /// store's own. Without a second tier this is nothing.
+    ///
+    /// The two files are one store then. The store's alone is refused, also after the store was
+    /// closed, and without the cache's what was written last is lost. A store that is opened with
+    /// the same second tier without write-back gets everything first, and is whole.
+    ///
+    /// ```
+    /// use millpond::{Db, Options};
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let (slow, fast) = (tempfile::tempdir()?, tempfile::tempdir()?);
+    /// # let (store, tier) = (slow.path().join("pond.mp"), fast.path().join("pond.tier"));
+    /// let through = Options::new().memory(16 << 20).second_tier(tier, 64 << 20, "tq-io");
+    /// let db = Db::open(&store, through.clone().write_back(true))?;
+    /// db.tree::<String, u32>("birds")?.put("heron", &3)?;
+    /// db.close()?;
+    /// // Nobody opens it without its cache by mistake.
+    /// assert!(Db::open(&store, Options::new()).is_err());
+    /// Db::open(&store, through)?.close()?;
+    /// let db = Db::open(&store, Options::new())?;
+    /// assert_eq!(db.tree::<String, u32>("birds")?.get("heron")?, Some(3));
+    /// # Ok(()) }
+    /// ```
+    #[must_use]
+    pub fn write_back(self, write_back: bool) -> Self {
+        let second_tier = self.second_tier.map(|tier| SecondTierOptions { write_back, ..tier });
+        Options { second_tier, ..self }
     }
 
     /// Sets [`Options::recovery_watch`](#structfield.recovery_watch).

@@ -74,7 +74,8 @@ impl Options {
             PolicyChoice::parse_for_tier(&asked.policy).map_err(OptionsError::TierPolicy)?;
         let (bytes, seed) = (asked.bytes, self.lab.seed);
         // The unit depends on the store, and the number of slots does not depend on the unit.
-        let options = TierOptions { bytes, page_bytes: page_size, unit: page_size, seed };
+        let (page_bytes, unit, writes_back) = (page_size, page_size, asked.write_back);
+        let options = TierOptions { bytes, page_bytes, unit, seed, writes_back };
         let policy_bytes = policy.tier_bytes(options.frames()?);
         let policy_bytes = policy_bytes
             .ok_or_else(|| BudgetError::Unbounded { policy: policy.spec.to_string() })?;

@@ -13,7 +13,7 @@ use crate::stats::Statistics;
 use crate::store::named::Named;
 use crate::store::opened::Opened;
 use crate::store::stats::Stats;
-use crate::tier::SecondTier;
+use crate::tier::AnyTier;
 use crate::txn::TransactionManager;
 
 /// Headers that a census looks at, about. In a larger pool it takes every n-th one and counts it n
@@ -26,7 +26,7 @@ pub(crate) struct Census<M: PoolStrategy> {
     pub(crate) pages: Arc<PageStore>,
     pub(crate) txns: Arc<TransactionManager>,
     pub(crate) named: Arc<Mutex<Named<M>>>,
-    pub(crate) tier: Option<Arc<SecondTier>>,
+    pub(crate) tier: Option<AnyTier>,
     pub(crate) opened: Instant,
 }
 
@@ -84,6 +84,8 @@ impl<M: PoolStrategy> Census<M> {
         (stats.tier_fills, stats.tier_bypasses) = (counts.fills, counts.bypasses);
         (stats.tier_mismatches, stats.tier_errors) = (counts.mismatches, counts.errors);
         (stats.tier_frames, stats.tier_resident) = (counts.frames, counts.resident);
+        (stats.tier_destaged, stats.tier_spared) = (counts.destaged, counts.spared);
+        stats.tier_dirty = counts.dirty;
         stats.tier_off = u64::from(counts.is_off);
     }
 

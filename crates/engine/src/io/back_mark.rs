@@ -1,0 +1,149 @@
+//! What stands at the beginning of a device whose second tier writes back.
+//!
+//! Such a device is not whole: its tier's cache has what was written and is not here yet. So its
+//! first sector, which tells what it holds, is in the cache, and this stands in its place: a
+//! program that opens the device alone finds no store, and a message that says where the rest is.
+//!
+//! ```text
+//! offset size
+//!      0    8  checksum of the rest of the 512 bytes, xxh3
+//!      8    8  magic: "MILLBASE"
+//!     16    4  format version
+//!     20    4  bytes of a page
+//!     24    4  what pages' places are multiples of, in bytes
+//!     28    4  bytes of the name of the cache
+//!     32   16  uuid of the pair
+//!     48    8  generation: how often the pair was opened
+//!     56  456  the cache's name, where it was opened last; cut off
+//! ```
+//! Integers are little-endian. A drive writes a sector of 512 bytes whole or not at all, and
+//! nothing else changes when the mark is set or removed: the device has its own first sector or
+//! the mark.
+
+use std::path::{Path, PathBuf};
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::buffer::AlignedBuffer;
+use super::device::Device;
+use super::error::DeviceError;
+
+/// Bytes of a mark.
+pub const MARK_BYTES: usize = 512;
+const MAGIC: &[u8; 8] = b"MILLBASE";
+const VERSION: u32 = 1;
+const NAME: usize = 56;
+
+/// Says of a device that the rest of it is in a cache.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct BackMark {
+    /// Of the pair of a device and a cache.
+    pub uuid: [u8; 16],
+    /// How often the pair was opened.
+    pub generation: u64,
+    /// Bytes of a page, at most.
+    pub page_bytes: u32,
+    /// What places and lengths of pages are multiples of, in bytes.
+    pub unit: u32,
+    /// Where the cache was.
+    pub cache: PathBuf,
+}
+
+fn word(sector: &[u8], at: usize) -> u32 {
+    let word = sector.get(at..at + 4).and_then(|word| word.try_into().ok());
+    word.map_or(0, u32::from_le_bytes)
+}
+
+fn long(sector: &[u8], at: usize) -> u64 {
+    let word = sector.get(at..at + 8).and_then(|word| word.try_into().ok());
+    word.map_or(0, u64::from_le_bytes)
+}
+
+impl BackMark {
+    /// Writes the mark over the first sector of `sector`, which is as long or longer.
+    pub fn write(&self, sector: &mut [u8]) {
+        let Some(sector) = sector.get_mut(..MARK_BYTES) else { return };
+        let name = self.cache.as_os_str().as_encoded_bytes();
+        let name = name.get(..MARK_BYTES - NAME).unwrap_or(name);
+        sector.fill(0);
+        let mut put = |at: usize, bytes: &[u8]| {
+            if let Some(place) = sector.get_mut(at..at + bytes.len()) {
+                place.copy_from_slice(bytes);
+            }
+        };
+        put(8, MAGIC);
+        put(16, &VERSION.to_le_bytes());
+        put(20, &self.page_bytes.to_le_bytes());
+        put(24, &self.unit.to_le_bytes());
+        put(28, &(name.len() as u32).to_le_bytes());
+        put(32, &self.uuid);
+        put(48, &self.generation.to_le_bytes());
+        put(NAME, name);
+        let checksum = xxh3_64(sector.get(8..).unwrap_or(&[]));
+        if let Some(place) = sector.get_mut(..8) {
+            place.copy_from_slice(&checksum.to_le_bytes());
+        }
+    }
+
+    /// The mark in these bytes, if there is one.
+    pub fn parse(sector: &[u8]) -> Option<BackMark> {
+        let sector = sector.get(..MARK_BYTES)?;
+        let is_one = sector.get(8..16)? == MAGIC && word(sector, 16) == VERSION;
+        if !is_one || long(sector, 0) != xxh3_64(sector.get(8..)?) {
+            return None;
+        }
+        let name = sector.get(NAME..)?.get(..word(sector, 28) as usize)?;
+        Some(BackMark {
+            uuid: sector.get(32..48)?.try_into().ok()?,
+            generation: long(sector, 48),
+            page_bytes: word(sector, 20),
+            unit: word(sector, 24),
+            cache: PathBuf::from(String::from_utf8_lossy(name).into_owned()),
+        })
+    }
+
+    /// The mark of `device`, if it has one.
+    ///
+    /// # Errors
+    /// The device fails.
+    pub fn of(device: &dyn Device) -> Result<Option<BackMark>, DeviceError> {
+        let bytes = (MARK_BYTES as u64).next_multiple_of(device.alignment().offset.max(1));
+        if device.length() < bytes {
+            return Ok(None);
+        }
+        let mut block = AlignedBuffer::new(bytes as usize);
+        device.read(0, &mut block)?;
+        Ok(BackMark::parse(&block))
+    }
+
+    /// Where the cache was, for a message.
+    pub fn cache(&self) -> &Path {
+        &self.cache
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mark(cache: &str) -> BackMark {
+        let (uuid, cache) = ([9; 16], PathBuf::from(cache));
+        BackMark { uuid, generation: 77, page_bytes: 4096, unit: 512, cache }
+    }
+
+    #[test]
+    fn a_mark_is_what_was_written_and_any_damage_makes_it_none() {
+        let mut sector = [1; MARK_BYTES];
+        assert_eq!(BackMark::parse(&sector), None);
+        mark("/nvme/shop.tier").write(&mut sector);
+        assert_eq!(BackMark::parse(&sector), Some(mark("/nvme/shop.tier")));
+        for at in 0..MARK_BYTES {
+            sector[at] ^= 4;
+            assert_eq!(BackMark::parse(&sector), None, "byte {at}");
+            sector[at] ^= 4;
+        }
+        mark(&"long".repeat(300)).write(&mut sector);
+        let name = BackMark::parse(&sector).unwrap().cache;
+        assert_eq!(name.as_os_str().len(), MARK_BYTES - NAME);
+    }
+}

@@ -1,0 +1,62 @@
+//! Where things are in the file of a tier that writes back: drawn in `write_back::format`.
+
+use crate::tier::directory::{ENTRY_BYTES, Layout};
+
+/// What headers, snapshots and batches of the journal are multiples of, in bytes.
+pub(super) const BLOCK: u64 = 4096;
+/// Bytes of a journal: 16 for each slot, within these.
+const JOURNAL: std::ops::RangeInclusive<u64> = 64 << 10..=64 << 20;
+
+/// Where things are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct BackLayout {
+    pub slots: Layout,
+    pub journal_bytes: u64,
+    /// What was asked for.
+    pub bytes: u64,
+}
+
+impl BackLayout {
+    /// As many slots as `bytes` have room for.
+    pub fn within(bytes: u64, slot_bytes: u32, unit: u32) -> BackLayout {
+        let journal_for = |slots: u64| {
+            let bytes = (slots * 16).clamp(*JOURNAL.start(), *JOURNAL.end());
+            bytes.next_multiple_of(BLOCK)
+        };
+        let each = u64::from(slot_bytes) + 2 * ENTRY_BYTES;
+        let most = bytes / each;
+        let room = bytes.saturating_sub(4 * BLOCK + journal_for(most));
+        let slots = u32::try_from(room / each).unwrap_or(u32::MAX >> 1);
+        let slots = Layout { slot_bytes, unit, slots };
+        BackLayout { slots, journal_bytes: journal_for(most), bytes }
+    }
+
+    /// The least that has room for `slots` slots.
+    pub fn least_bytes(slots: u64, slot_bytes: u32) -> u64 {
+        4 * BLOCK + *JOURNAL.start() + slots * (u64::from(slot_bytes) + 2 * ENTRY_BYTES)
+    }
+
+    fn snapshot_bytes(&self) -> u64 {
+        (u64::from(self.slots.slots) * ENTRY_BYTES).next_multiple_of(BLOCK)
+    }
+
+    pub fn snapshot(&self, which: u64) -> u64 {
+        2 * BLOCK + which * self.snapshot_bytes()
+    }
+
+    pub fn journal(&self) -> u64 {
+        self.snapshot(2)
+    }
+
+    pub fn slots_begin(&self) -> u64 {
+        self.journal() + self.journal_bytes
+    }
+
+    pub fn slot_offset(&self, slot: u32) -> u64 {
+        self.slots_begin() + u64::from(slot) * u64::from(self.slots.slot_bytes)
+    }
+
+    pub fn end(&self) -> u64 {
+        self.slot_offset(self.slots.slots)
+    }
+}

@@ -1,0 +1,196 @@
+//! What the cache of a tier that writes back has and storage has not, by place.
+//!
+//! - An *extent* is such a copy. Extents never overlap, and no clean copy overlaps one.
+//! - Its *owner* is the frame whose page it is. Without one it is *retiring*: its page was evicted,
+//!   or is at another place now, and it is to be written to storage.
+//! - A *change* is a place whose extent is another one than the directory on the cache's device
+//!   says. A slot that the directory names is *mapped*, and nothing else is written to it before
+//!   the directory says otherwise, durably.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::ops::Range;
+
+use crate::tier::copy::Copy;
+
+pub(super) const NO_OWNER: u32 = u32::MAX;
+
+/// It stays until storage has everything: the beginning of the device, where the mark is.
+pub(super) const PINNED: u8 = 1;
+/// It is in the queue.
+pub(super) const RETIRING: u8 = 2;
+/// It is being written to storage.
+pub(super) const BUSY: u8 = 4;
+/// Its place on storage is being overwritten.
+pub(super) const OVERWRITTEN: u8 = 8;
+
+/// A copy that storage does not have.
+#[derive(Clone, Copy)]
+pub(super) struct Extent {
+    pub(super) copy: Copy,
+    pub(super) page: u64,
+    pub(super) order: u64,
+    pub(super) mark: u32,
+    /// A frame, or [`NO_OWNER`].
+    pub(super) owner: u32,
+    pub(super) flags: u8,
+}
+
+impl Extent {
+    pub(super) fn range(&self) -> Range<u64> {
+        self.copy.offset..self.copy.offset.saturating_add(u64::from(self.copy.length))
+    }
+
+    pub(super) fn has(&self, flags: u8) -> bool {
+        self.flags & flags != 0
+    }
+}
+
+/// All extents.
+pub(super) struct Dirty {
+    extents: BTreeMap<u64, Extent>,
+    /// Places, the first to go in front. Those whose extent is not retiring are passed over.
+    queue: VecDeque<u64>,
+    retiring: usize,
+    /// Places.
+    changes: BTreeSet<u64>,
+    /// Mapped slots whose extents are gone.
+    unmapping: Vec<u32>,
+    /// Bytes of an extent at most.
+    longest: u64,
+}
+
+/// Bytes of memory for each slot, at most.
+pub(super) const EXTENT_BYTES: u64 = 2 * (size_of::<Extent>() as u64 + 8) + 24;
+
+impl Dirty {
+    pub(super) fn new(longest: u64) -> Dirty {
+        Dirty {
+            extents: BTreeMap::new(),
+            queue: VecDeque::new(),
+            retiring: 0,
+            changes: BTreeSet::new(),
+            unmapping: Vec::new(),
+            longest,
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.extents.len()
+    }
+
+    /// Extents that are to be written to storage.
+    pub(super) fn retiring(&self) -> usize {
+        self.retiring
+    }
+
+    pub(super) fn all(&self) -> impl Iterator<Item = &Extent> {
+        self.extents.values()
+    }
+
+    pub(super) fn get(&self, place: u64) -> Option<&Extent> {
+        self.extents.get(&place)
+    }
+
+    pub(super) fn get_mut(&mut self, place: u64) -> Option<&mut Extent> {
+        self.extents.get_mut(&place)
+    }
+
+    /// The extents that overlap with `range`, in order.
+    pub(super) fn within(&self, range: Range<u64>) -> impl Iterator<Item = &Extent> {
+        let (begin, from) = (range.start, range.start.saturating_sub(self.longest));
+        let near = self.extents.range(from..range.end.max(from));
+        near.map(|(_, extent)| extent).filter(move |extent| extent.range().end > begin)
+    }
+
+    pub(super) fn is_clean(&self, range: Range<u64>) -> bool {
+        self.within(range).next().is_none()
+    }
+
+    /// A new extent, where there is none. The directory does not know it yet.
+    pub(super) fn insert(&mut self, extent: Extent) {
+        debug_assert!(self.is_clean(extent.range()), "extents do not overlap");
+        let place = extent.copy.offset;
+        self.extents.insert(place, extent);
+        self.changes.insert(place);
+        if extent.owner == NO_OWNER && !extent.has(PINNED) {
+            self.retire(place);
+        }
+    }
+
+    /// There is none any more; `is_mapped`: its slot is.
+    pub(super) fn remove(&mut self, place: u64, is_mapped: bool) -> Option<Extent> {
+        let extent = self.extents.remove(&place)?;
+        self.retiring -= usize::from(extent.has(RETIRING));
+        if is_mapped {
+            self.changes.insert(place);
+            self.unmapping.push(extent.copy.slot);
+        }
+        Some(extent)
+    }
+
+    /// Nobody's page is at `place` any more.
+    pub(super) fn orphan(&mut self, place: u64) {
+        if let Some(extent) = self.extents.get_mut(&place) {
+            extent.owner = NO_OWNER;
+            self.retire(place);
+        }
+    }
+
+    /// The extent at `place` is to be written to storage.
+    pub(super) fn retire(&mut self, place: u64) {
+        let Some(extent) = self.extents.get_mut(&place) else { return };
+        if !extent.has(RETIRING | PINNED) {
+            extent.flags |= RETIRING;
+            self.retiring += 1;
+            self.queue.push_back(place);
+        }
+    }
+
+    /// Takes up to `most` extents out of the queue that nothing happens to; they are busy then.
+    pub(super) fn take_retiring(&mut self, most: usize) -> Vec<Extent> {
+        let mut taken = Vec::new();
+        for _ in 0..self.queue.len() {
+            if taken.len() >= most {
+                break;
+            }
+            let Some(place) = self.queue.pop_front() else { break };
+            let Some(extent) = self.extents.get_mut(&place) else { continue };
+            if !extent.has(RETIRING) {
+                continue;
+            }
+            if extent.has(BUSY | OVERWRITTEN) {
+                self.queue.push_back(place);
+                continue;
+            }
+            extent.flags = (extent.flags & !RETIRING) | BUSY;
+            self.retiring -= 1;
+            taken.push(*extent);
+        }
+        taken
+    }
+
+    /// Takes what changed for the directory: places, and slots that are not to be mapped any more.
+    pub(super) fn take_changes(&mut self) -> (BTreeSet<u64>, Vec<u32>) {
+        (std::mem::take(&mut self.changes), std::mem::take(&mut self.unmapping))
+    }
+
+    /// Verifies what always holds.
+    pub(super) fn check(&self) -> Result<(), String> {
+        let mut end = 0;
+        for extent in self.extents.values() {
+            if extent.range().start < end {
+                return Err(format!("extents overlap at {end}"));
+            }
+            end = extent.range().end;
+            let is_waiting = extent.has(RETIRING | BUSY | OVERWRITTEN | PINNED);
+            if extent.owner == NO_OWNER && !is_waiting {
+                return Err(format!("the extent at {} is forgotten", extent.copy.offset));
+            }
+            if extent.has(RETIRING) && !self.queue.contains(&extent.copy.offset) {
+                return Err(format!("the extent at {} is not queued", extent.copy.offset));
+            }
+        }
+        let retiring = self.extents.values().filter(|extent| extent.has(RETIRING)).count();
+        if retiring == self.retiring { Ok(()) } else { Err("retiring extents miscounted".into()) }
+    }
+}

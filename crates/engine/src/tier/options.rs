@@ -1,0 +1,64 @@
+//! How a second tier is made.
+
+use crate::tier::back_layout::BackLayout;
+use crate::tier::directory::Layout;
+use crate::tier::dirty::EXTENT_BYTES;
+use crate::tier::error::TierError;
+use crate::tier::frames::{FRAME_BYTES, FRAMES_MIN, frames_of, spare_of};
+
+/// How a second tier is made.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TierOptions {
+    /// Bytes of the cache's file at most.
+    pub bytes: u64,
+    /// Bytes of a page at most.
+    pub page_bytes: u32,
+    /// What places and lengths of pages are multiples of, in bytes.
+    pub unit: u32,
+    /// Seed of the policy's random choices.
+    pub seed: u64,
+    /// Whether what is written stays in the cache.
+    pub writes_back: bool,
+}
+
+impl TierOptions {
+    pub(super) fn layout(&self) -> Layout {
+        Layout::within(self.bytes, self.page_bytes, self.unit)
+    }
+
+    pub(super) fn back_layout(&self) -> BackLayout {
+        BackLayout::within(self.bytes, self.page_bytes, self.unit)
+    }
+
+    fn slots(&self) -> u32 {
+        if self.writes_back { self.back_layout().slots.slots } else { self.layout().slots }
+    }
+
+    /// Pages that there is room for.
+    ///
+    /// # Errors
+    /// [`TierError::TooSmall`].
+    pub fn frames(&self) -> Result<u32, TierError> {
+        let slots = self.slots();
+        let frames = match self.writes_back {
+            true => slots.saturating_sub(spare_of(slots)),
+            false if slots < FRAMES_MIN => 0,
+            false => frames_of(slots),
+        };
+        if frames == 0 || (self.writes_back && frames < FRAMES_MIN) {
+            let slots = u64::from(FRAMES_MIN);
+            let least = match self.writes_back {
+                true => BackLayout::least_bytes(slots + u64::from(spare_of(0)), self.page_bytes),
+                false => Layout::bytes_of(slots, self.page_bytes),
+            };
+            return Err(TierError::TooSmall { bytes: self.bytes, least });
+        }
+        Ok(frames)
+    }
+
+    /// Bytes of memory of a tier's tables, at most, without its policy.
+    pub fn table_bytes(&self) -> u64 {
+        let each = FRAME_BYTES + if self.writes_back { EXTENT_BYTES } else { 0 };
+        u64::from(self.slots()) * each
+    }
+}

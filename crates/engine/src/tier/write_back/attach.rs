@@ -1,0 +1,231 @@
+//! A device and a cache become one, are opened again, and part.
+//!
+//! The cache's header and the mark on the device below carry the same uuid and generation. The
+//! header goes first: while it says *opening*, the mark may be of this generation or the one
+//! before. So a device or a cache of another time is told from the right one; unless it was copied
+//! while the two were open, in that same generation.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use millpond_policies::contract::Shape;
+use millpond_policies::policy_host::ErasedPolicyHost;
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::io::{AlignedBuffer, BackMark, Device, DeviceError, MARK_BYTES};
+use crate::page::superblock::new_uuid;
+use crate::tier::back_layout::BackLayout;
+use crate::tier::cache::Cache;
+use crate::tier::directory::{Entry, is_other_file};
+use crate::tier::error::TierError;
+use crate::tier::frames::spare_of;
+use crate::tier::options::TierOptions;
+use crate::tier::write_back::back_tier::BackTier;
+use crate::tier::write_back::format::{Header, Journal, Kind, Record, State, load_directory};
+
+impl BackTier {
+    /// A tier above `below`, with its cache on `fast`: the one that it was opened with last, or if
+    /// there was none, an empty one, or one of a tier that is of no use any more.
+    ///
+    /// # Errors
+    /// There is no room, the two do not belong together, or one of them fails.
+    pub fn open(
+        below: Arc<dyn Device>,
+        fast: Arc<dyn Device>,
+        options: &TierOptions,
+        policy: impl FnOnce(&Shape) -> Box<dyn ErasedPolicyHost>,
+    ) -> Result<BackTier, TierError> {
+        let frames = TierOptions { writes_back: true, ..*options }.frames()?;
+        let layout = options.back_layout();
+        let pinned_bytes = u64::from(layout.slots.slot_bytes);
+        let (header, records) = match pair(&*below, &*fast)? {
+            None => found(&*below, &*fast, layout)?,
+            Some((header, _)) if header.layout != layout => {
+                let path = fast.path().to_path_buf();
+                let (found, asked) = (header.layout.bytes, layout.bytes);
+                return Err(TierError::OtherSize { path, found, asked });
+            }
+            Some((header, generation)) => open_again(&*below, &*fast, header, generation)?,
+        };
+        let mut cache = Cache::writing_back(&layout.slots, frames, options.seed, policy);
+        cache.restore_back(records);
+        let tier = BackTier {
+            below,
+            fast,
+            layout,
+            cache: cache.into(),
+            journal: Journal::new(header).into(),
+            destaging: ().into(),
+            writing_pinned: ().into(),
+            growing: ().into(),
+            pinned_bytes,
+            spare_slots: spare_of(layout.slots.slots) as usize,
+            below_is_ahead: false.into(),
+            fast_is_ahead: false.into(),
+            has_failed: false.into(),
+            is_closed: false.into(),
+            errors: 0.into(),
+        };
+        Ok(tier)
+    }
+
+    /// Whether `fast` has what `below` has not, as its second tier.
+    ///
+    /// # Errors
+    /// As [`BackTier::open`].
+    pub fn is_pair(below: &dyn Device, fast: &dyn Device) -> Result<bool, TierError> {
+        Ok(pair(below, fast)?.is_some())
+    }
+
+    /// How the tier is to be opened that has what `below` has not; `None` if there is none such.
+    ///
+    /// # Errors
+    /// As [`BackTier::open`].
+    pub fn options_of(
+        below: &dyn Device,
+        fast: &dyn Device,
+    ) -> Result<Option<TierOptions>, TierError> {
+        let Some((header, _)) = pair(below, fast)? else { return Ok(None) };
+        let BackLayout { slots, bytes, .. } = header.layout;
+        let (page_bytes, unit) = (slots.slot_bytes, slots.unit);
+        Ok(Some(TierOptions { bytes, page_bytes, unit, seed: 0, writes_back: true }))
+    }
+
+    /// Writes everything to the device below, which is whole then, and the cache is of no use any
+    /// more. Nothing else is read or written meanwhile, or later.
+    ///
+    /// # Errors
+    /// A device fails. The two belong together still, and what was synced is there.
+    pub fn give_up(&self) -> Result<(), DeviceError> {
+        self.is_closed.store(true, Ordering::Release);
+        self.destage_all()?;
+        // All but the first sector: without that the device is not whole, and marked as such.
+        let first = self.read_own(0, self.pinned_bytes as usize)?;
+        let mut marked = AlignedBuffer::new(first.len());
+        marked.copy_from_slice(&first);
+        let block = (MARK_BYTES as u64).next_multiple_of(self.below.alignment().offset.max(1));
+        let mut sector = AlignedBuffer::new(block as usize);
+        self.below.read(0, &mut sector)?;
+        if let (Some(to), Some(from)) = (marked.get_mut(..MARK_BYTES), sector.get(..MARK_BYTES)) {
+            to.copy_from_slice(from);
+        }
+        self.below.write(0, &marked)?;
+        self.below.sync()?;
+        self.close_as(State::Leaving)?;
+        self.below.write(0, &first)?;
+        self.below.sync()?;
+        self.close_as(State::Over)?;
+        self.fast.release();
+        Ok(())
+    }
+}
+
+/// The header of the cache on `fast` and the mark's generation, if it and `below` belong together;
+/// `None` if they have nothing that the other needs.
+fn pair(below: &dyn Device, fast: &dyn Device) -> Result<Option<(Header, u64)>, TierError> {
+    let mark = BackMark::of(below)?;
+    let header = match Header::load(fast)? {
+        Some(header) => Some(header).filter(|header| header.state != State::Over),
+        None if is_other_file(fast)? => {
+            return Err(TierError::NotATier { path: fast.path().to_path_buf() });
+        }
+        None => None,
+    };
+    let (path, store) = (fast.path().to_path_buf(), below.path().to_path_buf());
+    match (header, mark) {
+        (None, None) => Ok(None),
+        (None, Some(mark)) => Err(TierError::CacheMissing { path: store, cache: mark.cache }),
+        // The two had been about to become one, or to part, and the device is whole.
+        (Some(Header { state: State::Opening, generation: 1, .. }), None)
+        | (Some(Header { state: State::Leaving, .. }), None) => Ok(None),
+        (Some(header), Some(mark)) if is_its(&header, &mark) => Ok(Some((header, mark.generation))),
+        _ => Err(TierError::NotItsStore { path, store }),
+    }
+}
+
+fn is_its(header: &Header, mark: &BackMark) -> bool {
+    let is_opening = header.state == State::Opening;
+    let is_last = is_opening && mark.generation + 1 == header.generation;
+    header.uuid == mark.uuid && (mark.generation == header.generation || is_last)
+}
+
+/// Makes a pair of a device that is whole and a cache that is of no use.
+fn found(
+    below: &dyn Device,
+    fast: &dyn Device,
+    layout: BackLayout,
+) -> Result<(Header, Vec<Record>), TierError> {
+    let bytes = u64::from(layout.slots.slot_bytes);
+    let begin = layout.slots_begin();
+    if fast.length() < begin + bytes {
+        fast.grow(begin + bytes)?;
+    }
+    // First of all, the file is a tier's: whatever comes of it, it can be made anew.
+    let mut header = Header::new(layout, new_uuid());
+    header.state = State::Over;
+    header.store(fast)?;
+    if below.length() < bytes {
+        below.grow(bytes)?;
+        below.sync()?;
+    }
+    let mut first = AlignedBuffer::new(bytes as usize);
+    below.read(0, &mut first)?;
+    fast.write(layout.slot_offset(0), &first)?;
+    fast.sync()?;
+    let (checksum, length) = (xxh3_64(&first), layout.slots.slot_bytes);
+    let entry = Entry { checksum, length, ..Entry::default() };
+    let records = vec![Record { kind: Kind::Pinned, entry }];
+    header.state = State::Opening;
+    header.store_snapshot(fast, &records)?;
+    set_mark(below, fast, &header)?;
+    header.state = State::Open;
+    header.store(fast)?;
+    fast.shrink(layout.end())?;
+    Ok((header, records))
+}
+
+fn open_again(
+    below: &dyn Device,
+    fast: &dyn Device,
+    mut header: Header,
+    generation: u64,
+) -> Result<(Header, Vec<Record>), TierError> {
+    let mut records = load_directory(fast, &header)?;
+    let is_closed = header.state == State::Closed;
+    // What was cut off is nowhere; it may have been cut off durably, and the directory not changed.
+    let length = below.length();
+    let end = |entry: &Entry| entry.offset.saturating_add(u64::from(entry.length));
+    records.retain(|Record { kind, entry }| {
+        end(entry) <= length && (*kind != Kind::Clean || is_closed)
+    });
+    if !records.iter().any(|record| record.kind == Kind::Pinned) {
+        return Err(TierError::Damaged { path: fast.path().to_path_buf() });
+    }
+    let kept: Vec<Record> =
+        records.iter().filter(|record| record.kind != Kind::Clean).copied().collect();
+    header.state = State::Opening;
+    // The mark's, not the header's: an opening may have been interrupted between the two.
+    header.generation = generation + 1;
+    header.store_snapshot(fast, &kept)?;
+    set_mark(below, fast, &header)?;
+    header.state = State::Open;
+    header.store(fast)?;
+    Ok((header, records))
+}
+
+/// Puts the mark in the place of the first sector of `below`, durably; nothing else changes there.
+fn set_mark(below: &dyn Device, fast: &dyn Device, header: &Header) -> Result<(), DeviceError> {
+    let bytes = (MARK_BYTES as u64).next_multiple_of(below.alignment().offset.max(1));
+    let mut block = AlignedBuffer::new(bytes as usize);
+    below.read(0, &mut block)?;
+    let mark = BackMark {
+        uuid: header.uuid,
+        generation: header.generation,
+        page_bytes: header.layout.slots.slot_bytes,
+        unit: header.layout.slots.unit,
+        cache: fast.path().to_path_buf(),
+    };
+    mark.write(&mut block);
+    below.write(0, &block)?;
+    below.sync()
+}

@@ -1,0 +1,148 @@
+//! Extents that nobody's page is any more are written to storage, so that their slots can be used
+//! again.
+//!
+//! A slot is free when storage has what it held, durably, and the directory does not name it any
+//! more, durably: three syncs for a batch of them.
+
+use std::io::{IoSlice, IoSliceMut};
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::io::{AlignedBuffer, DeviceError, ReadRequest, WriteRequest};
+use crate::tier::dirty::Extent;
+use crate::tier::write_back::back_tier::BackTier;
+
+/// Extents that are written to storage together.
+const BATCH: usize = 128;
+
+impl BackTier {
+    /// Frees slots: retiring extents are written to storage, those that wait longest first, and
+    /// what the directory says is brought up to date.
+    pub(super) fn make_room(&self) -> Result<(), DeviceError> {
+        {
+            let _one = self.destaging.lock().unwrap_or_else(PoisonError::into_inner);
+            let taken = self.cache().take_retiring(BATCH);
+            self.write_below(&taken)?;
+        }
+        self.commit()
+    }
+
+    /// The same, if it is time and nobody does it already.
+    pub(super) fn make_room_ahead(&self) {
+        let is_time = {
+            let cache = self.cache();
+            let tables = &cache.tables;
+            tables.slots_left() < self.spare_slots / 2 && tables.dirty.retiring() > 0
+        };
+        if !is_time || self.has_failed.load(Ordering::Acquire) {
+            return;
+        }
+        let Ok(one) = self.destaging.try_lock() else { return };
+        let taken = self.cache().take_retiring(BATCH);
+        let written = self.write_below(&taken);
+        drop(one);
+        if let Err(error) = written.and_then(|()| self.commit()) {
+            tracing::warn!(%error, "what is in the second tier cannot be written to storage");
+        }
+    }
+
+    /// Writes these extents to storage, whose places are about to be written to in part.
+    pub(super) fn destage_these(&self, places: &[u64]) -> Result<(), DeviceError> {
+        let _one = self.destaging.lock().unwrap_or_else(PoisonError::into_inner);
+        let taken = self.cache().take_extents(places);
+        self.write_below(&taken)
+    }
+
+    /// Waits until no extent is being written to storage.
+    pub(super) fn await_destaging(&self) {
+        drop(self.destaging.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// Writes everything to storage but what is pinned.
+    pub(super) fn destage_all(&self) -> Result<(), DeviceError> {
+        loop {
+            let places: Vec<u64> = {
+                let cache = self.cache();
+                let all = cache.tables.dirty.all().filter(|e| !e.has(crate::tier::dirty::PINNED));
+                all.map(|extent| extent.copy.offset).take(BATCH).collect()
+            };
+            if places.is_empty() {
+                return self.commit();
+            }
+            self.destage_these(&places)?;
+        }
+    }
+
+    /// Writes extents that are pinned and busy, in the order of their places.
+    fn write_below(&self, taken: &[Extent]) -> Result<(), DeviceError> {
+        if taken.is_empty() {
+            return Ok(());
+        }
+        let copies: Vec<_> = taken.iter().map(|extent| extent.copy).collect();
+        let (buffers, mut results) = self.read_slots(&copies);
+        let sound: Vec<usize> =
+            (0..taken.len()).filter(|at| matches!(results[*at], Ok(()))).collect();
+        let parts: Vec<[IoSlice<'_>; 1]> =
+            sound.iter().map(|at| [IoSlice::new(&buffers[*at])]).collect();
+        let mut requests: Vec<WriteRequest<'_, '_>> = (sound.iter().zip(&parts))
+            .map(|(at, parts)| WriteRequest::new(taken[*at].copy.offset, parts))
+            .collect();
+        self.below.write_batch(&mut requests);
+        let written: Vec<_> = requests.into_iter().map(|request| request.result).collect();
+        for (at, result) in sound.into_iter().zip(written) {
+            results[at] = result;
+        }
+        self.below_is_ahead.store(true, Ordering::Release);
+        let mut cache = self.cache();
+        let (mut first, mut any) = (None, false);
+        for (extent, result) in taken.iter().zip(results) {
+            cache.destaged(extent, result.is_ok());
+            any |= result.is_ok();
+            first = first.or(result.err());
+        }
+        match first {
+            // Some found room, and the others have another try.
+            Some(error) if any => {
+                drop(cache);
+                tracing::warn!(%error, "a page of the second tier cannot be written to storage");
+                Ok(())
+            }
+            Some(error) => Err(error),
+            None => Ok(()),
+        }
+    }
+
+    /// Reads these slots, which are pinned, and proves what is read.
+    pub(super) fn read_slots(
+        &self,
+        copies: &[crate::tier::copy::Copy],
+    ) -> (Vec<AlignedBuffer>, Vec<Result<(), DeviceError>>) {
+        let mut buffers: Vec<AlignedBuffer> =
+            copies.iter().map(|copy| AlignedBuffer::new(copy.length as usize)).collect();
+        let mut parts: Vec<[IoSliceMut<'_>; 1]> =
+            buffers.iter_mut().map(|bytes| [IoSliceMut::new(bytes)]).collect();
+        let mut reads: Vec<ReadRequest<'_, '_>> = (copies.iter().zip(&mut parts))
+            .map(|(copy, parts)| ReadRequest::new(self.layout.slot_offset(copy.slot), parts))
+            .collect();
+        self.fast.read_batch(&mut reads);
+        let results: Vec<_> = reads.into_iter().map(|read| read.result).collect();
+        drop(parts);
+        let proven = |((copy, bytes), result): ((&crate::tier::copy::Copy, &AlignedBuffer), _)| {
+            let result: Result<(), DeviceError> = result;
+            result.and_then(|()| self.prove(copy.slot, copy.checksum, bytes))
+        };
+        let results = copies.iter().zip(&buffers).zip(results).map(proven).collect();
+        (buffers, results)
+    }
+
+    /// That these bytes are what was written to the slot.
+    pub(super) fn prove(&self, slot: u32, checksum: u64, bytes: &[u8]) -> Result<(), DeviceError> {
+        if xxh3_64(bytes) == checksum {
+            return Ok(());
+        }
+        let (offset, length) = (self.layout.slot_offset(slot), bytes.len() as u64);
+        Err(DeviceError::Damaged { path: self.fast.path().to_path_buf(), offset, length })
+    }
+}

@@ -1,0 +1,198 @@
+//! Reads: from the cache, from storage, or from both.
+
+use std::io::IoSliceMut;
+use std::ops::Range;
+
+use crate::io::{AlignedBuffer, DeviceError, ReadRequest};
+use crate::tier::cache::Fill;
+use crate::tier::copy::Copy;
+use crate::tier::parts::read_below;
+use crate::tier::write_back::back_tier::BackTier;
+use crate::tier::write_back::tables::Whereabouts;
+
+/// A part of a request whose copy may be kept.
+pub(super) struct ToKeep {
+    pub request: usize,
+    pub part: usize,
+    pub range: Range<u64>,
+    pub fill: Fill,
+}
+
+/// A part of a request that is in a slot.
+struct InSlot {
+    request: usize,
+    part: usize,
+    slot: u32,
+    checksum: u64,
+    clean: Option<millpond_base::FrameId>,
+}
+
+/// Where the parts of requests are.
+#[derive(Default)]
+struct Plan {
+    is_below: Vec<Vec<bool>>,
+    slots: Vec<InSlot>,
+    both: Vec<(usize, usize)>,
+    fills: Vec<ToKeep>,
+}
+
+impl BackTier {
+    fn plan(&self, requests: &[ReadRequest<'_, '_>]) -> Plan {
+        let mut plan = Plan::default();
+        let mut cache = self.cache();
+        for (at, request) in requests.iter().enumerate() {
+            let mut offset = request.offset;
+            let tags = request.tags.iter().map(Some).chain(std::iter::repeat(None));
+            let mut is_below = vec![true; request.parts.len()];
+            for ((part, bytes), tag) in request.parts.iter().enumerate().zip(tags) {
+                let range = offset..offset + bytes.len() as u64;
+                offset = range.end;
+                let found = match tag.filter(|_| self.has_slot(&range)) {
+                    Some(tag) => cache.read_back(*tag, &range),
+                    None => cache.find(&range),
+                };
+                let is_elsewhere = !matches!(found, Whereabouts::Storage(_));
+                if let Some(is_below) = is_below.get_mut(part).filter(|_| is_elsewhere) {
+                    *is_below = false;
+                }
+                match found {
+                    Whereabouts::Slot { slot, checksum, frame } => {
+                        let clean = frame;
+                        plan.slots.push(InSlot { request: at, part, slot, checksum, clean });
+                    }
+                    Whereabouts::Both => plan.both.push((at, part)),
+                    Whereabouts::Storage(None) => {}
+                    Whereabouts::Storage(Some(fill)) => {
+                        plan.fills.push(ToKeep { request: at, part, range, fill });
+                    }
+                }
+            }
+            plan.is_below.push(is_below);
+        }
+        plan
+    }
+
+    pub(super) fn read_requests(&self, requests: &mut [ReadRequest<'_, '_>]) {
+        let Plan { mut is_below, slots, both, fills } = self.plan(requests);
+        let lost = self.read_in_slots(requests, slots);
+        let mut errors = Vec::new();
+        for (request, part, error) in lost {
+            match error {
+                Some(error) => errors.push((request, error)),
+                None => {
+                    let parts = is_below.get_mut(request).and_then(|all| all.get_mut(part));
+                    parts.into_iter().for_each(|place| *place = true);
+                }
+            }
+        }
+        read_below(&*self.below, requests, &is_below);
+        for (at, part) in both {
+            let Some(request) = requests.get_mut(at) else { continue };
+            let before = request.parts.iter().take(part).map(|part| part.len() as u64);
+            let offset = request.offset + before.sum::<u64>();
+            let Some(bytes) = request.parts.get_mut(part) else { continue };
+            if let Err(error) = self.read_both(offset, bytes) {
+                errors.push((at, error));
+            }
+        }
+        for (at, error) in errors {
+            if let Some(request) = requests.get_mut(at) {
+                request.result = Err(error);
+            }
+        }
+        self.keep(fills, requests);
+    }
+
+    /// Reads what is in slots; returns the parts that could not be read from there, with an error
+    /// where storage does not have them.
+    fn read_in_slots(
+        &self,
+        requests: &mut [ReadRequest<'_, '_>],
+        slots: Vec<InSlot>,
+    ) -> Vec<(usize, usize, Option<DeviceError>)> {
+        if slots.is_empty() {
+            return Vec::new();
+        }
+        let mut copies = Vec::with_capacity(slots.len());
+        let mut wanted = slots.iter().peekable();
+        for (at, request) in requests.iter_mut().enumerate() {
+            for (part, bytes) in request.parts.iter_mut().enumerate() {
+                if let Some(from) = wanted.next_if(|from| (from.request, from.part) == (at, part)) {
+                    copies.push((self.layout.slot_offset(from.slot), [IoSliceMut::new(bytes)]));
+                }
+            }
+        }
+        let mut reads: Vec<ReadRequest<'_, '_>> = (copies.iter_mut())
+            .map(|(offset, bytes)| ReadRequest::new(*offset, &mut bytes[..]))
+            .collect();
+        self.fast.read_batch(&mut reads);
+        let results: Vec<_> = reads.into_iter().map(|read| read.result).collect();
+        let proven: Vec<Result<(), DeviceError>> = (copies.iter().zip(&slots).zip(results))
+            .map(|(((_, [bytes]), from), result)| {
+                result.and_then(|()| self.prove(from.slot, from.checksum, bytes))
+            })
+            .collect();
+        drop(copies);
+        let mut cache = self.cache();
+        let mut lost = Vec::new();
+        for (from, result) in slots.into_iter().zip(proven) {
+            match (result, from.clean) {
+                (Ok(()), _) => cache.counts.served += 1,
+                (Err(_), Some(frame)) => {
+                    cache.lose_copy(frame, from.slot);
+                    lost.push((from.request, from.part, None));
+                }
+                (Err(error), None) => {
+                    cache.counts.mismatches += 1;
+                    lost.push((from.request, from.part, Some(error)));
+                }
+            }
+            cache.unpin_slot(from.slot);
+        }
+        lost
+    }
+
+    /// Reads bytes of which the cache has some, or has them in other parts.
+    pub(super) fn read_both(&self, offset: u64, bytes: &mut [u8]) -> Result<(), DeviceError> {
+        let range = offset..offset + bytes.len() as u64;
+        let copies = self.cache().pin_within(&range);
+        let is_covered = matches!(copies.as_slice(), [only]
+            if only.offset <= range.start
+                && range.end <= only.offset + u64::from(only.length));
+        let below = if is_covered { Ok(()) } else { self.below.read(offset, bytes) };
+        let (buffers, results) = self.read_slots(&copies);
+        {
+            let mut cache = self.cache();
+            copies.iter().for_each(|copy| cache.unpin_slot(copy.slot));
+        }
+        below?;
+        for ((copy, buffer), result) in copies.iter().zip(&buffers).zip(results) {
+            result?;
+            lay_over(bytes, offset, copy, buffer);
+        }
+        Ok(())
+    }
+
+    /// The bytes from `offset` on, in a buffer of their own.
+    pub(super) fn read_own(
+        &self,
+        offset: u64,
+        length: usize,
+    ) -> Result<AlignedBuffer, DeviceError> {
+        let mut buffer = AlignedBuffer::new(length);
+        self.read_both(offset, &mut buffer)?;
+        Ok(buffer)
+    }
+}
+
+/// Puts what a copy has of these bytes into them.
+fn lay_over(bytes: &mut [u8], offset: u64, copy: &Copy, buffer: &[u8]) {
+    let end = offset + bytes.len() as u64;
+    let begin = copy.offset.max(offset);
+    let end = (copy.offset + u64::from(copy.length)).min(end);
+    let to = (begin - offset) as usize..(end.max(begin) - offset) as usize;
+    let from = (begin - copy.offset) as usize..(end.max(begin) - copy.offset) as usize;
+    if let (Some(to), Some(from)) = (bytes.get_mut(to), buffer.get(from)) {
+        to.copy_from_slice(from);
+    }
+}

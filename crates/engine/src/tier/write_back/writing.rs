@@ -1,0 +1,336 @@
+//! Writes: pages into slots, everything else to storage.
+
+use std::io::IoSlice;
+use std::ops::Range;
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::io::{DeviceError, Errno, Operation, ReadRequest, WriteRequest};
+use crate::tier::write_back::back_tier::BackTier;
+use crate::tier::write_back::reading::ToKeep;
+use crate::tier::write_back::tables::{Incoming, Overlap};
+
+/// Tries to get what stands in the way of a write to storage.
+const TRIES: u32 = 100;
+
+/// A page that is to be written.
+struct ToWrite<'p> {
+    request: usize,
+    page: Incoming,
+    range: Range<u64>,
+    bytes: &'p [u8],
+}
+
+/// Bytes that are written to storage.
+struct ToStorage<'p> {
+    request: usize,
+    offset: u64,
+    bytes: &'p [u8],
+}
+
+impl ToStorage<'_> {
+    fn range(&self) -> Range<u64> {
+        self.offset..self.offset.saturating_add(self.bytes.len() as u64)
+    }
+}
+
+impl BackTier {
+    pub(super) fn write_requests(&self, requests: &mut [WriteRequest<'_, '_>]) {
+        let (mut pages, mut storage, mut results) = (Vec::new(), Vec::new(), Vec::new());
+        for (at, request) in requests.iter().enumerate() {
+            results.push(self.usable());
+            if results.last().is_some_and(Result::is_err) {
+                continue;
+            }
+            let mut offset = request.offset;
+            let tags = request.tags.iter().map(Some).chain(std::iter::repeat(None));
+            for (bytes, tag) in request.parts.iter().zip(tags) {
+                let range = offset..offset + bytes.len() as u64;
+                let begin = std::mem::replace(&mut offset, range.end);
+                let bytes: &[u8] = bytes;
+                match tag.filter(|_| self.has_slot(&range)) {
+                    Some(tag) => {
+                        let page = self.cache().begin_write(*tag);
+                        pages.push(ToWrite { request: at, page, range, bytes });
+                    }
+                    None => storage.push(ToStorage { request: at, offset: begin, bytes }),
+                }
+            }
+        }
+        self.write_pages(pages, &mut storage, &mut results);
+        self.write_to_storage(storage, &mut results);
+        for (request, result) in requests.iter_mut().zip(results) {
+            request.result = result;
+        }
+        self.make_room_ahead();
+    }
+
+    fn usable(&self) -> Result<(), DeviceError> {
+        if !self.has_failed.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        // It says why.
+        self.commit()
+    }
+
+    /// Waits for, or writes to storage, what stands in the way of writing to `range`.
+    fn clear_the_way(&self, range: &Range<u64>, to_storage: bool) -> Result<(), DeviceError> {
+        for _ in 0..TRIES {
+            let overlap = self.cache().overlap(range, to_storage);
+            match overlap {
+                Overlap::None => return Ok(()),
+                Overlap::Busy => {}
+                Overlap::Beyond(places) => {
+                    self.destage_these(&places)?;
+                    continue;
+                }
+            }
+            self.await_destaging();
+        }
+        let (path, length) = (self.fast.path().to_path_buf(), range.end - range.start);
+        let (operation, errno) = (Operation::Write, Errno(libc::EBUSY));
+        Err(DeviceError::Io { operation, path, offset: range.start, length, errno })
+    }
+
+    /// A slot, or room is made for one; `None` if that cannot be.
+    fn slot(&self) -> Option<u32> {
+        for _ in 0..3 {
+            let taken = self.cache().take_slot();
+            if let Some(slot) = taken {
+                match self.reach(slot) {
+                    Ok(()) => return Some(slot),
+                    Err(error) => self.no_room_for(slot, &error),
+                }
+            } else if self.make_room().is_err() {
+                return None;
+            }
+        }
+        None
+    }
+
+    /// Writes pages into slots, as many at once as there are slots for; those that find none, or
+    /// whose writes fail, are left for storage.
+    fn write_pages<'p>(
+        &self,
+        pages: Vec<ToWrite<'p>>,
+        storage: &mut Vec<ToStorage<'p>>,
+        results: &mut [Result<(), DeviceError>],
+    ) {
+        let mut waiting: Vec<(ToWrite<'p>, u32)> = Vec::new();
+        for page in pages {
+            if let Err(error) = self.clear_the_way(&page.range, false) {
+                set(results, page.request, error);
+                continue;
+            }
+            let taken = if waiting.is_empty() { self.slot() } else { self.slot_at_once() };
+            let slot = taken.or_else(|| {
+                self.write_to_slots(std::mem::take(&mut waiting), storage);
+                self.slot()
+            });
+            match slot {
+                Some(slot) => waiting.push((page, slot)),
+                None => self.pass(page, storage),
+            }
+        }
+        self.write_to_slots(waiting, storage);
+    }
+
+    fn slot_at_once(&self) -> Option<u32> {
+        let slot = self.cache().take_slot()?;
+        match self.reach(slot) {
+            Ok(()) => Some(slot),
+            Err(error) => {
+                self.no_room_for(slot, &error);
+                None
+            }
+        }
+    }
+
+    fn pass<'p>(&self, page: ToWrite<'p>, storage: &mut Vec<ToStorage<'p>>) {
+        self.cache().passes(&page.page);
+        let ToWrite { request, range, bytes, .. } = page;
+        storage.push(ToStorage { request, offset: range.start, bytes });
+    }
+
+    fn write_to_slots<'p>(&self, pages: Vec<(ToWrite<'p>, u32)>, storage: &mut Vec<ToStorage<'p>>) {
+        if pages.is_empty() {
+            return;
+        }
+        let parts: Vec<[IoSlice<'_>; 1]> =
+            pages.iter().map(|(page, _)| [IoSlice::new(page.bytes)]).collect();
+        let mut requests: Vec<WriteRequest<'_, '_>> = (pages.iter().zip(&parts))
+            .map(|((_, slot), parts)| WriteRequest::new(self.layout.slot_offset(*slot), parts))
+            .collect();
+        self.fast.write_batch(&mut requests);
+        let written: Vec<_> = requests.into_iter().map(|request| request.result).collect();
+        drop(parts);
+        self.fast_is_ahead.store(true, Ordering::Release);
+        let mut failed = Vec::new();
+        {
+            let mut cache = self.cache();
+            for ((page, slot), result) in pages.into_iter().zip(written) {
+                match self.judge(result) {
+                    Some(()) => {
+                        let checksum = xxh3_64(page.bytes);
+                        cache.install(Some(&page.page), &page.range, slot, checksum);
+                    }
+                    None => {
+                        cache.give_slot(slot);
+                        failed.push(page);
+                    }
+                }
+            }
+        }
+        failed.into_iter().for_each(|page| self.pass(page, storage));
+    }
+
+    fn write_to_storage(
+        &self,
+        storage: Vec<ToStorage<'_>>,
+        results: &mut [Result<(), DeviceError>],
+    ) {
+        let mut directs = Vec::new();
+        for write in storage {
+            if results.get(write.request).is_none_or(Result::is_err) {
+                continue;
+            }
+            match self.direct(write) {
+                Ok(direct) => directs.extend(direct),
+                Err((request, error)) => set(results, request, error),
+            }
+        }
+        if directs.is_empty() {
+            return;
+        }
+        let parts: Vec<[IoSlice<'_>; 1]> =
+            directs.iter().map(|direct| [IoSlice::new(direct.bytes)]).collect();
+        let mut requests: Vec<WriteRequest<'_, '_>> = (directs.iter().zip(&parts))
+            .map(|(direct, parts)| WriteRequest::new(direct.offset, parts))
+            .collect();
+        self.below.write_batch(&mut requests);
+        let written: Vec<_> = requests.into_iter().map(|request| request.result).collect();
+        for (direct, result) in directs.iter().zip(written) {
+            self.storage_has(&direct.range(), result.is_ok());
+            if let Err(error) = result {
+                set(results, direct.request, error);
+            }
+        }
+    }
+
+    /// What of a write goes to storage; what lies at the beginning of the device stays in the
+    /// cache.
+    fn direct<'p>(
+        &self,
+        write: ToStorage<'p>,
+    ) -> Result<Option<ToStorage<'p>>, (usize, DeviceError)> {
+        let ToStorage { request, offset, bytes } = write;
+        let end = offset.saturating_add(bytes.len() as u64);
+        if end > self.below.length() {
+            let (path, length) = (self.path_below(), bytes.len() as u64);
+            let device_length = self.below.length();
+            let error = DeviceError::PastEnd { path, offset, length, device_length };
+            return Err((request, error));
+        }
+        let first = self.pinned_bytes.saturating_sub(offset).min(bytes.len() as u64) as usize;
+        let (pinned, rest) = bytes.split_at(first);
+        if !pinned.is_empty() {
+            self.write_pinned(offset, pinned).map_err(|error| (request, error))?;
+        }
+        if rest.is_empty() {
+            return Ok(None);
+        }
+        let write = ToStorage { request, offset: offset + first as u64, bytes: rest };
+        self.clear_the_way(&write.range(), true).map_err(|error| (request, error))?;
+        self.cache().overwrite(write.range());
+        Ok(Some(write))
+    }
+
+    /// Storage was written to, or could not be.
+    pub(super) fn storage_has(&self, range: &Range<u64>, was_written: bool) {
+        self.below_is_ahead.store(true, Ordering::Release);
+        let mut cache = self.cache();
+        cache.overwritten(range, was_written);
+        cache.overwrite(range.clone());
+    }
+
+    /// Has `work` change storage at `range`, beyond what is pinned.
+    pub(super) fn change_storage(
+        &self,
+        range: Range<u64>,
+        work: impl FnOnce() -> Result<(), DeviceError>,
+    ) -> Result<(), DeviceError> {
+        self.usable()?;
+        let range = range.start.max(self.pinned_bytes)..range.end;
+        self.clear_the_way(&range, true)?;
+        self.cache().overwrite(range.clone());
+        let done = work();
+        self.storage_has(&range, done.is_ok());
+        done
+    }
+
+    /// Writes to the beginning of the device, whose copy is in the cache until it is given up.
+    fn write_pinned(&self, offset: u64, bytes: &[u8]) -> Result<(), DeviceError> {
+        let _one = self.writing_pinned.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut whole = self.read_own(0, self.pinned_bytes as usize)?;
+        let to = offset as usize..offset as usize + bytes.len();
+        if let Some(place) = whole.get_mut(to) {
+            place.copy_from_slice(bytes);
+        }
+        let Some(slot) = self.slot() else {
+            // Whatever it is, the next sync says why.
+            self.commit()?;
+            let (path, needed) = (self.fast.path().to_path_buf(), self.pinned_bytes);
+            return Err(DeviceError::DiskFull { path, offset: self.layout.end(), needed });
+        };
+        let written = self.fast.write(self.layout.slot_offset(slot), &whole);
+        self.fast_is_ahead.store(true, Ordering::Release);
+        let mut cache = self.cache();
+        if let Err(error) = written {
+            cache.give_slot(slot);
+            return Err(error);
+        }
+        cache.install(None, &(0..self.pinned_bytes), slot, xxh3_64(&whole));
+        Ok(())
+    }
+
+    /// Writes copies of what was read from storage into the cache.
+    pub(super) fn keep(&self, fills: Vec<ToKeep>, requests: &[ReadRequest<'_, '_>]) {
+        if fills.is_empty() {
+            return;
+        }
+        let bytes_of = |keep: &ToKeep| {
+            let request = requests.get(keep.request).filter(|request| request.result.is_ok())?;
+            self.reach(keep.fill.slot).ok()?;
+            request.parts.get(keep.part).map(|part| &part[..])
+        };
+        let copies: Vec<Option<&[u8]>> = fills.iter().map(bytes_of).collect();
+        let parts: Vec<[IoSlice<'_>; 1]> =
+            copies.iter().map(|bytes| [IoSlice::new(bytes.unwrap_or(&[]))]).collect();
+        let there = fills.iter().zip(&copies).zip(&parts).filter(|((_, bytes), _)| bytes.is_some());
+        let mut writes: Vec<WriteRequest<'_, '_>> = there
+            .map(|((keep, _), parts)| {
+                WriteRequest::new(self.layout.slot_offset(keep.fill.slot), parts)
+            })
+            .collect();
+        self.fast.write_batch(&mut writes);
+        let mut written = writes.into_iter().map(|write| self.judge(write.result));
+        let mut done = Vec::with_capacity(fills.len());
+        for (keep, bytes) in fills.iter().zip(&copies) {
+            let checksum = bytes.and_then(|bytes| written.next()?.map(|()| xxh3_64(bytes)));
+            done.push((keep, checksum));
+        }
+        let mut cache = self.cache();
+        for (keep, checksum) in done {
+            cache.filled(keep.fill, keep.range.clone(), checksum);
+        }
+    }
+}
+
+/// The first error of a request is its result.
+fn set(results: &mut [Result<(), DeviceError>], request: usize, error: DeviceError) {
+    if let Some(result) = results.get_mut(request) {
+        *result = std::mem::replace(result, Ok(())).and(Err(error));
+    }
+}

@@ -1,0 +1,187 @@
+//! A device and the cache that has what was written to it last belong together.
+
+use std::sync::Arc;
+
+use millpond::internals::io::{BackMark, Device, MemoryDevice};
+use millpond::internals::tier::{BackTier, TierError};
+use millpond_base::Reason;
+
+use super::{PAGE, back_options, content, open_as, open_back, options, read, write};
+
+const PAGES: u64 = 100;
+
+struct Pair {
+    below: Arc<MemoryDevice>,
+    fast: Arc<MemoryDevice>,
+}
+
+impl Pair {
+    fn new() -> Pair {
+        let below = Arc::new(MemoryDevice::from_bytes(&vec![0; (PAGES * PAGE) as usize]));
+        Pair { below, fast: Arc::new(MemoryDevice::new()) }
+    }
+
+    fn open(&self, slots: u64) -> Result<BackTier, TierError> {
+        open_back(self.below.clone(), self.fast.clone(), &back_options(slots), "tq-io")
+    }
+
+    /// Writes a version of each page.
+    fn write(&self, slots: u64, version: u64) -> BackTier {
+        let tier = self.open(slots).unwrap();
+        tier.write(0, &content(0, version)).unwrap();
+        for page in 1..PAGES {
+            write(&tier, page, Reason::Replace, &content(page, version)).unwrap();
+        }
+        tier
+    }
+
+    fn assert_holds(&self, tier: &dyn Device, version: u64) {
+        let mut bytes = vec![0; PAGE as usize];
+        for page in 0..PAGES {
+            read(tier, page, &mut bytes).unwrap();
+            assert_eq!(bytes, content(page, version), "page {page}");
+        }
+    }
+
+    fn copy(&self) -> Pair {
+        let copy = |device: &MemoryDevice| Arc::new(MemoryDevice::from_bytes(&device.to_bytes()));
+        Pair { below: copy(&self.below), fast: copy(&self.fast) }
+    }
+}
+
+#[test]
+fn what_was_written_is_in_the_cache_until_it_is_given_up() {
+    for slots in [12, 40, 400] {
+        let pair = Pair::new();
+        let tier = pair.write(slots, 1);
+        let counts = tier.counts();
+        let held = counts.dirty;
+        assert!(if slots == 400 { held == PAGES } else { held <= slots }, "{counts:?}");
+        assert_eq!(counts.destaged > 0, slots < 400, "{counts:?}");
+        pair.assert_holds(&tier, 1);
+        tier.release();
+        // Closed, and opened again: warm.
+        let tier = pair.open(slots).unwrap();
+        pair.assert_holds(&tier, 1);
+        assert!(slots < 400 || tier.counts().served == PAGES, "{:?}", tier.counts());
+        tier.check().unwrap();
+        tier.release();
+        assert!(BackMark::of(&*pair.below).unwrap().is_some());
+        let tier = pair.open(slots).unwrap();
+        tier.give_up().unwrap();
+        assert_eq!(BackMark::of(&*pair.below).unwrap(), None);
+        pair.assert_holds(&*pair.below, 1);
+        // The cache is of no use, and can be anything else's, of any size.
+        assert!(!BackTier::is_pair(&*pair.below, &*pair.fast).unwrap());
+        let tier =
+            open_as(pair.below.clone(), pair.fast.clone(), &options(50), "tq", None).unwrap();
+        pair.assert_holds(&tier, 1);
+        drop(tier);
+        pair.assert_holds(&pair.open(slots + 1).unwrap(), 1);
+    }
+}
+
+#[test]
+fn a_page_that_is_written_again_and_again_is_written_to_storage_once() {
+    let pair = Pair::new();
+    let tier = pair.open(400).unwrap();
+    for version in 0..50 {
+        for page in 1..PAGES {
+            write(&tier, page, Reason::Recov, &content(page, version)).unwrap();
+        }
+        tier.sync().unwrap();
+    }
+    let counts = tier.counts();
+    assert_eq!((counts.destaged, counts.spared), (0, 49 * (PAGES - 1)), "{counts:?}");
+    tier.give_up().unwrap();
+    assert_eq!(tier.counts().destaged, PAGES - 1);
+}
+
+#[test]
+fn what_nobody_needs_any_more_is_not_written_to_storage() {
+    let pair = Pair::new();
+    let tier = pair.write(400, 1);
+    tier.sync().unwrap();
+    tier.discard(&[10 * PAGE..20 * PAGE, 30 * PAGE..30 * PAGE + 100]);
+    tier.sync().unwrap();
+    assert_eq!(tier.counts().spared, 11);
+    tier.give_up().unwrap();
+    assert_eq!(tier.counts().destaged, PAGES - 11);
+    let mut bytes = vec![0; PAGE as usize];
+    read(&*pair.below, 30, &mut bytes).unwrap();
+    assert_eq!(bytes, content(30, 1));
+}
+
+fn is_refused(opened: Result<BackTier, TierError>) -> bool {
+    matches!(opened, Err(TierError::NotItsStore { .. }))
+}
+
+#[test]
+fn the_two_are_refused_without_each_other_and_beside_others() {
+    let pair = Pair::new();
+    pair.write(400, 1).release();
+    let before = pair.copy();
+    pair.write(400, 2).release();
+    // The device alone, or with an empty cache.
+    let alone = Pair { below: pair.below.clone(), fast: Arc::new(MemoryDevice::new()) };
+    assert!(matches!(alone.open(400), Err(TierError::CacheMissing { .. })));
+    let through = |pair: &Pair| {
+        open_as(pair.below.clone(), pair.fast.clone(), &options(50), "tq", None).map(drop)
+    };
+    assert!(matches!(through(&alone), Err(TierError::CacheMissing { .. })));
+    assert!(matches!(through(&pair), Err(TierError::NotItsStore { .. })));
+    // The cache above another device.
+    let other = Pair { below: Pair::new().below, fast: pair.fast.clone() };
+    assert!(is_refused(other.open(400)));
+    assert!(matches!(through(&other), Err(TierError::NotItsStore { .. })));
+    let stranger = Pair::new();
+    stranger.write(400, 7).release();
+    assert!(is_refused(Pair { below: stranger.below, fast: pair.fast.clone() }.open(400)));
+    // One of them of another time.
+    assert!(is_refused(Pair { below: before.below.clone(), fast: pair.fast.clone() }.open(400)));
+    assert!(is_refused(Pair { below: pair.below.clone(), fast: before.fast.clone() }.open(400)));
+    // Another size.
+    let other = pair.open(300).unwrap_err();
+    let size = format!("and was made with {} bytes", back_options(400).bytes);
+    assert!(other.to_string().contains(&size), "{other}");
+    // Nothing of this has changed anything; both of that time belong together, too.
+    before.assert_holds(&before.open(400).unwrap(), 1);
+    pair.assert_holds(&pair.open(400).unwrap(), 2);
+}
+
+#[test]
+fn damage_of_the_cache_is_an_error_and_never_an_answer() {
+    let pair = Pair::new();
+    pair.write(60, 1).release();
+    pair.write(60, 2).release();
+    let (file, below) = (pair.fast.to_bytes(), pair.below.to_bytes());
+    let mut random = fastrand::Rng::with_seed(8);
+    let (mut refused, mut errors, mut right) = (0, 0, 0);
+    for _ in 0..400 {
+        let mut damaged = file.clone();
+        for _ in 0..random.usize(1..10) {
+            // Half of it in headers and directory.
+            let end = if random.bool() { 24_576 } else { damaged.len() };
+            damaged[random.usize(..end)] ^= 1 << random.u32(..8);
+        }
+        let fast = Arc::new(MemoryDevice::from_bytes(&damaged));
+        let pair = Pair { below: Arc::new(MemoryDevice::from_bytes(&below)), fast };
+        let Ok(tier) = pair.open(60) else {
+            refused += 1;
+            continue;
+        };
+        let mut bytes = vec![0; PAGE as usize];
+        for page in 0..PAGES {
+            match read(&tier, page, &mut bytes) {
+                Ok(()) => right += u64::from(bytes == content(page, 2)),
+                Err(_) => errors += 1,
+            }
+            let version = u64::from_le_bytes(bytes[8..16].try_into().unwrap());
+            assert!(
+                read(&tier, page, &mut bytes).is_err() || bytes == content(page, 2),
+                "{version}"
+            );
+        }
+    }
+    assert!(refused > 50 && errors > 100 && right > 10_000, "{refused} {errors} {right}");
+}
