@@ -100,7 +100,8 @@ impl Cache {
         writes_back: bool,
         policy: impl FnOnce(&Shape) -> Box<dyn ErasedPolicyHost>,
     ) -> Cache {
-        let tables = Frames::new(layout, frames);
+        let mut tables = Frames::new(layout, frames);
+        tables.reserved_slots = usize::from(writes_back);
         Cache {
             policy: policy(&Shape { frames, pages_dense: None, seed }),
             tables,

@@ -65,6 +65,8 @@ pub(super) struct Frames {
     pub(super) usable_slots: u32,
     pub(super) free_slots: Vec<u32>,
     pub(super) evictions: u64,
+    /// Slots that are left for what must have one.
+    pub(super) reserved_slots: usize,
     /// What storage does not have; nothing where writes go through.
     pub(super) dirty: Dirty,
 }
@@ -103,6 +105,7 @@ impl Frames {
             usable_slots: layout.slots,
             free_slots: Vec::new(),
             evictions: 0,
+            reserved_slots: 0,
             dirty: Dirty::new(u64::from(layout.slot_bytes)),
         }
     }
@@ -176,7 +179,12 @@ impl Frames {
         self.free_slots.len() + self.usable_slots.saturating_sub(self.fresh_slots) as usize
     }
 
+    /// Leaves those that are reserved.
     pub(super) fn free_slot(&mut self) -> Option<u32> {
+        (self.slots_left() > self.reserved_slots).then(|| self.any_free_slot()).flatten()
+    }
+
+    pub(super) fn any_free_slot(&mut self) -> Option<u32> {
         while let Some(slot) = self.free_slots.pop() {
             if slot < self.usable_slots {
                 return Some(slot);

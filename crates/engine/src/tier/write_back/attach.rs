@@ -164,8 +164,10 @@ fn found(
     let mut header = Header::new(layout, new_uuid());
     header.state = State::Over;
     header.store(fast)?;
-    if below.length() < bytes {
-        below.grow(bytes)?;
+    // As long as what tells that there is nothing yet.
+    let least = bytes.max(4096);
+    if below.length() < least {
+        below.grow(least)?;
         below.sync()?;
     }
     let mut first = AlignedBuffer::new(bytes as usize);

@@ -222,9 +222,11 @@ impl Cache {
         Incoming { page: tag.page, frame, number, order: self.requests, mark: mark.to_bits() }
     }
 
-    /// A slot for a write, pinned.
-    pub(super) fn take_slot(&mut self) -> Option<u32> {
-        let slot = self.tables.free_slot()?;
+    /// A slot for a write, pinned; if need be the one that is reserved for the beginning of the
+    /// device.
+    pub(super) fn take_slot(&mut self, even_the_last: bool) -> Option<u32> {
+        let tables = &mut self.tables;
+        let slot = if even_the_last { tables.any_free_slot() } else { tables.free_slot() }?;
         self.tables.pin(slot);
         Some(slot)
     }

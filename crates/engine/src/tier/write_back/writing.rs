@@ -95,9 +95,9 @@ impl BackTier {
     }
 
     /// A slot, or room is made for one; `None` if that cannot be.
-    fn slot(&self) -> Option<u32> {
+    fn slot(&self, even_the_last: bool) -> Option<u32> {
         for _ in 0..3 {
-            let taken = self.cache().take_slot();
+            let taken = self.cache().take_slot(even_the_last);
             if let Some(slot) = taken {
                 match self.reach(slot) {
                     Ok(()) => return Some(slot),
@@ -124,10 +124,10 @@ impl BackTier {
                 set(results, page.request, error);
                 continue;
             }
-            let taken = if waiting.is_empty() { self.slot() } else { self.slot_at_once() };
+            let taken = if waiting.is_empty() { self.slot(false) } else { self.slot_at_once() };
             let slot = taken.or_else(|| {
                 self.write_to_slots(std::mem::take(&mut waiting), storage);
-                self.slot()
+                self.slot(false)
             });
             match slot {
                 Some(slot) => waiting.push((page, slot)),
@@ -138,7 +138,7 @@ impl BackTier {
     }
 
     fn slot_at_once(&self) -> Option<u32> {
-        let slot = self.cache().take_slot()?;
+        let slot = self.cache().take_slot(false)?;
         match self.reach(slot) {
             Ok(()) => Some(slot),
             Err(error) => {
@@ -278,7 +278,7 @@ impl BackTier {
         if let Some(place) = whole.get_mut(to) {
             place.copy_from_slice(bytes);
         }
-        let Some(slot) = self.slot() else {
+        let Some(slot) = self.slot(true) else {
             // Whatever it is, the next sync says why.
             self.commit()?;
             let (path, needed) = (self.fast.path().to_path_buf(), self.pinned_bytes);
