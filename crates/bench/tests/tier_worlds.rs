@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use millpond::internals::io::{Device, MemoryDevice, ReadRequest, Tag, WriteRequest};
 use millpond::internals::store::options::policy_choice::PolicyChoice;
-use millpond::internals::tier::{SecondTier, TierOptions};
+use millpond::internals::tier::{AnyTier, BackTier, SecondTier, TierOptions};
 use millpond::{Db, Options};
 use millpond_base::{Mark, PageId, Reason};
 use millpond_lab::registry::Registry;
@@ -30,15 +30,26 @@ const POLICIES: [&str; 10] = [
 /// A tier above zeros, with a cache in memory, of about `pages` pages of `page_bytes` bytes.
 fn tier_of(pages: u64, page_bytes: u32, policy: &str) -> SecondTier {
     let bytes = 8192 + pages * (u64::from(page_bytes) + 48);
-    let options = TierOptions { bytes, page_bytes, unit: page_bytes, seed: SEED };
+    let (unit, writes_back) = (page_bytes, false);
+    let options = TierOptions { bytes, page_bytes, unit, seed: SEED, writes_back };
     let (below, fast) = (Arc::new(MemoryDevice::new()), Arc::new(MemoryDevice::new()));
     let policy = PolicyChoice::parse_for_tier(policy).unwrap();
     SecondTier::open(below, fast, &options, |_| None, |shape| policy.tier_host(shape)).unwrap()
 }
 
-/// Has the tier read or write a page.
-fn request(tier: &SecondTier, page: PageId, mark: Mark) {
-    let (offset, tags) = (page.0 * 512, [Tag { page, reason: mark.reason() }]);
+/// The same, where writes stay in the cache.
+fn back_tier_of(pages: u64, page_bytes: u32, policy: &str) -> BackTier {
+    let bytes = 16_384 + 65_536 + pages * (u64::from(page_bytes) + 96);
+    let (unit, writes_back) = (page_bytes, true);
+    let options = TierOptions { bytes, page_bytes, unit, seed: SEED, writes_back };
+    let (below, fast) = (Arc::new(MemoryDevice::new()), Arc::new(MemoryDevice::new()));
+    let policy = PolicyChoice::parse_for_tier(policy).unwrap();
+    BackTier::open(below, fast, &options, |shape| policy.tier_host(shape)).unwrap()
+}
+
+/// Has the tier read or write a page. The first place is no page's.
+fn request(tier: &dyn Device, page: PageId, mark: Mark) {
+    let (offset, tags) = (page.0 * 512 + 512, [Tag { page, reason: mark.reason() }]);
     let mut bytes = [0; 512];
     if mark.is_write() {
         let parts = [IoSlice::new(&bytes)];
@@ -56,10 +67,10 @@ fn request(tier: &SecondTier, page: PageId, mark: Mark) {
 const SEED: u64 = 7;
 
 /// What the simulator makes of the requests.
-fn simulated(requests: &[(PageId, Mark)], policy: &str, frames: u32) -> Tier2Counts {
+fn simulated(requests: &[(PageId, Mark)], policy: &str, frames: u32, model: Model) -> Tier2Counts {
     let mut trace = Batch::default();
     requests.iter().for_each(|(page, mark)| trace.push(page.0, *mark));
-    let options = Tier2Options { seed: SEED, ..Tier2Options::new(frames, None, Model::Read) };
+    let options = Tier2Options { seed: SEED, ..Tier2Options::new(frames, None, model) };
     let (registry, spec) = (Registry::builtin(), Spec::parse(policy).unwrap());
     let entry = registry.find(&spec.id).unwrap();
     let mut cache = entry.tier2(&spec, &options).unwrap();
@@ -67,15 +78,20 @@ fn simulated(requests: &[(PageId, Mark)], policy: &str, frames: u32) -> Tier2Cou
     cache.counts()
 }
 
-fn assert_same(tier: &SecondTier, requests: &[(PageId, Mark)], policy: &str) {
+fn assert_same(tier: &AnyTier, requests: &[(PageId, Mark)], policy: &str) -> Tier2Counts {
     let live = tier.counts();
-    let other = simulated(requests, policy, live.frames as u32);
+    let model = if matches!(tier, AnyTier::Back(_)) { Model::Rw } else { Model::Read };
+    let other = simulated(requests, policy, live.frames as u32, model);
     let hits = (live.read_hits, live.read_hits + live.write_hits);
     assert_eq!(hits, (other.read_hits_cold, other.hits), "hits of {policy}");
     let misses = (live.bypasses, live.evictions);
     assert_eq!(misses, (other.bypasses, other.evictions), "bypasses and evictions of {policy}");
     assert_eq!(live.reads + live.writes, other.references);
-    tier.check().unwrap();
+    match tier {
+        AnyTier::Through(tier) => tier.check().unwrap(),
+        AnyTier::Back(tier) => tier.check().unwrap(),
+    }
+    other
 }
 
 /// Requests like a first tier's: what is read is in the pool for a while, then written or not.
@@ -95,7 +111,7 @@ fn each_policy_decides_as_in_the_simulator() {
     for policy in POLICIES {
         for (seed, pages) in [(1, 12), (2, 60), (3, 300), (4, 1000)] {
             let tier = tier_of(pages, 512, policy);
-            tier.grow(400 * 512).unwrap();
+            tier.grow(401 * 512).unwrap();
             tier.record();
             let requests = requests(seed, 6000);
             requests.iter().for_each(|(page, mark)| request(&tier, *page, *mark));
@@ -103,7 +119,28 @@ fn each_policy_decides_as_in_the_simulator() {
             let counts = tier.counts();
             // Each hit of a read was one: nothing else happened meanwhile.
             assert_eq!((counts.served, counts.mismatches), (counts.read_hits, 0), "{counts:?}");
-            assert_same(&tier, &requests, policy);
+            assert_same(&AnyTier::Through(Arc::new(tier)), &requests, policy);
+        }
+    }
+}
+
+/// Where writes stay, as in the model `rw`: everything that is asked for is kept, and a policy that
+/// knows of writes is told which pages are dirty. What storage is asked for is what the simulator
+/// counts, but for pages that came back before their turn to be written.
+#[test]
+fn so_it_does_where_writes_stay() {
+    for policy in POLICIES {
+        for (seed, pages) in [(1, 16), (2, 60), (3, 300), (4, 1000)] {
+            let tier = back_tier_of(pages, 512, policy);
+            tier.grow(401 * 512).unwrap();
+            tier.record();
+            let requests = requests(seed, 6000);
+            requests.iter().for_each(|(page, mark)| request(&tier, *page, *mark));
+            assert_eq!(tier.recorded(), requests);
+            let counts = tier.counts();
+            let other = assert_same(&AnyTier::Back(Arc::new(tier)), &requests, policy);
+            assert!(counts.destaged <= other.evict_writes, "{policy} {pages}: {counts:?}");
+            assert_eq!((counts.mismatches, other.bypasses), (0, 0));
         }
     }
 }
@@ -134,6 +171,6 @@ fn so_it_does_below_a_store() {
         let reasons: Vec<Reason> = requests.iter().map(|(_, mark)| mark.reason()).collect();
         assert!([Reason::Replace, Reason::Recov].iter().all(|reason| reasons.contains(reason)));
         assert!(requests.len() > 5000, "{}", requests.len());
-        assert_same(&tier, &requests, policy);
+        assert_same(&AnyTier::Through(tier), &requests, policy);
     }
 }

@@ -131,6 +131,9 @@ pub(crate) struct EngineArgs {
     /// The second tier's policy: tq, tq-io, t2-lru
     #[arg(long, default_value = "tq", requires = "second_tier", value_name = "POLICY")]
     second_tier_policy: String,
+    /// What is written stays in the second tier, and goes to storage later
+    #[arg(long, requires = "second_tier")]
+    second_tier_write_back: bool,
     /// Touch the pool's memory before the run
     #[arg(long)]
     prefault: bool,
@@ -215,6 +218,7 @@ impl EngineArgs {
         if let Some(path) = &self.second_tier {
             let policy = self.second_tier_policy.as_str();
             options = options.second_tier(path, self.second_tier_size, policy);
+            options = options.write_back(self.second_tier_write_back);
         }
         options = options.lab(|lab| {
             lab.translation = self.translation;
@@ -270,6 +274,7 @@ impl EngineArgs {
             "second_tier": self.second_tier.as_ref().map(|path| path.display().to_string()),
             "second_tier_size": self.second_tier.as_ref().map(|_| self.second_tier_size),
             "second_tier_policy": self.second_tier.as_ref().map(|_| &self.second_tier_policy),
+            "second_tier_write_back": self.second_tier_write_back,
             "prefault": self.prefault,
             "nodes": self.nodes,
             "device": self.device.to_string(),

@@ -2,7 +2,9 @@
 
 use clap::Subcommand;
 
-use super::{backup, check, dump, entry, load, log, recover, scan, shrink, stat, top, trees};
+use super::{
+    backup, check, destage, dump, entry, load, log, recover, scan, shrink, stat, top, trees,
+};
 use crate::error::Failure;
 
 #[derive(Subcommand, Debug)]
@@ -31,6 +33,8 @@ pub(crate) enum Command {
     Backup(backup::Args),
     /// Give the free end of a store's files back
     Shrink(shrink::Args),
+    /// Give a store what its second tier has of it
+    Destage(destage::Args),
     /// Make a store whole after its process or machine stopped
     Recover(recover::Args),
     /// Print the records of a store's log
@@ -51,6 +55,7 @@ pub(crate) fn run(command: &Command) -> Result<(), Failure> {
         Command::Check(args) => check::run(args),
         Command::Backup(args) => backup::run(args),
         Command::Shrink(args) => shrink::run(args),
+        Command::Destage(args) => destage::run(args),
         Command::Recover(args) => recover::run(args),
         Command::Log(args) => log::run(args),
     }

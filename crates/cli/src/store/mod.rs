@@ -4,6 +4,7 @@ mod backup;
 mod check;
 mod command;
 pub(crate) mod compression;
+mod destage;
 mod dump;
 mod entry;
 mod load;

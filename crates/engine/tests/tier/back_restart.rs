@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use millpond::internals::io::{BackMark, Device, MemoryDevice};
-use millpond::internals::tier::{BackTier, TierError};
+use millpond::internals::tier::BackTier;
+use millpond::{Compression, Db, Error, Options, TierError};
 use millpond_base::Reason;
 
 use super::{PAGE, back_options, content, open_as, open_back, options, read, write};
@@ -184,4 +185,71 @@ fn damage_of_the_cache_is_an_error_and_never_an_answer() {
         }
     }
     assert!(refused > 50 && errors > 100 && right > 10_000, "{refused} {errors} {right}");
+}
+
+/// A store in files: what users do, and what they do by mistake.
+#[test]
+fn a_store_with_a_cache_that_has_its_writes_is_opened_with_it_or_not_at_all() {
+    for compression in [Compression::None, Compression::Lz4] {
+        let folder = tempfile::tempdir().unwrap();
+        let (file, cache) = (folder.path().join("pond.mp"), folder.path().join("tier"));
+        let plain = Options::new().compression(compression).lab(|lab| lab.frames = Some(64));
+        let through = plain.clone().second_tier(&cache, 2 << 20, "tq-io");
+        let back = through.clone().write_back(true);
+        let put = |options: &Options, keys: std::ops::Range<u64>| {
+            let db = Db::open(&file, options.clone()).unwrap();
+            let tree = db.tree::<u64, String>("rows").unwrap();
+            for key in keys {
+                tree.put(&key, &format!("{key:0300}")).unwrap();
+            }
+            drop(tree);
+            let stats = db.stats();
+            db.close().unwrap();
+            stats
+        };
+        let assert_has = |options: &Options, keys: u64| {
+            let db = Db::open(&file, options.clone()).unwrap();
+            let rows = db.tree::<u64, String>("rows").unwrap();
+            let sound = rows.iter().map(Result::unwrap).filter(|(k, v)| *v == format!("{k:0300}"));
+            assert_eq!(sound.count() as u64, keys);
+            drop(rows);
+            db.close().unwrap();
+        };
+        // A store that is there becomes one of the two, and more than the cache has room for.
+        put(&plain, 0..1000);
+        let stats = put(&back, 1000..12_000);
+        assert!(stats.tier_destaged > 100 && stats.tier_dirty > 100, "{stats}");
+        assert_has(&back, 12_000);
+        let alone = [plain.clone(), plain.clone().read_only(true), back.clone().read_only(true)];
+        for options in alone {
+            let error = Db::open(&file, options).unwrap_err().to_string();
+            let named = error.contains("is not whole") && error.contains(cache.to_str().unwrap());
+            assert!(named, "{error}");
+        }
+        // Another cache, or another size.
+        let other = plain.clone().second_tier(folder.path().join("other"), 2 << 20, "tq");
+        for options in [other.clone(), other.write_back(true)] {
+            let error = Db::open(&file, options).unwrap_err();
+            assert!(matches!(error, Error::Tier(TierError::CacheMissing { .. })), "{error}");
+        }
+        let larger = plain.clone().second_tier(&cache, 3 << 20, "tq");
+        for options in [larger.clone(), larger.clone().write_back(true)] {
+            let error = Db::open(&file, options).unwrap_err();
+            assert!(matches!(error, Error::Tier(TierError::OtherSize { .. })), "{error}");
+        }
+        // The cache above another store.
+        let elsewhere = folder.path().join("other.mp");
+        Db::open(&elsewhere, plain.clone()).unwrap().close().unwrap();
+        for options in [through.clone(), back.clone()] {
+            let error = Db::open(&elsewhere, options).unwrap_err();
+            assert!(matches!(error, Error::Tier(TierError::NotItsStore { .. })), "{error}");
+        }
+        assert_has(&back, 12_000);
+        // Without write-back the store gets everything, and may have any cache, or none.
+        assert_has(&through, 12_000);
+        assert_has(&larger, 12_000);
+        assert_has(&plain, 12_000);
+        put(&back, 12_000..12_500);
+        assert_has(&back, 12_500);
+    }
 }
