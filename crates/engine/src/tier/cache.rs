@@ -66,8 +66,8 @@ pub(super) struct Cache {
     pub counts: TierCounts,
     pub requests: u64,
     pub fills: u32,
-    /// Writes of anything but pages.
-    others: u64,
+    /// Writes to storage of anything but pages; and where writes stay, of pages, too.
+    pub others: u64,
     recorded: Option<Vec<(PageId, Mark)>>,
     /// Whether writes stay here, and every page that is asked for is kept (li 5, model `rw`).
     writes_back: bool,

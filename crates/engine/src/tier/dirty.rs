@@ -51,6 +51,9 @@ pub(super) struct Dirty {
     /// Places, the first to go in front. Those whose extent is not retiring are passed over.
     queue: VecDeque<u64>,
     retiring: usize,
+    /// Ranges of storage that are being written, by where they begin: of extents that may be gone
+    /// meanwhile, since a newer version came.
+    being_written: BTreeMap<u64, u64>,
     /// Places.
     changes: BTreeSet<u64>,
     /// Mapped slots whose extents are gone.
@@ -68,6 +71,7 @@ impl Dirty {
             extents: BTreeMap::new(),
             queue: VecDeque::new(),
             retiring: 0,
+            being_written: BTreeMap::new(),
             changes: BTreeSet::new(),
             unmapping: Vec::new(),
             longest,
@@ -162,11 +166,34 @@ impl Dirty {
                 self.queue.push_back(place);
                 continue;
             }
-            extent.flags = (extent.flags & !RETIRING) | BUSY;
+            extent.flags &= !RETIRING;
             self.retiring -= 1;
             taken.push(*extent);
         }
+        for extent in &taken {
+            self.begin_writing(extent.copy.offset);
+        }
         taken
+    }
+
+    /// The extent at `place` is about to be written to storage.
+    pub(super) fn begin_writing(&mut self, place: u64) {
+        if let Some(extent) = self.extents.get_mut(&place) {
+            extent.flags |= BUSY;
+            self.being_written.insert(place, extent.range().end);
+        }
+    }
+
+    /// What was at `place` was written to storage, or not.
+    pub(super) fn end_writing(&mut self, place: u64) {
+        self.being_written.remove(&place);
+    }
+
+    /// Whether an extent's copy is being written to storage in `range`.
+    pub(super) fn is_being_written(&self, range: &Range<u64>) -> bool {
+        let from = range.start.saturating_sub(self.longest);
+        let mut near = self.being_written.range(from..range.end.max(from));
+        near.any(|(_, end)| *end > range.start)
     }
 
     /// Takes what changed for the directory: places, and slots that are not to be mapped any more.

@@ -7,30 +7,45 @@ use millpond::internals::io::{Device, Faults, FaultyDevice, MemoryDevice};
 use millpond_base::Reason;
 use millpond_base::rounds::rounds;
 
-use super::{PAGE, content, open, read, write};
+use super::{PAGE, back_options, content, open, open_back, read, write};
 
 const THREADS: u64 = 4;
 const EACH: u64 = 50;
 
-/// `amid` is called when the threads begin.
-fn thrash(fast: Arc<dyn Device>, pages: u64, policy: &str, amid: impl FnOnce()) {
+/// A device that takes a while, so that requests overlap.
+fn slow() -> Arc<FaultyDevice> {
     let below = Arc::new(MemoryDevice::from_bytes(&vec![0; (THREADS * EACH * PAGE) as usize]));
-    // A device that takes a while, so that requests overlap.
     let slow = Arc::new(FaultyDevice::new(below, 5));
     slow.set_faults(Faults { latency_us_max: 30, ..Faults::default() });
-    let tier = open(slow, fast, pages, policy);
-    let reads = AtomicU64::new(0);
+    slow
+}
+
+/// `amid` is called when the threads begin.
+fn thrash(fast: Arc<dyn Device>, pages: u64, policy: &str, amid: impl FnOnce()) {
+    let tier = open(slow(), fast, pages, policy);
     amid();
+    let reads = threads_on(&tier);
+    tier.check().unwrap();
+    let counts = tier.counts();
+    assert!(counts.is_off || counts.reads == reads);
+    assert!(counts.is_off || counts.served > 0, "{counts:?}");
+}
+
+/// Each thread reads what it wrote last; returns how many reads there were.
+fn threads_on(tier: &dyn Device) -> u64 {
+    let reads = AtomicU64::new(0);
     std::thread::scope(|scope| {
         for thread in 0..THREADS {
-            let (tier, reads) = (&tier, &reads);
+            let reads = &reads;
             scope.spawn(move || {
                 let mut random = fastrand::Rng::with_seed(thread);
                 let (mut versions, mut bytes) = ([0; EACH as usize], vec![0; PAGE as usize]);
                 for _ in 0..rounds(1500, 20_000) {
                     let at = (random.f64().powi(2) * EACH as f64) as usize;
                     let page = thread + THREADS * at as u64;
-                    if random.u8(..4) == 0 {
+                    if random.u8(..64) == 0 {
+                        tier.sync().unwrap();
+                    } else if random.u8(..4) == 0 {
                         // Anybody's, which may be written at this moment: any mixture is right.
                         let any = random.u64(..THREADS * EACH);
                         read(tier, any, &mut bytes).unwrap();
@@ -52,17 +67,42 @@ fn thrash(fast: Arc<dyn Device>, pages: u64, policy: &str, amid: impl FnOnce()) 
                         } else {
                             content(page, versions[at])
                         };
-                        assert!(bytes == there, "page {page}, version {}", versions[at]);
+                        assert!(
+                            bytes == there,
+                            "page {page}, version {}, found {:?}",
+                            versions[at],
+                            &bytes[..20]
+                        );
                         reads.fetch_add(1, Ordering::Relaxed);
                     }
                 }
             });
         }
     });
-    tier.check().unwrap();
-    let counts = tier.counts();
-    assert!(counts.is_off || counts.reads == reads.load(Ordering::Relaxed));
-    assert!(counts.is_off || counts.served > 0, "{counts:?}");
+    reads.into_inner()
+}
+
+#[test]
+fn threads_read_what_they_wrote_and_did_not_write_back_yet() {
+    for policy in ["tq-io", "t2-rand", "arc-io"] {
+        for slots in [12, 60, 400] {
+            let below = slow();
+            let fast = Arc::new(FaultyDevice::new(Arc::new(MemoryDevice::new()), slots));
+            let tier =
+                open_back(below.clone(), fast.clone(), &back_options(slots), policy).unwrap();
+            fast.set_faults(Faults { latency_us_max: 30, ..Faults::default() });
+            threads_on(&tier);
+            tier.check().unwrap();
+            let counts = tier.counts();
+            assert!(counts.spared > 0 && (counts.destaged > 0 || slots == 400), "{counts:?}");
+            let length = (THREADS * EACH * PAGE) as usize;
+            let (mut before, mut after) = (vec![0; length], vec![0; length]);
+            tier.read(0, &mut before).unwrap();
+            tier.give_up().unwrap();
+            below.read(0, &mut after).unwrap();
+            assert!(before == after, "what was in the cache is on storage");
+        }
+    }
 }
 
 #[test]

@@ -288,11 +288,15 @@ impl Cache {
 
     /// Whether `range` can be written to; if `to_storage`, what is inside is marked for it.
     pub(super) fn overlap(&mut self, range: &Range<u64>, to_storage: bool) -> Overlap {
+        // Of an extent that is gone meanwhile, too: it must not come after what is written now.
+        if to_storage && self.tables.dirty.is_being_written(range) {
+            return Overlap::Busy;
+        }
         let (mut inside, mut beyond) = (Vec::new(), Vec::new());
         for extent in self.tables.dirty.within(range.clone()) {
             let own = extent.range();
             let is_inside = range.start <= own.start && own.end <= range.end;
-            if extent.has(BUSY) && (to_storage || !is_inside) {
+            if extent.has(BUSY) && !is_inside {
                 return Overlap::Busy;
             }
             let list = if is_inside { &mut inside } else { &mut beyond };
@@ -349,6 +353,7 @@ impl Cache {
         taken.retain(|extent| {
             let is_pinned = self.tables.pin(extent.copy.slot);
             if !is_pinned {
+                self.tables.dirty.end_writing(extent.copy.offset);
                 self.not_busy(extent.copy.offset);
             }
             is_pinned
@@ -364,9 +369,7 @@ impl Cache {
             if extent.has(BUSY | OVERWRITTEN | PINNED) || !self.tables.pin(extent.copy.slot) {
                 continue;
             }
-            if let Some(extent) = self.tables.dirty.get_mut(*place) {
-                extent.flags |= BUSY;
-            }
+            self.tables.dirty.begin_writing(*place);
             taken.push(extent);
         }
         taken
@@ -383,11 +386,14 @@ impl Cache {
     /// An extent was written to storage, or could not be.
     pub(super) fn destaged(&mut self, extent: &Extent, was_written: bool) {
         let Copy { offset, slot, .. } = extent.copy;
+        self.tables.dirty.end_writing(offset);
         // Another version may have come meanwhile.
         let now = self.tables.dirty.get(offset).copied().filter(|now| now.copy.slot == slot);
         match now {
             Some(now) if was_written => {
                 self.counts.destaged += 1;
+                // What is being read from there may be what was there before.
+                self.others += 1;
                 self.tables.remove_extent(offset);
                 if let Some(frame) = Some(FrameId(now.owner)).filter(|f| f.0 != NO_OWNER) {
                     self.tables.set_written(frame, false);
