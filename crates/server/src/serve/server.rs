@@ -41,7 +41,8 @@ pub struct ServeCounts {
 pub struct Server {
     inner: Arc<Inner>,
     address: Address,
-    threads: Vec<JoinHandle<()>>,
+    workers: Vec<JoinHandle<()>>,
+    accepting: Option<JoinHandle<()>>,
     wake: UnixStream,
     is_stopped: bool,
 }
@@ -96,29 +97,36 @@ impl Server {
         });
         let failed = |error| ServeError::Thread { error };
         let (wake, woken) = UnixStream::pair().map_err(failed)?;
-        let threads = Vec::new();
-        let mut server = Server { inner, address: bound, threads, wake, is_stopped: false };
+        let mut server = Server {
+            inner,
+            address: bound,
+            workers: Vec::new(),
+            accepting: None,
+            wake,
+            is_stopped: false,
+        };
         for _ in 0..workers {
             let inner = server.inner.clone();
-            server.spawn("nbd-work", move || work(&inner.shared)).map_err(failed)?;
+            let worker = spawn("nbd-work", move || work(&inner.shared)).map_err(failed)?;
+            server.workers.push(worker);
         }
         let (inner, at) = (server.inner.clone(), server.address.clone());
         let accept = move || {
             accept_all(&inner, &listener, &woken);
             listener.remove(&at);
         };
-        server.spawn("nbd-accept", accept).map_err(failed)?;
+        server.accepting = Some(spawn("nbd-accept", accept).map_err(failed)?);
         Ok(server)
-    }
-
-    fn spawn(&mut self, name: &str, run: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
-        self.threads.push(std::thread::Builder::new().name(name.into()).spawn(run)?);
-        Ok(())
     }
 
     /// Where it listens.
     pub fn address(&self) -> &Address {
         &self.address
+    }
+
+    /// Serves a client that is connected already, as if it had come to the address.
+    pub fn attach(&self, client: UnixStream) {
+        let_in(&self.inner, Socket::Unix(client), None);
     }
 
     /// Connections now.
@@ -148,14 +156,16 @@ impl Server {
             return;
         }
         self.inner.shared.is_stopping.store(true, Ordering::Release);
-        // The listener looks at the flag when anything can be read here.
+        // The listener looks at the flag when anything can be read here. It ends before connections
+        // are counted: none comes later.
         let _ = self.wake.write_all(&[0]);
+        self.accepting.take().map(JoinHandle::join);
         self.inner.connections().values().for_each(|socket| socket.shut_down(Shutdown::Read));
         self.wait_for_connections(self.inner.shared.options.grace);
         self.inner.connections().values().for_each(|socket| socket.shut_down(Shutdown::Both));
         self.wait_for_connections(Duration::MAX);
         self.inner.shared.jobs.close();
-        for thread in self.threads.drain(..) {
+        for thread in self.workers.drain(..) {
             // A panic of a worker's would be a bug of its; the others go on.
             let _ = thread.join();
         }
@@ -169,11 +179,9 @@ impl Server {
             if left.is_some_and(|left| left.is_zero()) {
                 return;
             }
-            // Connections that were let in a moment before the flag was set are told, too.
             let pause = left.unwrap_or(PAUSE).min(PAUSE);
             let waited = self.inner.gone.wait_timeout(connections, pause);
             connections = waited.unwrap_or_else(PoisonError::into_inner).0;
-            connections.values().for_each(|socket| socket.shut_down(Shutdown::Read));
         }
     }
 }
@@ -182,6 +190,10 @@ impl Drop for Server {
     fn drop(&mut self) {
         self.end();
     }
+}
+
+fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> std::io::Result<JoinHandle<()>> {
+    std::thread::Builder::new().name(name.into()).spawn(run)
 }
 
 fn work(shared: &Shared) {
@@ -250,7 +262,7 @@ fn let_in(inner: &Arc<Inner>, socket: Socket, peer: Option<IpAddr>) {
         serving.connections().remove(&id);
         serving.gone.notify_all();
     };
-    if let Err(error) = std::thread::Builder::new().name("nbd-read".into()).spawn(serve) {
+    if let Err(error) = spawn("nbd-read", serve) {
         tracing::warn!(%error, "no thread for a connection");
         inner.connections().remove(&id);
         inner.gone.notify_all();
