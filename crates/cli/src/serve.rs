@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use millpond::internals::tier::TierCounts;
 use millpond_lab::table::{Table, Value};
-use millpond_server::serve::{Address, Prefix, ServeCounts, ServeError, ServeOptions, Server};
+use millpond_server::serve::{
+    Address, Prefix, ServeCounts, ServeError, ServeOptions, Server, TlsServer,
+};
 use millpond_server::volume::{
     CacheSpec, OpenVolumeError, Volume, VolumeCounts, VolumeError, VolumeSpec,
 };
@@ -24,6 +26,8 @@ const EXAMPLES: &str = "Examples:
   millpond serve --nbd unix:/run/vol0.sock --backing vol0.img --cache /nvme/vol0.tier --cache-size 8GiB
   millpond serve --nbd 127.0.0.1:10809 --backing vol0.img --read-only
   millpond serve --nbd unix:vol0.sock --nbd 127.0.0.1:10809 --backing vol0.img --name vol0
+  millpond serve --nbd 0.0.0.0:10809 --backing vol0.img --tls-cert server.pem --tls-key server.key \
+      --tls-ca clients-ca.pem --allow 10.1.0.0/16
 
   nbdcopy system.img 'nbd+unix:///disk?socket=/run/vol0.sock'
   qemu-img info nbd://127.0.0.1:10809/disk
@@ -73,6 +77,16 @@ pub(crate) struct Args {
     /// repeated
     #[arg(long, value_name = "PREFIX")]
     allow: Vec<Prefix>,
+    /// A certificate for TLS, a PEM file: peers over TCP must begin TLS, and may come from other
+    /// machines
+    #[arg(long, requires = "tls_key", value_name = "FILE")]
+    tls_cert: Option<PathBuf>,
+    /// Its private key, a PEM file
+    #[arg(long, requires = "tls_cert", value_name = "FILE")]
+    tls_key: Option<PathBuf>,
+    /// Let only clients in that have a certificate of these roots, a PEM file
+    #[arg(long, requires = "tls_cert", value_name = "FILE")]
+    tls_ca: Option<PathBuf>,
     /// Take no writes
     #[arg(long)]
     read_only: bool,
@@ -105,13 +119,19 @@ impl Args {
         })
     }
 
-    fn options(&self) -> ServeOptions {
-        ServeOptions {
+    fn options(&self) -> Result<ServeOptions, Failure> {
+        let tls = match (&self.tls_cert, &self.tls_key) {
+            (Some(cert), Some(key)) => Some(TlsServer::open(cert, key, self.tls_ca.as_deref())),
+            _ => None,
+        };
+        let tls = tls.transpose().map_err(|error| Failure::Serve(error.to_string()))?;
+        Ok(ServeOptions {
+            tls,
             name: self.name.clone(),
             connections: self.connections.into(),
             allow: self.allow.clone(),
             ..ServeOptions::default()
-        }
+        })
     }
 }
 
@@ -146,10 +166,16 @@ fn terminated() -> Arc<AtomicBool> {
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let terminated = terminated();
-    let (spec, options) = (args.spec()?, args.options());
+    let (spec, options) = (args.spec()?, args.options()?);
     options.check().map_err(not_served)?;
     if let Some(address) = args.nbd.iter().find(|address| !address.is_local()) {
-        return Err(not_served(ServeError::NotLocal { address: address.clone() }));
+        match &options.tls {
+            None => return Err(not_served(ServeError::NotLocal { address: address.clone() })),
+            Some(tls) if !tls.asks_clients() && options.allow.is_empty() => complain(&format!(
+                "anybody who reaches {address} can read and write: --tls-ca or --allow limit that"
+            )),
+            Some(_) => {}
+        }
     }
     let volume = Arc::new(Volume::open(&spec).map_err(not_opened)?);
     let start = |address| Server::start(volume.clone(), address, options.clone());

@@ -181,6 +181,10 @@ fn what_cannot_be_served_says_why() {
     assert!(error.contains("name two files"), "{error}");
     let error = place.fails(2, &serve(&["--name", "a/b"]));
     assert!(error.contains("none of them '/'"), "{error}");
+    let error = place.fails(2, &serve(&["--tls-cert", "vol.img"]));
+    assert!(error.contains("--tls-key"), "{error}");
+    let error = place.fails(1, &serve(&["--tls-cert", "vol.img", "--tls-key", "vol.img"]));
+    assert!(error.contains("vol.img has no certificate"), "{error}");
     let error = place.fails(1, &["--nbd", "unix:other", "--backing", "missing.img"]);
     assert!(error.contains("truncate -s SIZE missing.img"), "{error}");
     std::fs::write(place.path("letter"), "Dear Ada").unwrap();

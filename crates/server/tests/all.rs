@@ -8,4 +8,5 @@ mod protocol;
 mod restart;
 mod standard_clients;
 mod support;
+mod tls;
 mod volume;

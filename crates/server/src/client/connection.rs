@@ -8,13 +8,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::error::LinkError;
-use super::handshake::{Agreement, shake_hands};
+use super::handshake::{Agreement, ask_for_tls, choose, greet};
 use super::transfer::{Bytes, Transfer};
 use super::uri::Place;
 use crate::protocol::{
     Chunk, ChunkHeader, Command, REASON_SHIFT, ReplyHeader, Request, SimpleHeader, chunks, errors,
 };
-use crate::wire::{Socket, Wire};
+use crate::wire::{Socket, TlsClient, Wire};
 
 /// Requests under way at once: few enough that their replies without bytes fit into any socket, so
 /// that sending and receiving by one thread cannot block each other.
@@ -51,12 +51,21 @@ pub(super) fn connect(place: &Place) -> Result<Socket, LinkError> {
 }
 
 impl Connection {
-    /// Chooses `export` by way of a new socket.
-    pub fn over(socket: Socket, export: &str) -> Result<Connection, LinkError> {
+    /// Chooses `export` by way of a new socket, under TLS if `tls` is given.
+    pub fn over(
+        socket: Socket,
+        export: &str,
+        tls: Option<&TlsClient>,
+    ) -> Result<Connection, LinkError> {
         socket.tune();
         let mut wire = Wire::new(Arc::new(socket));
         wire.limit(Some(HANDSHAKE))?;
-        let agreement = shake_hands(&mut wire, export)?;
+        greet(&mut wire)?;
+        if let Some(tls) = tls {
+            ask_for_tls(&mut wire)?;
+            wire.begin_tls(tls.begin()?)?;
+        }
+        let agreement = choose(&mut wire, export)?;
         wire.limit(None)?;
         let writer = wire.clone();
         let reader = BufReader::with_capacity(READ_AHEAD, wire);
@@ -89,6 +98,17 @@ impl Connection {
             self.receive(transfers, &mut under_way)?;
         }
         Ok(())
+    }
+
+    /// Tells the server that nothing more comes.
+    pub fn leave(mut self) {
+        const LEAVE: Duration = Duration::from_secs(1);
+        let command = Command::Disconnect;
+        let leave = Request { flags: 0, command, cookie: 0, offset: 0, length: 0 };
+        // A server that is gone need not be told.
+        let told = self.writer.limit(Some(LEAVE));
+        let _ = told.and_then(|()| self.writer.write_all(&leave.encode()));
+        self.writer.finish();
     }
 
     fn cookie(&mut self, reason: u64) -> u64 {

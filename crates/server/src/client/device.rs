@@ -15,9 +15,9 @@ use super::connection::{Connection, connect};
 use super::error::{LinkError, NbdError};
 use super::handshake::Agreement;
 use super::transfer::{Bytes, Transfer};
-use super::uri::NbdUri;
+use super::uri::{NbdUri, Place};
 use crate::protocol::{Command, command_flags, errors, number_of, transmission_flags};
-use crate::wire::Socket;
+use crate::wire::{Socket, TlsClient};
 
 /// The peer is gone.
 const GONE: Errno = Errno(107);
@@ -62,7 +62,12 @@ impl NbdDevice {
     /// There is no such server or export, or it cannot be used as a device.
     pub fn open(uri: &NbdUri, options: &NbdOptions) -> Result<NbdDevice, NbdError> {
         let name = uri.to_string();
-        let more = || Connection::over(connect(&uri.place)?, uri.export());
+        let tls = match (&uri.certificates, &uri.place) {
+            (Some(folder), Place::Tcp(host, _)) => Some(TlsClient::open(folder, host)),
+            _ => None,
+        };
+        let tls = tls.transpose().map_err(|error| LinkError::from(error).of(&name))?;
+        let more = || Connection::over(connect(&uri.place)?, uri.export(), tls.as_ref());
         let first = more().map_err(|error| error.of(&name))?;
         let agreement = *first.agreement();
         let mut all = vec![first];
@@ -85,7 +90,7 @@ impl NbdDevice {
     /// As [`NbdDevice::open`].
     pub fn over(stream: UnixStream, export: &str) -> Result<NbdDevice, NbdError> {
         let name = format!("nbd:{export}");
-        let connection = Connection::over(Socket::Unix(stream), export);
+        let connection = Connection::over(Socket::Unix(stream), export, None);
         let connection = connection.map_err(|error| error.of(&name))?;
         let agreement = *connection.agreement();
         Ok(NbdDevice::of(name, vec![connection], agreement, false))
@@ -235,6 +240,12 @@ impl NbdDevice {
             return Err(DeviceError::ReadOnly { path: self.path.clone() });
         }
         self.check(offset, length)
+    }
+}
+
+impl Drop for NbdDevice {
+    fn drop(&mut self) {
+        self.idle().drain(..).for_each(Connection::leave);
     }
 }
 

@@ -1,6 +1,7 @@
 //! Errors of a client.
 
 use crate::protocol::ProtocolError;
+use crate::wire::TlsError;
 
 /// Why an export cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -24,6 +25,14 @@ pub enum NbdError {
         uri: String,
         /// The operating system's reason.
         error: std::io::Error,
+    },
+    /// Certificates cannot be used.
+    #[error("{uri}: {error}")]
+    Tls {
+        /// The export.
+        uri: String,
+        /// What is wrong with them.
+        error: TlsError,
     },
     /// What the server sends is no message.
     #[error("{uri}: {error}")]
@@ -61,6 +70,9 @@ pub(super) enum LinkError {
     /// The socket.
     #[error(transparent)]
     Io(#[from] std::io::Error),
+    /// Certificates.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
     /// The messages.
     #[error(transparent)]
     Protocol(#[from] ProtocolError),
@@ -81,6 +93,7 @@ impl LinkError {
         let uri = uri.to_string();
         match self {
             LinkError::Io(error) => NbdError::Connect { uri, error },
+            LinkError::Tls(error) => NbdError::Tls { uri, error },
             LinkError::Protocol(error) => NbdError::Protocol { uri, error },
             LinkError::Reply(what) => {
                 let error = std::io::Error::new(std::io::ErrorKind::InvalidData, what);

@@ -37,11 +37,8 @@ impl Agreement {
     }
 }
 
-/// Chooses `export` on a new connection.
-pub(super) fn shake_hands(
-    stream: &mut (impl Read + Write),
-    export: &str,
-) -> Result<Agreement, LinkError> {
+/// Hears the server's greeting, and sends flags.
+pub(super) fn greet(stream: &mut (impl Read + Write)) -> Result<(), LinkError> {
     let mut bytes = [0; GREETING_BYTES];
     stream.read_exact(&mut bytes)?;
     let greeting = Greeting::decode(&bytes)?;
@@ -49,7 +46,20 @@ pub(super) fn shake_hands(
         return Err(LinkError::Unable("does not speak the fixed newstyle handshake"));
     }
     let known = handshake_flags::FIXED_NEWSTYLE | handshake_flags::NO_ZEROES;
-    stream.write_all(&u32::from(greeting.flags & known).to_be_bytes())?;
+    Ok(stream.write_all(&u32::from(greeting.flags & known).to_be_bytes())?)
+}
+
+/// Asks for TLS, which begins when this returns.
+pub(super) fn ask_for_tls(stream: &mut (impl Read + Write)) -> Result<(), LinkError> {
+    let refused = |(kind, message)| LinkError::Refused { what: "TLS", kind, message };
+    ask(stream, &ClientOption::StartTls)?.map(drop).map_err(refused)
+}
+
+/// Chooses `export`.
+pub(super) fn choose(
+    stream: &mut (impl Read + Write),
+    export: &str,
+) -> Result<Agreement, LinkError> {
     let is_structured = ask(stream, &ClientOption::StructuredReply)?.is_ok();
     let has_hints = is_structured && ask_for_hints(stream, export)?;
     let info = InfoRequest { name: export.to_string(), wants: vec![infos::BLOCK_SIZE] };

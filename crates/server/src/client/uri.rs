@@ -1,7 +1,7 @@
 //! How an export is written.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use super::error::NbdError;
@@ -17,8 +17,10 @@ pub(super) enum Place {
     Unix(PathBuf),
 }
 
-/// An export of a server, as `nbd://HOST:PORT/EXPORT` or `nbd+unix:///EXPORT?socket=/PATH`.
-/// Without an export it is the server's default one.
+/// An export of a server, as `nbd://HOST:PORT/EXPORT` or `nbd+unix:///EXPORT?socket=/PATH`; under
+/// TLS, `nbds://HOST:PORT/EXPORT?tls-certificates=/FOLDER`, where the folder has `ca-cert.pem`, and
+/// `client-cert.pem` and `client-key.pem` if the server wants them. Without an export it is the
+/// server's default one.
 ///
 /// ```
 /// use millpond_server::client::NbdUri;
@@ -31,6 +33,8 @@ pub(super) enum Place {
 pub struct NbdUri {
     pub(super) place: Place,
     export: String,
+    /// The folder of certificates, if TLS is to be used.
+    pub(super) certificates: Option<PathBuf>,
 }
 
 impl NbdUri {
@@ -49,10 +53,22 @@ impl FromStr for NbdUri {
         let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
         let (authority, export) = rest.split_once('/').unwrap_or((rest, ""));
         let export = decode(export).ok_or(wrong("a percent sign is followed by two digits"))?;
+        let parameter = |name: &str| {
+            let pairs = query.split('&').filter_map(|pair| pair.split_once('='));
+            let found = pairs.into_iter().find(|(key, _)| *key == name);
+            found.filter(|(_, value)| !value.is_empty()).and_then(|(_, value)| decode(value))
+        };
+        let mut certificates = None;
         let place = match scheme {
-            "nbd" => {
-                if !query.is_empty() {
-                    return Err(wrong("nbd:// has no parameters"));
+            "nbd" | "nbds" => {
+                match scheme {
+                    "nbds" => {
+                        let folder = parameter("tls-certificates");
+                        let why = "there is no tls-certificates=/FOLDER";
+                        certificates = Some(folder.ok_or(wrong(why))?.into());
+                    }
+                    _ if !query.is_empty() => return Err(wrong("nbd:// has no parameters")),
+                    _ => {}
                 }
                 let (host, port) = split_port(authority).ok_or(wrong("the port is no number"))?;
                 if host.is_empty() {
@@ -64,13 +80,12 @@ impl FromStr for NbdUri {
                 if !authority.is_empty() {
                     return Err(wrong("a Unix socket has no host: write three slashes"));
                 }
-                let socket = query.split('&').find_map(|pair| pair.strip_prefix("socket="));
-                let socket = socket.filter(|socket| !socket.is_empty()).and_then(decode);
-                Place::Unix(socket.ok_or(wrong("there is no socket=/PATH"))?.into())
+                let socket = parameter("socket").ok_or(wrong("there is no socket=/PATH"))?;
+                Place::Unix(socket.into())
             }
-            _ => return Err(wrong("it begins with neither nbd:// nor nbd+unix://")),
+            _ => return Err(wrong("it begins with neither nbd://, nbds:// nor nbd+unix://")),
         };
-        Ok(NbdUri { place, export })
+        Ok(NbdUri { place, export, certificates })
     }
 }
 
@@ -119,14 +134,18 @@ fn encode(text: &str) -> String {
 impl fmt::Display for NbdUri {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let export = encode(&self.export);
+        let path_of = |path: &Path| encode(&path.to_string_lossy());
+        let scheme = if self.certificates.is_some() { "nbds" } else { "nbd" };
         match &self.place {
             Place::Tcp(host, port) if host.contains(':') => {
-                write!(f, "nbd://[{host}]:{port}/{export}")
+                write!(f, "{scheme}://[{host}]:{port}/{export}")?;
             }
-            Place::Tcp(host, port) => write!(f, "nbd://{host}:{port}/{export}"),
-            Place::Unix(path) => {
-                write!(f, "nbd+unix:///{export}?socket={}", encode(&path.to_string_lossy()))
-            }
+            Place::Tcp(host, port) => write!(f, "{scheme}://{host}:{port}/{export}")?,
+            Place::Unix(path) => write!(f, "nbd+unix:///{export}?socket={}", path_of(path))?,
+        }
+        match &self.certificates {
+            Some(folder) => write!(f, "?tls-certificates={}", path_of(folder)),
+            None => Ok(()),
         }
     }
 }
@@ -143,6 +162,7 @@ mod tests {
             "nbd://[fd00::1]:10809/a%20b",
             "nbd+unix:///?socket=/run/mill.sock",
             "nbd+unix:///vol%25?socket=/tmp/a%20b",
+            "nbds://storage:10809/vol0?tls-certificates=/etc/mill",
         ] {
             assert_eq!(text.parse::<NbdUri>().unwrap().to_string(), text);
         }
@@ -165,6 +185,8 @@ mod tests {
             "nbd://host/%ff",
             "nbd://host/x?socket=/y",
             "nbd+unix:///x",
+            "nbds://host/x",
+            "nbds://host/x?tls-certificates=",
             "nbd+unix://host/x?socket=/y",
             "nbd+unix:///x?socket=",
         ] {

@@ -53,14 +53,8 @@ pub(super) struct Shared {
 /// Serves a connection until it ends.
 pub(super) fn serve(shared: &Shared, id: u64, mut wire: Wire) -> Result<(), ConnectionError> {
     wire.limit(Some(shared.options.handshake))?;
-    let session = {
-        let negotiation = Negotiation::begin(&mut wire, &shared.volume, &shared.exports, false)?;
-        let Some(mut negotiation) = negotiation else { return Ok(()) };
-        match negotiation.run()? {
-            Outcome::Session(session) => Arc::new(session),
-            Outcome::Left | Outcome::StartTls => return Ok(()),
-        }
-    };
+    let Some(session) = negotiate(shared, &mut wire)? else { return Ok(()) };
+    let session = Arc::new(session);
     wire.limit(None)?;
     let outbox = Outbox::new(shared.options.in_flight_bytes, shared.options.in_flight_requests);
     let outbox = Arc::new(outbox);
@@ -79,6 +73,25 @@ pub(super) fn serve(shared: &Shared, id: u64, mut wire: Wire) -> Result<(), Conn
     })
 }
 
+/// The handshake, with that of TLS where it is needed; `None`: the client left.
+fn negotiate(shared: &Shared, wire: &mut Wire) -> Result<Option<Session>, ConnectionError> {
+    let (volume, exports) = (&*shared.volume, &shared.exports);
+    let tls = shared.options.tls.as_ref();
+    let begun = Negotiation::begin(wire, volume, exports, tls.is_some())?;
+    let Some(mut negotiation) = begun else { return Ok(None) };
+    let mut outcome = negotiation.run()?;
+    let client_flags = negotiation.client_flags();
+    if let (Outcome::StartTls, Some(tls)) = (&outcome, tls) {
+        wire.begin_tls(tls.begin()?)?;
+        // Nothing that was agreed on before counts.
+        outcome = Negotiation::go_on(wire, volume, exports, false, client_flags).run()?;
+    }
+    match outcome {
+        Outcome::Session(session) => Ok(Some(session)),
+        Outcome::Left | Outcome::StartTls => Ok(None),
+    }
+}
+
 /// Sends replies until there are no more.
 fn send(outbox: &Outbox, wire: &mut Wire) {
     while let Some(replies) = outbox.take() {
@@ -89,7 +102,7 @@ fn send(outbox: &Outbox, wire: &mut Wire) {
             return;
         }
     }
-    wire.shut_down(Shutdown::Write);
+    wire.finish();
 }
 
 fn send_all(

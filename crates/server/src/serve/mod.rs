@@ -32,3 +32,5 @@ pub use address::{Address, AddressError};
 pub use error::ServeError;
 pub use options::ServeOptions;
 pub use server::{ServeCounts, Server};
+
+pub use crate::wire::{TlsError, TlsServer};

@@ -78,6 +78,11 @@ impl<'s, S: Read + Write> Negotiation<'s, S> {
         }
     }
 
+    /// The client's flags.
+    pub fn client_flags(&self) -> u32 {
+        self.client_flags
+    }
+
     /// Replies to options until one of them ends the handshake.
     pub fn run(&mut self) -> Result<Outcome, ConnectionError> {
         loop {

@@ -5,12 +5,13 @@ use std::time::Duration;
 use super::access::Prefix;
 use super::error::ServeError;
 use crate::protocol::PAYLOAD_BYTES_MAX;
+use crate::wire::TlsServer;
 
 /// Bytes of an export's name, at most.
 const NAME_MAX: usize = 255;
 
 /// Names and limits of a server.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, Debug)]
 pub struct ServeOptions {
     /// Name of the export, which is the default one, too.
     pub name: String,
@@ -29,6 +30,8 @@ pub struct ServeOptions {
     pub grace: Duration,
     /// Peers over TCP; empty: all that reach the address.
     pub allow: Vec<Prefix>,
+    /// Peers over TCP must begin TLS; `None`: nobody can, and only this machine is served.
+    pub tls: Option<TlsServer>,
 }
 
 impl Default for ServeOptions {
@@ -42,6 +45,7 @@ impl Default for ServeOptions {
             handshake: Duration::from_secs(30),
             grace: Duration::from_secs(5),
             allow: Vec::new(),
+            tls: None,
         }
     }
 }

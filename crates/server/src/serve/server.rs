@@ -79,9 +79,12 @@ impl Server {
         options: ServeOptions,
     ) -> Result<Server, ServeError> {
         options.check()?;
-        if !address.is_local() {
+        if !address.is_local() && options.tls.is_none() {
             return Err(ServeError::NotLocal { address: address.clone() });
         }
+        // Who may use a Unix socket its file's permissions say.
+        let tls = options.tls.clone().filter(|_| matches!(address, Address::Tcp(_)));
+        let options = ServeOptions { tls, ..options };
         let listener = Listener::bind(address)?;
         let bound = listener.address(address);
         let (exports, workers) = (Exports::new(&options.name), options.workers.max(1));
