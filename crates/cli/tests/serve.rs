@@ -200,3 +200,28 @@ fn what_cannot_be_served_says_why() {
     assert!(error.contains("somebody listens at"), "{error}");
     running.stop("-TERM");
 }
+
+#[test]
+fn a_benchmark_runs_on_a_server_with_hints() {
+    let place = Place::new();
+    let file = std::fs::File::create(place.path("vol.img")).unwrap();
+    file.set_len(256 << 20).unwrap();
+    let running = place.start(&["--cache", "cache", "--cache-size", "16MiB", "--policy", "tq"]);
+    let uri = format!("nbd+unix:///?socket={}", place.path("socket").display());
+    let common = ["--rows", "4000", "--pool", "20%", "--operations", "2000", "--json"];
+    for more in [&["--updates", "50"][..], &["--updates", "50", "--log", "on"]] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_millpond"));
+        command.args(["bench", "ycsb", "--device", &uri]).args(common).args(more);
+        let output = command.output().unwrap();
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{more:?}: {error}");
+        assert!(String::from_utf8_lossy(&output.stdout).contains(&uri), "the device is named");
+    }
+    let table = running.stop("-TERM");
+    let value = |name: &str| {
+        let line = table.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+        line.trim().parse::<u64>().unwrap()
+    };
+    assert!(value("cache: writes") > 100 && value("cache: reads") > 100, "{table}");
+    assert_eq!(value("connections broken"), 0);
+}

@@ -1,19 +1,17 @@
 //! Any bytes, from a client and from a server: nobody panics, nobody hangs, and others are served.
 
-use std::io::{Read, Write};
-use std::net::Shutdown;
-use std::os::unix::net::UnixStream;
-use std::sync::Arc;
+#[path = "../../../fuzz/bodies/nbd.rs"]
+mod body;
 
-use millpond::internals::io::{Device, MemoryDevice};
+use std::os::unix::net::UnixStream;
+
+use millpond::internals::io::Device;
 use millpond_server::client::NbdDevice;
 use millpond_server::protocol::*;
-use millpond_server::serve::{Address, ServeOptions, Server};
-use millpond_server::volume::Volume;
+use millpond_server::serve::Server;
 
-use crate::support::{LIMIT, Raw};
-
-const SIZE: u64 = 64 << 10;
+use crate::support::LIMIT;
+use body::SIZE;
 
 /// Changes bytes as a fuzzer does: values, places, lengths.
 fn mutate(bytes: &mut Vec<u8>, random: &mut fastrand::Rng) {
@@ -70,34 +68,6 @@ fn session(random: &mut fastrand::Rng) -> Vec<u8> {
     bytes
 }
 
-fn server() -> (Server, tempfile::TempDir) {
-    let device = Arc::new(MemoryDevice::from_bytes(&[1; SIZE as usize]));
-    let folder = tempfile::tempdir().unwrap();
-    let address = Address::Unix(folder.path().join("socket"));
-    let volume = Arc::new(Volume::over(device, 4096, false));
-    (Server::start(volume, &address, ServeOptions::default()).unwrap(), folder)
-}
-
-/// Sends all of it, and reads until the server ends the connection.
-fn play(server: &Server, bytes: &[u8]) {
-    let (client, other) = UnixStream::pair().unwrap();
-    server.attach(other);
-    let mut raw = Raw::over(client);
-    std::thread::scope(|scope| {
-        let mut reading = raw.stream.try_clone().unwrap();
-        let reader = scope.spawn(move || {
-            let mut all = Vec::new();
-            reading.read_to_end(&mut all).map(|_| ())
-        });
-        // The server may have enough of it.
-        let _ = raw.stream.write_all(bytes);
-        raw.stream.shutdown(Shutdown::Write).unwrap_or(());
-        if let Err(error) = reader.join().unwrap() {
-            assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset, "{error}");
-        }
-    });
-}
-
 fn is_well(server: &Server) {
     let (client, other) = UnixStream::pair().unwrap();
     server.attach(other);
@@ -111,7 +81,7 @@ fn is_well(server: &Server) {
 
 #[test]
 fn a_server_outlives_any_bytes_of_its_clients() {
-    let (server, _folder) = server();
+    let server = body::server();
     for seed in 0..600 {
         let mut random = fastrand::Rng::with_seed(seed);
         let mut bytes = session(&mut random);
@@ -120,7 +90,7 @@ fn a_server_outlives_any_bytes_of_its_clients() {
             1 => {}
             _ => mutate(&mut bytes, &mut random),
         }
-        play(&server, &bytes);
+        body::to_server(&server, &bytes);
         if seed % 100 == 0 {
             is_well(&server);
         }
@@ -161,29 +131,6 @@ fn server_side(random: &mut fastrand::Rng) -> Vec<u8> {
     bytes
 }
 
-/// A client reads and flushes, while the server says `bytes`. Returns what was read.
-fn hear(bytes: Vec<u8>) -> Option<Vec<u8>> {
-    let (client, mut other) = UnixStream::pair().unwrap();
-    std::thread::scope(|scope| {
-        scope.spawn(move || {
-            let _ = other.write_all(&bytes);
-            let _ = other.shutdown(Shutdown::Write);
-            // Takes what the client says, so that it does not wait.
-            let _ = std::io::copy(&mut other, &mut std::io::sink());
-        });
-        let device = NbdDevice::over(client, "disk").ok()?;
-        let mut room = vec![0xaa; 4096];
-        let read = device.read(8192, &mut room);
-        let flushed = device.sync();
-        // An error of the request alone leaves the connection in step, and says what it is.
-        if let Err(error) = read {
-            assert!(!error.to_string().is_empty());
-            return None;
-        }
-        flushed.ok().map(|()| room)
-    })
-}
-
 #[test]
 fn a_client_outlives_any_bytes_of_its_server() {
     let mut whole = 0;
@@ -195,7 +142,7 @@ fn a_client_outlives_any_bytes_of_its_server() {
             1 => {}
             _ => mutate(&mut bytes, &mut random),
         }
-        let heard = hear(bytes);
+        let heard = body::to_client(bytes);
         if seed % 6 == 1 {
             let heard = heard.unwrap();
             assert!(heard[..1000] == [5; 1000] && (heard[1000] == 0 || heard == [5; 4096]));
@@ -235,7 +182,7 @@ fn bytes_that_are_missing_doubled_or_of_another_place_are_an_error() {
         (SimpleHeader { error: 0, cookie: 0 }.encode().to_vec(), false),
     ];
     for (at, (reply, is_whole)) in cases.into_iter().enumerate() {
-        let heard = hear([&begin[..], &reply, &flushed].concat());
+        let heard = body::to_client([&begin[..], &reply, &flushed].concat());
         assert_eq!(heard.is_some(), is_whole, "case {at}");
         assert!(heard.is_none_or(|heard| heard == data));
     }

@@ -279,6 +279,7 @@ fn fio_verifies_what_it_wrote_by_several_connections() {
         "--iodepth=16",
         "--verify=crc32c",
         "--do_verify=1",
+        "--verify_state_save=0",
         "--fsync=32",
         "--thread",
         "--group_reporting",

@@ -28,7 +28,7 @@ pub enum TlsError {
         why: String,
     },
     /// They do not fit each other.
-    #[error("certificate and key in {} and {} cannot be used: {why}", cert.display(), key.display())]
+    #[error("certificate {} and key {} are of no use: {why}", cert.display(), key.display())]
     Mismatch {
         /// The certificate's file.
         cert: PathBuf,
