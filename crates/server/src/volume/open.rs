@@ -87,6 +87,8 @@ impl Volume {
             None => backing.clone(),
         };
         let volume = Volume::over(device, block, spec.read_only);
+        // Holes are asked of the backing file: it has all that was written, since the tier is
+        // write-through. Above one that is not, `backing` must stay `None`.
         Ok(Volume { tier, backing: Some(backing), ..volume })
     }
 
