@@ -10,6 +10,7 @@ use millpond::internals::store::combinations::PolicyFitError;
 use millpond_lab::registry::PolicyError;
 use millpond_lab::sim::Stalled;
 use millpond_policies::config::ParamError;
+use millpond_server::client::NbdError;
 use millpond_workload::live::DriveError;
 use millpond_workload::{tpcc, ycsb};
 
@@ -47,6 +48,9 @@ pub enum BenchError {
     /// The file could not be opened.
     #[error(transparent)]
     File(#[from] OpenFileError),
+    /// The export of an NBD server cannot be used.
+    #[error(transparent)]
+    Nbd(#[from] NbdError),
     /// The store could not be made.
     #[error(transparent)]
     Create(#[from] CreateError),

@@ -6,8 +6,8 @@ use clap::{Parser, Subcommand};
 
 use crate::own::Policies;
 use crate::{
-    advise, bench, compare, interrupt, output, paper, policies as list, regret, report, sim, store,
-    tour, trace,
+    advise, bench, compare, interrupt, output, paper, policies as list, regret, report, serve, sim,
+    store, tour, trace,
 };
 
 const ABOUT: &str = "A storage engine at memory speed, and the laboratory of page replacement";
@@ -43,6 +43,8 @@ enum Command {
     Breakdown(Box<bench::breakdown::Args>),
     /// Repeat experiments of the papers, beside what they print
     Paper(paper::Args),
+    /// Serve a file as a block device with a cache, over NBD
+    Serve(Box<serve::Args>),
     #[command(flatten)]
     Store(store::Command),
 }
@@ -65,6 +67,7 @@ pub fn main_with(policies: Policies) -> ExitCode {
         Command::Bench(args) => bench::run(args, registry),
         Command::Breakdown(args) => bench::breakdown::run(args),
         Command::Paper(args) => paper::run(args, registry),
+        Command::Serve(args) => serve::run(args),
         Command::Store(command) => store::run(command),
     };
     match result {

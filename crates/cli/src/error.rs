@@ -50,6 +50,9 @@ pub(crate) enum Failure {
     /// A store, or what a command found in it: exit code 1.
     #[error("{0}")]
     Store(String),
+    /// A storage server: exit code 1.
+    #[error("{0}")]
+    Serve(String),
     /// An experiment of a paper: exit code 1, or 2 for a figure that there is not.
     #[error(transparent)]
     Experiment(#[from] ExperimentError),

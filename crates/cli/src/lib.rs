@@ -24,6 +24,7 @@ mod policies;
 mod progress;
 mod regret;
 mod report;
+mod serve;
 mod sim;
 mod store;
 mod tour;

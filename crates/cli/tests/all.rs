@@ -13,6 +13,7 @@ mod pages;
 mod paper;
 mod phases;
 mod regret;
+mod serve;
 mod stores;
 mod top;
 mod tour;

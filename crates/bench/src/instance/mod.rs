@@ -16,6 +16,7 @@ mod plan;
 mod pool_instance;
 mod prepare;
 pub mod probe;
+mod remote;
 pub mod setup;
 mod twin_instance;
 mod txn_instance;

@@ -15,6 +15,7 @@ use super::image::Image;
 use super::interface::{Instance, InstanceInfo, Recorders, recorders};
 use super::plan::{frames_for, plan};
 use super::probe::reads_per_second;
+use super::remote::remote;
 use super::setup::{DeviceSpec, Setup};
 use super::worker_threads::{WorkerThreads, check_threads};
 use crate::error::BenchError;
@@ -50,6 +51,7 @@ fn make_device(setup: &Setup) -> Result<Arc<dyn Device>, BenchError> {
             setup.options.check_device(&device)?;
             Ok(Arc::new(device))
         }
+        DeviceSpec::Nbd(uri) => remote(uri),
     }
 }
 

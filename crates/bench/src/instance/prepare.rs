@@ -84,7 +84,7 @@ pub fn prepare_on(
     setup: &Setup,
     workload: &Workload,
 ) -> Result<Box<dyn Instance>, BenchError> {
-    let is_file = matches!(setup.device, DeviceSpec::File(_));
+    let is_file = matches!(setup.device, DeviceSpec::File(_) | DeviceSpec::Nbd(_));
     if setup.engine == Engine::Twin || setup.options.lab.log || setup.options.lab.locks || is_file {
         return Err(BenchError::Usage(
             "an image is for a pool in memory, without log and locks".to_string(),

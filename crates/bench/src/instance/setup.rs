@@ -8,6 +8,7 @@ use millpond::Options;
 use millpond::internals::io::SlowProfile;
 use millpond::internals::store::{LatchingMode, TranslationMode};
 use millpond_base::Size;
+use millpond_server::client::{NbdError, NbdUri};
 
 /// Which engine of ours.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
@@ -38,6 +39,8 @@ pub enum DeviceSpec {
     File(PathBuf),
     /// Memory that takes as long as a stated drive. Loading is not slowed down.
     Slow(SlowProfile),
+    /// An export of an NBD server, whose bytes are lost. A log beside it is in memory.
+    Nbd(NbdUri),
 }
 
 impl FromStr for DeviceSpec {
@@ -50,13 +53,17 @@ impl FromStr for DeviceSpec {
         if let Some(path) = text.strip_prefix("file:").filter(|path| !path.is_empty()) {
             return Ok(DeviceSpec::File(PathBuf::from(path)));
         }
+        if text.starts_with("nbd") {
+            return text.parse().map(DeviceSpec::Nbd).map_err(|error: NbdError| error.to_string());
+        }
         match text.strip_prefix("slow:") {
             Some(name) => match name.parse::<SlowProfile>() {
                 Ok(profile) => Ok(DeviceSpec::Slow(profile)),
                 Err(error) => Err(error.to_string()),
             },
             None => Err(format!(
-                "device '{text}' is none: memory, file:PATH, or slow:nvme|sata|disk|array"
+                "device '{text}' is none: memory, file:PATH, slow:nvme|sata|disk|array or \
+                 nbd://HOST:PORT/EXPORT"
             )),
         }
     }
@@ -68,6 +75,7 @@ impl fmt::Display for DeviceSpec {
             DeviceSpec::Memory => f.write_str("memory"),
             DeviceSpec::File(path) => write!(f, "file:{}", path.display()),
             DeviceSpec::Slow(profile) => write!(f, "slow:{}", profile.name),
+            DeviceSpec::Nbd(uri) => uri.fmt(f),
         }
     }
 }
@@ -153,10 +161,10 @@ mod tests {
 
     #[test]
     fn devices_are_printed_as_they_are_read() {
-        for text in ["memory", "file:/tmp/x", "slow:nvme", "slow:array"] {
+        for text in ["memory", "file:/tmp/x", "slow:nvme", "slow:array", "nbd://host:1/x"] {
             assert_eq!(text.parse::<DeviceSpec>().unwrap().to_string(), text);
         }
-        for wrong in ["", "disk", "file:", "slow:", "slow:tape"] {
+        for wrong in ["", "disk", "file:", "slow:", "slow:tape", "nbd:", "nbd://"] {
             assert!(wrong.parse::<DeviceSpec>().is_err(), "{wrong}");
         }
     }

@@ -13,6 +13,7 @@ use millpond_workload::tpcc;
 use super::interface::{Instance, InstanceInfo, Recorders, recorders};
 use super::plan::{frames_for, plan};
 use super::probe::reads_per_second;
+use super::remote::remote;
 use super::setup::{DeviceSpec, Setup};
 use super::worker_threads::{WorkerThreads, check_threads};
 use crate::error::BenchError;
@@ -33,8 +34,11 @@ impl<M: PoolStrategy> TxnInstance<M> {
     pub(crate) fn new(setup: &Setup, workload: &Workload) -> Result<TxnInstance<M>, BenchError> {
         let worker_threads = WorkerThreads::new(setup, workload);
         check_threads(worker_threads.latching, workload)?;
-        let memory: [Arc<dyn Device>; 2] =
-            [Arc::new(MemoryDevice::new()), Arc::new(MemoryDevice::new())];
+        let data: Arc<dyn Device> = match &setup.device {
+            DeviceSpec::Nbd(uri) => remote(uri)?,
+            _ => Arc::new(MemoryDevice::new()),
+        };
+        let memory = [data, Arc::new(MemoryDevice::new())];
         let mut instance =
             TxnInstance { store: None, memory, setup: setup.clone(), worker_threads };
         instance.remove_files();
@@ -154,7 +158,7 @@ impl<M: PoolStrategy> Instance for TxnInstance<M> {
             return match self.setup.device {
                 DeviceSpec::Memory => Ok(None),
                 _ => Err(BenchError::Usage(
-                    "a file is not read beside the store that has it open: probe without --log"
+                    "a device is not read beside the store that has it open: probe without --log"
                         .to_string(),
                 )),
             };

@@ -140,7 +140,8 @@ pub(crate) struct EngineArgs {
     /// Divide the pool among this many NUMA nodes, real or simulated
     #[arg(long, value_name = "N")]
     nodes: Option<u32>,
-    /// Where evicted pages go: memory, file:PATH, or slow:nvme|sata|disk|array
+    /// Where evicted pages go: memory, file:PATH, slow:nvme|sata|disk|array, or an export of an NBD
+    /// server, whose bytes are lost: nbd://HOST:PORT/EXPORT, nbd+unix:///EXPORT?socket=/PATH
     #[arg(long, default_value = "memory", value_name = "DEVICE")]
     device: DeviceSpec,
     /// Slow the device down only once the warm-up is over, so that the pool is warm sooner; needs

@@ -1,0 +1,14 @@
+//! The export of a server as the device of a run.
+
+use std::sync::Arc;
+
+use millpond::internals::io::Device;
+use millpond_server::client::{NbdDevice, NbdOptions, NbdUri};
+
+use crate::error::BenchError;
+
+/// The export at `uri`, as an empty device that grows: a run's data are its own.
+pub(super) fn remote(uri: &NbdUri) -> Result<Arc<dyn Device>, BenchError> {
+    let options = NbdOptions { is_new: true, ..NbdOptions::default() };
+    Ok(Arc::new(NbdDevice::open(uri, &options)?))
+}

@@ -1,0 +1,227 @@
+//! `millpond serve` as a user meets it: what it prints, how it stops, what is there afterwards.
+
+use std::io::{BufRead, BufReader, Read};
+use std::path::PathBuf;
+use std::process::{Child, ChildStdout, Command, Output, Stdio};
+
+use millpond::internals::io::Device;
+use millpond_server::client::{NbdDevice, NbdOptions, NbdUri};
+use tempfile::TempDir;
+
+const BYTES: usize = 1 << 20;
+
+struct Place {
+    folder: TempDir,
+}
+
+/// A server that runs.
+struct Running {
+    child: Child,
+    stdout: BufReader<ChildStdout>,
+    /// What it said before it listened.
+    greeting: String,
+}
+
+impl Place {
+    fn new() -> Place {
+        let place = Place { folder: tempfile::tempdir().unwrap() };
+        std::fs::write(place.path("vol.img"), vec![7; BYTES]).unwrap();
+        place
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_millpond"));
+        command.arg("serve").args(arguments).current_dir(self.folder.path());
+        command
+    }
+
+    fn start(&self, arguments: &[&str]) -> Running {
+        let always = ["--nbd", "unix:socket", "--backing", "vol.img"];
+        let mut command = self.command(&[&always, arguments].concat());
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut stdout = BufReader::new(child.stdout.take().unwrap());
+        let mut greeting = String::new();
+        while !greeting.contains("listening at") {
+            assert!(stdout.read_line(&mut greeting).unwrap() > 0, "it ended: {greeting}");
+        }
+        Running { child, stdout, greeting }
+    }
+
+    fn client(&self) -> NbdDevice {
+        let uri = format!("nbd+unix:///?socket={}", self.path("socket").display());
+        NbdDevice::open(&uri.parse::<NbdUri>().unwrap(), &NbdOptions::default()).unwrap()
+    }
+
+    /// What a server that does not start has on standard error.
+    #[track_caller]
+    fn fails(&self, code: i32, arguments: &[&str]) -> String {
+        let Output { status, stderr, .. } = self.command(arguments).output().unwrap();
+        let error = String::from_utf8(stderr).unwrap();
+        assert_eq!(status.code(), Some(code), "{arguments:?}: {error}");
+        error
+    }
+}
+
+impl Running {
+    fn signal(&self, name: &str) {
+        let pid = self.child.id().to_string();
+        assert!(Command::new("kill").args([name, &pid]).status().unwrap().success());
+    }
+
+    /// Stops it; returns what it printed after it listened.
+    fn stop(mut self, signal: &str) -> String {
+        self.signal(signal);
+        let mut rest = String::new();
+        self.stdout.read_to_string(&mut rest).unwrap();
+        let status = self.child.wait().unwrap();
+        assert!(status.success(), "{status}: {rest}");
+        rest
+    }
+}
+
+#[test]
+fn a_server_keeps_what_was_written_and_a_warm_cache() {
+    let place = Place::new();
+    let arguments = ["--cache", "cache", "--cache-size", "2MiB", "--policy", "t2-lru"];
+    let mut expected = vec![7; BYTES];
+    for (round, signal) in [(1, "-TERM"), (2, "-INT"), (3, "-TERM")] {
+        let running = place.start(&arguments);
+        let (cold, warm) = ("blocks, 0 there, policy t2-lru", "blocks, 256 there, policy t2-lru");
+        let is_as_it_should = if round == 1 { cold } else { warm };
+        assert!(running.greeting.contains(is_as_it_should), "{}", running.greeting);
+        assert!(running.greeting.contains("vol.img: 1048576 bytes in blocks of 4096"));
+        let client = place.client();
+        let mut found = vec![0; BYTES];
+        client.read(0, &mut found).unwrap();
+        assert!(found == expected, "round {round}");
+        client.write(round * 5000, &vec![round as u8; 10_000]).unwrap();
+        expected[round as usize * 5000..][..10_000].fill(round as u8);
+        client.sync().unwrap();
+        client.read(0, &mut found).unwrap();
+        drop(client);
+        let table = running.stop(signal);
+        let value = |name: &str| {
+            let line = table.lines().find_map(|line| line.strip_prefix(name));
+            line.unwrap_or_else(|| panic!("no {name} in\n{table}")).trim().parse::<u64>().unwrap()
+        };
+        assert_eq!((value("writes"), value("bytes written")), (1, 10_000));
+        assert_eq!(value("cache: blocks kept"), 256);
+        assert!(value("cache: served") >= if round == 1 { 200 } else { 500 }, "{table}");
+        let widths: Vec<usize> = table.lines().map(str::len).collect();
+        assert!(widths.iter().all(|width| *width == widths[0]), "not aligned:\n{table}");
+        assert!(!place.path("socket").exists());
+        assert!(std::fs::read(place.path("vol.img")).unwrap() == expected);
+    }
+}
+
+#[test]
+fn what_was_flushed_is_there_after_a_server_was_killed() {
+    let place = Place::new();
+    let arguments = ["--cache", "cache", "--cache-size", "2MiB"];
+    for round in 0..3u8 {
+        let mut running = place.start(&arguments);
+        assert!(running.greeting.contains("blocks, 0 there"), "{}", running.greeting);
+        let client = place.client();
+        let flushed = std::thread::scope(|scope| {
+            let writer = scope.spawn(|| {
+                let mut flushed = 0u32;
+                // Until the server is gone.
+                for number in 1u32.. {
+                    let bytes = [&number.to_le_bytes()[..], &[round; 4092]].concat();
+                    let place = u64::from(number % 256) * 4096;
+                    if client.write(place, &bytes).and_then(|()| client.sync()).is_err() {
+                        break;
+                    }
+                    flushed = number;
+                }
+                flushed
+            });
+            std::thread::sleep(std::time::Duration::from_millis(150));
+            running.signal("-KILL");
+            writer.join().unwrap()
+        });
+        running.child.wait().unwrap();
+        assert!(flushed > 0);
+        let after = place.start(&arguments);
+        let client = place.client();
+        for number in flushed.saturating_sub(255).max(1)..=flushed {
+            let mut bytes = [0; 4096];
+            client.read(u64::from(number % 256) * 4096, &mut bytes).unwrap();
+            let found = u32::from_le_bytes(bytes[..4].try_into().unwrap());
+            // One write behind the last flush may be there, too.
+            assert!(found == number || found == flushed + 1, "{found} in place of {number}");
+            assert!(bytes[4..].iter().all(|byte| *byte == round));
+        }
+        drop(client);
+        after.signal("-KILL");
+        let mut after = after;
+        after.child.wait().unwrap();
+    }
+}
+
+#[test]
+fn what_cannot_be_served_says_why() {
+    let place = Place::new();
+    let serve = |more: &[&'static str]| {
+        [&["--nbd", "unix:other", "--backing", "vol.img"][..], more].concat()
+    };
+    let error = place.fails(2, &["--nbd", "0.0.0.0:0", "--backing", "vol.img"]);
+    assert!(error.contains("without TLS"), "{error}");
+    let error = place.fails(2, &["--nbd", "everywhere", "--backing", "vol.img"]);
+    assert!(error.contains("unix:/path/to/socket"), "{error}");
+    let error = place.fails(2, &serve(&["--block", "3000"]));
+    assert!(error.contains("power of two"), "{error}");
+    let error = place.fails(2, &serve(&["--cache", "cache", "--policy", "tqq"]));
+    assert!(error.contains("did you mean 'tq'"), "{error}");
+    let error = place.fails(2, &serve(&["--cache", "vol.img"]));
+    assert!(error.contains("name two files"), "{error}");
+    let error = place.fails(2, &serve(&["--name", "a/b"]));
+    assert!(error.contains("none of them '/'"), "{error}");
+    let error = place.fails(2, &serve(&["--tls-cert", "vol.img"]));
+    assert!(error.contains("--tls-key"), "{error}");
+    let error = place.fails(1, &serve(&["--tls-cert", "vol.img", "--tls-key", "vol.img"]));
+    assert!(error.contains("vol.img has no certificate"), "{error}");
+    let error = place.fails(1, &["--nbd", "unix:other", "--backing", "missing.img"]);
+    assert!(error.contains("truncate -s SIZE missing.img"), "{error}");
+    std::fs::write(place.path("letter"), "Dear Ada").unwrap();
+    let error = place.fails(1, &serve(&["--cache", "letter"]));
+    assert!(error.contains("letter"), "{error}");
+    assert_eq!(std::fs::read(place.path("letter")).unwrap(), b"Dear Ada");
+    let running = place.start(&["--cache", "cache"]);
+    let error = place.fails(1, &serve(&[]));
+    let holder = format!("in use by the process with pid {}", running.child.id());
+    assert!(error.contains(&holder), "{error}");
+    std::fs::write(place.path("another.img"), vec![1; 8192]).unwrap();
+    let error = place.fails(1, &["--nbd", "unix:socket", "--backing", "another.img"]);
+    assert!(error.contains("somebody listens at"), "{error}");
+    running.stop("-TERM");
+}
+
+#[test]
+fn a_benchmark_runs_on_a_server_with_hints() {
+    let place = Place::new();
+    let file = std::fs::File::create(place.path("vol.img")).unwrap();
+    file.set_len(256 << 20).unwrap();
+    let running = place.start(&["--cache", "cache", "--cache-size", "16MiB", "--policy", "tq"]);
+    let uri = format!("nbd+unix:///?socket={}", place.path("socket").display());
+    let common = ["--rows", "4000", "--pool", "20%", "--operations", "2000", "--json"];
+    for more in [&["--updates", "50"][..], &["--updates", "50", "--log", "on"]] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_millpond"));
+        command.args(["bench", "ycsb", "--device", &uri]).args(common).args(more);
+        let output = command.output().unwrap();
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{more:?}: {error}");
+        assert!(String::from_utf8_lossy(&output.stdout).contains(&uri), "the device is named");
+    }
+    let table = running.stop("-TERM");
+    let value = |name: &str| {
+        let line = table.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+        line.trim().parse::<u64>().unwrap()
+    };
+    assert!(value("cache: writes") > 100 && value("cache: reads") > 100, "{table}");
+    assert_eq!(value("connections broken"), 0);
+}

@@ -1,0 +1,46 @@
+//! What cannot be read as a message.
+
+/// Why bytes are no message of the protocol.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ProtocolError {
+    /// A word that begins each message of its kind is another one: the other side speaks something
+    /// else, or the stream is out of step. There is no way to go on.
+    #[error("{what} begins with {found:#x}: the peer does not speak NBD, or is out of step")]
+    Magic {
+        /// Which message.
+        what: &'static str,
+        /// What was found.
+        found: u64,
+    },
+    /// A message ends before what it announces.
+    #[error("{what} is too short")]
+    TooShort {
+        /// Which message.
+        what: &'static str,
+    },
+    /// A message goes on after its end.
+    #[error("{what} has {bytes} bytes too many")]
+    TooLong {
+        /// Which message.
+        what: &'static str,
+        /// How many.
+        bytes: usize,
+    },
+    /// A length, or a number of things, is beyond what is taken.
+    #[error("{what} of {found}, and at most {most} are taken")]
+    Limit {
+        /// What is limited, with its unit.
+        what: &'static str,
+        /// What was asked for.
+        found: u64,
+        /// The limit.
+        most: u64,
+    },
+    /// A name is not UTF-8.
+    #[error("{what} is not UTF-8")]
+    NotText {
+        /// What it names.
+        what: &'static str,
+    },
+}

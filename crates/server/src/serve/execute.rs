@@ -1,0 +1,174 @@
+//! A request, carried out and replied to.
+
+use super::outbox::Reply;
+use super::session::{Context, Session};
+use crate::protocol::{
+    Chunk, Command, Extent, PAYLOAD_BYTES_MAX, Request, SimpleHeader, command_flags, errors,
+};
+use crate::volume::{Room, Volume, VolumeError};
+
+/// Extents in one reply, at most: a client asks again for what is behind them.
+const EXTENTS: usize = 4096;
+
+/// Why a request is refused or failed: the protocol's number, and for people.
+#[derive(Debug)]
+pub(super) struct Refusal {
+    number: u32,
+    message: String,
+}
+
+impl Refusal {
+    fn new(number: u32, message: &str) -> Refusal {
+        Refusal { number, message: message.to_string() }
+    }
+
+    fn of(error: &VolumeError, request: &Request) -> Refusal {
+        let writes = matches!(request.command, Command::Write | Command::WriteZeroes);
+        let number = match error {
+            VolumeError::PastEnd { .. } if writes => errors::ENOSPC,
+            error => error.number(),
+        };
+        Refusal { number, message: error.to_string() }
+    }
+
+    /// As a reply.
+    pub fn reply(&self, session: &Session, request: &Request, cost: u64) -> Reply {
+        let head = if session.is_structured {
+            let (error, message) = (self.number, self.message.clone());
+            Chunk::Error { error, message, offset: None }.encode(request.cookie, true)
+        } else {
+            SimpleHeader { error: self.number, cookie: request.cookie }.encode().to_vec()
+        };
+        Reply { head, body: None, cost }
+    }
+}
+
+/// That a request makes sense, before anything is done for it.
+pub(super) fn check(volume: &Volume, session: &Session, request: &Request) -> Result<(), Refusal> {
+    let mut known = command_flags::FUA;
+    match request.command {
+        Command::Read if session.is_structured => known |= command_flags::DF,
+        Command::WriteZeroes => known |= command_flags::NO_HOLE,
+        Command::BlockStatus => known |= command_flags::REQ_ONE,
+        Command::Unknown(_) => {
+            return Err(Refusal::new(errors::EINVAL, "the command is not known"));
+        }
+        _ => {}
+    }
+    if request.flags & !known != 0 {
+        return Err(Refusal::new(errors::EINVAL, "a flag is not known, or not of this command"));
+    }
+    let of = |error: VolumeError| Refusal::of(&error, request);
+    match request.command {
+        Command::Flush | Command::Disconnect => return Ok(()),
+        Command::Write | Command::WriteZeroes | Command::Trim => {
+            volume.check_writable().map_err(of)?;
+        }
+        Command::Read if request.length > PAYLOAD_BYTES_MAX => {
+            return Err(Refusal::new(errors::EOVERFLOW, "a read may have 32 MiB at most"));
+        }
+        Command::BlockStatus if request.length == 0 || session.contexts.is_empty() => {
+            let why = "no bytes are asked about, or no metadata context was chosen";
+            return Err(Refusal::new(errors::EINVAL, why));
+        }
+        _ => {}
+    }
+    volume.check(request.offset, request.length.into()).map_err(of)
+}
+
+/// Carries out a request that was checked; `payload` is what it brought.
+pub(super) fn execute(
+    volume: &Volume,
+    session: &Session,
+    request: &Request,
+    payload: Option<Room>,
+    cost: u64,
+) -> Reply {
+    match try_execute(volume, session, request, payload) {
+        Ok((head, body)) => Reply { head, body, cost },
+        Err(error) => {
+            let command = request.command;
+            let (offset, length) = (request.offset, request.length);
+            tracing::debug!(%error, ?command, offset, length, "a request failed");
+            Refusal::of(&error, request).reply(session, request, cost)
+        }
+    }
+}
+
+type Parts = (Vec<u8>, Option<Room>);
+
+fn try_execute(
+    volume: &Volume,
+    session: &Session,
+    request: &Request,
+    payload: Option<Room>,
+) -> Result<Parts, VolumeError> {
+    let Request { offset, length, cookie, .. } = *request;
+    let is_durable = request.flags & command_flags::FUA != 0;
+    match request.command {
+        Command::Read => return read(volume, session, request),
+        Command::BlockStatus => return Ok((block_status(volume, session, request)?, None)),
+        Command::Write => {
+            let room = payload.unwrap_or_else(|| volume.room(offset, 0));
+            volume.write(offset, room, session.reason(request), is_durable)?;
+        }
+        Command::Flush => volume.flush()?,
+        Command::Trim => volume.trim(offset, length, is_durable)?,
+        Command::WriteZeroes => {
+            let keeps_room = request.flags & command_flags::NO_HOLE != 0;
+            volume.write_zeros(offset, length, keeps_room, is_durable)?;
+        }
+        // A client of ours asks so for earlier writes into a range to be made durable.
+        Command::Cache if is_durable && session.has_hints() => {
+            volume.sync_range(offset, length)?;
+        }
+        Command::Cache => volume.prefetch(offset, length)?,
+        Command::Disconnect | Command::Unknown(_) => {}
+    }
+    Ok((SimpleHeader { error: 0, cookie }.encode().to_vec(), None))
+}
+
+fn read(volume: &Volume, session: &Session, request: &Request) -> Result<Parts, VolumeError> {
+    let Request { offset, length, cookie, .. } = *request;
+    let room = volume.read(offset, length)?;
+    let head = match session.is_structured {
+        false => SimpleHeader { error: 0, cookie }.encode().to_vec(),
+        true if length == 0 => Chunk::None.encode(cookie, true),
+        true => Chunk::Data { offset, bytes: &room }.encode(cookie, true),
+    };
+    Ok((head, Some(room)))
+}
+
+fn block_status(
+    volume: &Volume,
+    session: &Session,
+    request: &Request,
+) -> Result<Vec<u8>, VolumeError> {
+    let Request { offset, length, cookie, .. } = *request;
+    let is_one = request.flags & command_flags::REQ_ONE != 0;
+    let mut bytes = Vec::new();
+    for (at, context) in session.contexts.iter().enumerate() {
+        let extents = match context {
+            Context::Allocation => {
+                volume.allocation(offset, length, if is_one { 1 } else { EXTENTS })?
+            }
+            Context::Reason => vec![Extent { length, status: session.class_number() }],
+        };
+        let chunk = Chunk::BlockStatus { context: context.id(), extents };
+        bytes.extend(chunk.encode(cookie, at + 1 == session.contexts.len()));
+    }
+    Ok(bytes)
+}
+
+/// Bytes of memory that a request takes until its reply is sent, about.
+pub(super) fn cost(volume: &Volume, request: &Request) -> u64 {
+    const EACH: u64 = 512;
+    EACH + match request.command {
+        Command::Read | Command::Write => {
+            Room::bytes_max(request.length.min(PAYLOAD_BYTES_MAX), volume.block())
+        }
+        Command::BlockStatus => 8 * EXTENTS as u64,
+        Command::Cache => 1 << 20,
+        _ => u64::from(volume.block()),
+    }
+}

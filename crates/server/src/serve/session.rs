@@ -1,0 +1,77 @@
+//! What client and server have agreed on.
+
+use millpond_base::Reason;
+
+use crate::protocol::{
+    OptionReply, REASON_CONTEXT, REASON_SHIFT, Request, allocation, number_of, reason_of,
+};
+
+/// A metadata context that the server has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Context {
+    /// Where holes are.
+    Allocation,
+    /// The highest bits of cookies are reasons.
+    Reason,
+}
+
+impl Context {
+    pub const ALL: [Context; 2] = [Context::Allocation, Context::Reason];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Context::Allocation => allocation::NAME,
+            Context::Reason => REASON_CONTEXT,
+        }
+    }
+
+    /// Its number in replies.
+    pub fn id(self) -> u32 {
+        match self {
+            Context::Allocation => 1,
+            Context::Reason => 2,
+        }
+    }
+
+    pub fn reply(self) -> OptionReply {
+        OptionReply::MetaContext { id: self.id(), name: self.name().to_string() }
+    }
+
+    /// Those that a query names: a context, or, to list, all of a namespace.
+    pub fn find(query: &str, lists: bool) -> Vec<Context> {
+        let is_meant = |context: &Context| {
+            let name = context.name();
+            name == query || (lists && query.ends_with(':') && name.starts_with(query))
+        };
+        Context::ALL.into_iter().filter(is_meant).collect()
+    }
+}
+
+/// A connection that is past its handshake.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Session {
+    /// What the writes of the export are.
+    pub class: Reason,
+    /// Whether replies come in chunks.
+    pub is_structured: bool,
+    /// Metadata contexts that BLOCK_STATUS tells of.
+    pub contexts: Vec<Context>,
+}
+
+impl Session {
+    /// Whether the client's cookies carry reasons.
+    pub fn has_hints(&self) -> bool {
+        self.contexts.contains(&Context::Reason)
+    }
+
+    /// Why this request writes.
+    pub fn reason(&self, request: &Request) -> Reason {
+        let hint = reason_of(request.cookie >> REASON_SHIFT).filter(|_| self.has_hints());
+        hint.unwrap_or(self.class)
+    }
+
+    /// The number of the export's class.
+    pub fn class_number(&self) -> u32 {
+        number_of(self.class) as u32
+    }
+}

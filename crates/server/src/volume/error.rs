@@ -1,0 +1,116 @@
+//! Errors of a volume.
+
+use std::path::PathBuf;
+
+use millpond::internals::io::{DeviceError, OpenFileError};
+use millpond::internals::tier::TierError;
+
+use crate::protocol::errors;
+
+/// Why a request to a volume failed.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum VolumeError {
+    /// It goes beyond the end.
+    #[error("{length} bytes at offset {offset} end behind the volume's {size} bytes")]
+    PastEnd {
+        /// Where it begins.
+        offset: u64,
+        /// Its bytes.
+        length: u64,
+        /// Bytes of the volume.
+        size: u64,
+    },
+    /// The volume is for reading only.
+    #[error("the volume is served for reading only")]
+    ReadOnly,
+    /// The device failed.
+    #[error(transparent)]
+    Device(DeviceError),
+    /// A sync failed before: what is durable is unknown, and nothing is written or confirmed until
+    /// the server is started again.
+    #[error("the volume takes no writes since a sync failed: {0}")]
+    SyncFailed(DeviceError),
+}
+
+impl VolumeError {
+    /// The protocol's number for it.
+    pub fn number(&self) -> u32 {
+        match self {
+            VolumeError::PastEnd { .. } => errors::EINVAL,
+            VolumeError::ReadOnly | VolumeError::Device(DeviceError::ReadOnly { .. }) => {
+                errors::EPERM
+            }
+            VolumeError::Device(error) if error.is_disk_full() => errors::ENOSPC,
+            VolumeError::Device(_) | VolumeError::SyncFailed(_) => errors::EIO,
+        }
+    }
+}
+
+millpond_base::from_variants! { VolumeError {
+    Device(DeviceError),
+} }
+
+/// Why a volume cannot be opened.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OpenVolumeError {
+    /// There is no backing file.
+    #[error(
+        "there is no backing file {}: `truncate -s SIZE {}` makes one that is full of zeros",
+        path.display(), path.display()
+    )]
+    NoBacking {
+        /// Where it should be.
+        path: PathBuf,
+    },
+    /// The backing file cannot be opened.
+    #[error("the backing file cannot be served: {0}")]
+    Backing(OpenFileError),
+    /// The backing file has no whole block.
+    #[error(
+        "{} has {length} bytes, less than one block of {block}: make it larger, or blocks smaller",
+        path.display()
+    )]
+    TooShort {
+        /// The file.
+        path: PathBuf,
+        /// Its bytes.
+        length: u64,
+        /// Bytes of a block.
+        block: u32,
+    },
+    /// Blocks cannot have this size.
+    #[error("blocks cannot have {block} bytes: a power of two from 512 to 64 KiB is needed")]
+    Block {
+        /// What was asked for.
+        block: u32,
+    },
+    /// Cache and backing file are one.
+    #[error("{} is backing file and cache: name two files", path.display())]
+    SameFile {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The policy is none.
+    #[error("the cache's policy: {0}")]
+    Policy(String),
+    /// The cache's file cannot be opened.
+    #[error("the cache's file cannot be used: {0}")]
+    CacheFile(OpenFileError),
+    /// The cache cannot be.
+    #[error(transparent)]
+    Cache(TierError),
+    /// The file is there, and does not say what it is.
+    #[error("looking at {} failed: {message}", path.display())]
+    Look {
+        /// The file.
+        path: PathBuf,
+        /// The operating system's reason.
+        message: String,
+    },
+}
+
+millpond_base::from_variants! { OpenVolumeError {
+    Cache(TierError),
+} }

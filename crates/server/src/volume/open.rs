@@ -1,0 +1,183 @@
+//! How a volume is opened over a file, and closed.
+
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use millpond::internals::io::{Device, Errno, FileDevice, FileOptions, OpenFileError, real_path};
+use millpond::internals::store::options::policy_choice::PolicyChoice;
+use millpond::internals::tier::{SecondTier, TierError, TierOptions};
+
+use super::backing::BackingFile;
+use super::error::{OpenVolumeError, VolumeError};
+use super::requests::{BLOCK_BYTES, Volume};
+
+/// The number of "No such file or directory".
+const MISSING: Errno = Errno(2);
+
+/// A cache in front of a backing file.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CacheSpec {
+    /// Its file; made if it is not there.
+    pub path: PathBuf,
+    /// Bytes of the file at most.
+    pub bytes: u64,
+    /// The policy, with parameters as on a command line.
+    pub policy: String,
+    /// Seed of the policy's random choices.
+    pub seed: u64,
+}
+
+/// What a volume is made of.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct VolumeSpec {
+    /// The file that has all bytes. It must be there; its length is the volume's, rounded down to
+    /// whole blocks.
+    pub backing: PathBuf,
+    /// The cache, if there is one.
+    pub cache: Option<CacheSpec>,
+    /// Bytes of a block, the unit of the cache: a power of two within [`BLOCK_BYTES`].
+    pub block: u32,
+    /// No writes; several servers may share the backing file then.
+    pub read_only: bool,
+    /// Bypass the operating system's page cache where the file system allows it.
+    pub direct: bool,
+}
+
+impl VolumeSpec {
+    /// The file `backing` in blocks of 4 KiB, without a cache.
+    pub fn new(backing: &Path) -> VolumeSpec {
+        VolumeSpec {
+            backing: backing.into(),
+            cache: None,
+            block: 4096,
+            read_only: false,
+            direct: true,
+        }
+    }
+}
+
+impl Volume {
+    /// Opens a volume. Its backing file and its cache are locked until it is closed or dropped.
+    ///
+    /// # Errors
+    /// What is asked for cannot be, or a file is not there, or in use, or something else.
+    pub fn open(spec: &VolumeSpec) -> Result<Volume, OpenVolumeError> {
+        let block = spec.block;
+        if !BLOCK_BYTES.contains(&block) || !block.is_power_of_two() {
+            return Err(OpenVolumeError::Block { block });
+        }
+        if let Some(cache) = &spec.cache
+            && is_same_file(&spec.backing, &cache.path)
+        {
+            return Err(OpenVolumeError::SameFile { path: cache.path.clone() });
+        }
+        let backing = Arc::new(open_backing(spec)?);
+        let length = backing.length();
+        if length < u64::from(block) {
+            let path = spec.backing.clone();
+            return Err(OpenVolumeError::TooShort { path, length, block });
+        }
+        let tier = match &spec.cache {
+            Some(cache) => Some(Arc::new(open_tier(&backing, cache, spec)?)),
+            None => None,
+        };
+        let device: Arc<dyn Device> = match &tier {
+            Some(tier) => tier.clone(),
+            None => backing.clone(),
+        };
+        let volume = Volume::over(device, block, spec.read_only);
+        // Holes are asked of the backing file: it has all that was written, since the tier is
+        // write-through. Above one that is not, `backing` must stay `None`.
+        Ok(Volume { tier, backing: Some(backing), ..volume })
+    }
+
+    /// Makes everything durable, and keeps the cache for the next time, above a backing file that
+    /// nobody else has changed meanwhile. Nobody reads or writes any more.
+    ///
+    /// # Errors
+    /// The last sync fails, or one did before; the cache will start empty.
+    pub fn close(&self) -> Result<(), VolumeError> {
+        self.flush()?;
+        if self.is_sound() {
+            if let Some(backing) = &self.backing {
+                backing.settle();
+            }
+            self.device.release();
+        }
+        Ok(())
+    }
+}
+
+/// Whether both paths lead to the same file.
+fn is_same_file(one: &Path, other: &Path) -> bool {
+    let place = |path: &Path| std::fs::metadata(path).ok().map(|found| (found.dev(), found.ino()));
+    one == other || place(one).is_some_and(|found| place(other) == Some(found))
+}
+
+fn file_options(spec: &VolumeSpec) -> FileOptions {
+    FileOptions { direct: spec.direct, ..FileOptions::default() }
+}
+
+fn open_backing(spec: &VolumeSpec) -> Result<BackingFile, OpenVolumeError> {
+    let path = &real_path(&spec.backing);
+    let open = |options: &FileOptions| match BackingFile::open(path, options) {
+        Err(OpenFileError::Io { errno: MISSING, .. }) => {
+            Err(OpenVolumeError::NoBacking { path: spec.backing.clone() })
+        }
+        opened => opened.map_err(OpenVolumeError::Backing),
+    };
+    let options = FileOptions { read_only: spec.read_only, ..file_options(spec) };
+    let device = open(&options)?;
+    if u64::from(spec.block).is_multiple_of(device.alignment().offset) {
+        return Ok(device);
+    }
+    // Blocks are smaller than what the drive takes at once.
+    drop(device);
+    open(&FileOptions { direct: false, ..options })
+}
+
+fn open_tier(
+    backing: &Arc<BackingFile>,
+    cache: &CacheSpec,
+    spec: &VolumeSpec,
+) -> Result<SecondTier, OpenVolumeError> {
+    let policy = PolicyChoice::parse_for_tier(&cache.policy)
+        .map_err(|error| OpenVolumeError::Policy(error.to_string()))?;
+    let options = TierOptions {
+        bytes: cache.bytes,
+        page_bytes: spec.block,
+        unit: spec.block,
+        seed: cache.seed,
+    };
+    options.frames()?;
+    let fast = open_cache_file(&cache.path, &file_options(spec), spec.block)?;
+    let (below, told) = (backing.clone(), backing.clone());
+    let identity = move |_: &dyn Device| told.identity();
+    let host = |shape: &_| policy.tier_host(shape);
+    Ok(SecondTier::open(below, Arc::new(fast), &options, identity, host)?)
+}
+
+/// The cache's file, which is made if it is not there.
+fn open_cache_file(
+    path: &Path,
+    options: &FileOptions,
+    block: u32,
+) -> Result<FileDevice, OpenVolumeError> {
+    let path = &real_path(path);
+    let open = |options: &FileOptions| {
+        let length = std::fs::metadata(path).map_or(0, |found| found.len());
+        let opened = match length {
+            0 => FileDevice::create(path, options),
+            _ => FileDevice::open(path, options),
+        };
+        opened.map_err(OpenVolumeError::CacheFile)
+    };
+    let mut device = open(options)?;
+    if !u64::from(block).is_multiple_of(device.alignment().offset) {
+        drop(device);
+        device = open(&FileOptions { direct: false, ..options.clone() })?;
+    }
+    device.sync_directory().map_err(TierError::Device)?;
+    Ok(device)
+}

@@ -1,0 +1,347 @@
+//! Reads, writes and flushes of a volume.
+
+use std::io::{IoSlice, IoSliceMut};
+use std::ops::{Range, RangeInclusive};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use millpond::internals::io::{AlignedBuffer, Device, DeviceError, ReadRequest, Tag, WriteRequest};
+use millpond::internals::tier::{SecondTier, TierCounts};
+use millpond_base::{PageId, Reason};
+
+use super::backing::BackingFile;
+use super::error::VolumeError;
+use super::ranges::Ranges;
+use super::room::Room;
+
+/// Bytes of a block: a power of two within these.
+pub const BLOCK_BYTES: RangeInclusive<u32> = 512..=64 << 10;
+
+/// Bytes of zeros that a volume has, a multiple of every block.
+pub(super) const ZEROS: usize = 1 << 20;
+
+/// Blocks in one request to the device: no more buffers go into one system call (`IOV_MAX`).
+const PARTS_MAX: usize = 256;
+
+/// A block device of bytes, for any number of threads.
+///
+/// Requests that overlap may come at once: each block is what one of them wrote. What was written
+/// is durable when a flush that began afterwards has returned.
+pub struct Volume {
+    pub(super) device: Arc<dyn Device>,
+    pub(super) tier: Option<Arc<SecondTier>>,
+    pub(super) backing: Option<Arc<BackingFile>>,
+    pub(super) block: u32,
+    pub(super) length: u64,
+    pub(super) read_only: bool,
+    pub(super) ranges: Ranges,
+    pub(super) zeros: AlignedBuffer,
+    /// The first sync that failed: asking again proves nothing.
+    pub(super) sync_failed: OnceLock<DeviceError>,
+    pub(super) counts: Counts,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Counts {
+    reads: AtomicU64,
+    read_bytes: AtomicU64,
+    writes: AtomicU64,
+    written_bytes: AtomicU64,
+    partial_blocks: AtomicU64,
+    syncs: AtomicU64,
+}
+
+/// What a volume has done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct VolumeCounts {
+    /// Requests to read.
+    pub reads: u64,
+    /// Bytes that they asked for.
+    pub read_bytes: u64,
+    /// Requests to write.
+    pub writes: u64,
+    /// Bytes that they brought.
+    pub written_bytes: u64,
+    /// Blocks that were read since a write covers them in part.
+    pub partial_blocks: u64,
+    /// Syncs of the device, for flushes and for writes that are to be durable at once.
+    pub syncs: u64,
+}
+
+impl std::fmt::Debug for Volume {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Volume")
+            .field("path", &self.device.path())
+            .field("length", &self.length)
+            .field("block", &self.block)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Volume {
+    /// The whole blocks of `device`. `block` is within [`BLOCK_BYTES`]; others are taken for one
+    /// that is.
+    pub fn over(device: Arc<dyn Device>, block: u32, read_only: bool) -> Volume {
+        let block = block.clamp(*BLOCK_BYTES.start(), *BLOCK_BYTES.end());
+        let block = if block.is_power_of_two() { block } else { block.next_power_of_two() / 2 };
+        let length = device.length() / u64::from(block) * u64::from(block);
+        Volume {
+            device,
+            tier: None,
+            backing: None,
+            block,
+            length,
+            read_only,
+            ranges: Ranges::default(),
+            zeros: AlignedBuffer::new(ZEROS),
+            sync_failed: OnceLock::new(),
+            counts: Counts::default(),
+        }
+    }
+
+    /// Bytes, a multiple of a block.
+    pub fn length(&self) -> u64 {
+        self.length
+    }
+
+    /// Bytes of a block.
+    pub fn block(&self) -> u32 {
+        self.block
+    }
+
+    /// Whether nothing can be written.
+    pub fn is_read_only(&self) -> bool {
+        self.read_only
+    }
+
+    /// What the cache has done, if there is one.
+    pub fn tier_counts(&self) -> Option<TierCounts> {
+        self.tier.as_ref().map(|tier| tier.counts())
+    }
+
+    /// What the volume has done.
+    pub fn counts(&self) -> VolumeCounts {
+        let get = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        let Counts { reads, read_bytes, writes, written_bytes, partial_blocks, syncs } =
+            &self.counts;
+        VolumeCounts {
+            reads: get(reads),
+            read_bytes: get(read_bytes),
+            writes: get(writes),
+            written_bytes: get(written_bytes),
+            partial_blocks: get(partial_blocks),
+            syncs: get(syncs),
+        }
+    }
+
+    /// That these bytes are within the volume.
+    ///
+    /// # Errors
+    /// [`VolumeError::PastEnd`].
+    pub fn check(&self, offset: u64, length: u64) -> Result<(), VolumeError> {
+        match offset.checked_add(length) {
+            Some(end) if end <= self.length => Ok(()),
+            _ => Err(VolumeError::PastEnd { offset, length, size: self.length }),
+        }
+    }
+
+    /// That the volume takes writes.
+    ///
+    /// # Errors
+    /// It is for reading only, or a sync failed.
+    pub fn check_writable(&self) -> Result<(), VolumeError> {
+        if self.read_only {
+            return Err(VolumeError::ReadOnly);
+        }
+        match self.sync_failed.get() {
+            Some(error) => Err(VolumeError::SyncFailed(error.clone())),
+            None => Ok(()),
+        }
+    }
+
+    /// Memory for `length` bytes at `offset`, to be filled for [`Volume::write`].
+    pub fn room(&self, offset: u64, length: u32) -> Room {
+        Room::new(offset, length, self.block)
+    }
+
+    /// Reads `length` bytes at `offset`.
+    ///
+    /// # Errors
+    /// They are not within the volume, or the device failed.
+    pub fn read(&self, offset: u64, length: u32) -> Result<Room, VolumeError> {
+        self.check(offset, length.into())?;
+        let mut room = self.room(offset, length);
+        self.counts.reads.fetch_add(1, Ordering::Relaxed);
+        self.counts.read_bytes.fetch_add(length.into(), Ordering::Relaxed);
+        let first = room.first_block();
+        let _in_use = self.ranges.to_read(room.blocks(self.block));
+        self.read_blocks(first, room.whole())?;
+        Ok(room)
+    }
+
+    /// Writes what is in `room`. With `is_durable`, what was written is durable when this returns.
+    /// `reason` is what the cache's policy goes by.
+    ///
+    /// # Errors
+    /// It is not within the volume, or the device failed: any part may have been written.
+    pub fn write(
+        &self,
+        offset: u64,
+        mut room: Room,
+        reason: Reason,
+        is_durable: bool,
+    ) -> Result<(), VolumeError> {
+        self.check_writable()?;
+        let length = room.len() as u64;
+        self.check(offset, length)?;
+        if room.is_empty() {
+            return Ok(());
+        }
+        self.counts.writes.fetch_add(1, Ordering::Relaxed);
+        self.counts.written_bytes.fetch_add(length, Ordering::Relaxed);
+        let blocks = room.blocks(self.block);
+        {
+            let _in_use = self.ranges.to_write(blocks.clone());
+            self.complete(&mut room)?;
+            self.write_blocks(room.first_block(), room.whole_ref(), reason)?;
+        }
+        if is_durable { self.sync_blocks(blocks) } else { Ok(()) }
+    }
+
+    /// Makes what was written before durable.
+    ///
+    /// # Errors
+    /// The device does not confirm it, now or earlier.
+    pub fn flush(&self) -> Result<(), VolumeError> {
+        self.synced(|| self.device.sync())
+    }
+
+    /// Reads blocks so that the cache may have them.
+    ///
+    /// # Errors
+    /// They are not within the volume, or the device failed.
+    pub fn prefetch(&self, offset: u64, length: u32) -> Result<(), VolumeError> {
+        const STEP: u64 = 1 << 20;
+        self.check(offset, length.into())?;
+        let end = offset + u64::from(length);
+        let mut at = offset;
+        while at < end {
+            let next = (at - at % STEP + STEP).min(end);
+            self.read(at, (next - at) as u32)?;
+            at = next;
+        }
+        Ok(())
+    }
+
+    /// Makes earlier writes into these bytes durable; others may become so, too.
+    ///
+    /// # Errors
+    /// They are not within the volume, or as [`Volume::flush`].
+    pub fn sync_range(&self, offset: u64, length: u32) -> Result<(), VolumeError> {
+        self.check(offset, length.into())?;
+        let block = u64::from(self.block);
+        self.sync_blocks(offset / block..(offset + u64::from(length)).div_ceil(block))
+    }
+
+    pub(super) fn sync_blocks(&self, blocks: Range<u64>) -> Result<(), VolumeError> {
+        let block = u64::from(self.block);
+        let range = blocks.start * block..blocks.end * block;
+        self.synced(|| self.device.sync_ranges(&[range]))
+    }
+
+    fn synced(&self, sync: impl FnOnce() -> Result<(), DeviceError>) -> Result<(), VolumeError> {
+        if let Some(error) = self.sync_failed.get() {
+            return Err(VolumeError::SyncFailed(error.clone()));
+        }
+        if self.read_only {
+            return Ok(());
+        }
+        self.counts.syncs.fetch_add(1, Ordering::Relaxed);
+        let synced = sync();
+        if let Err(error) = &synced {
+            tracing::error!(%error, "a sync failed: the volume takes no more writes");
+            let _ = self.sync_failed.set(error.clone());
+        }
+        // The operating system may have confirmed this one although another one, at the same time,
+        // lost what it was about.
+        match self.sync_failed.get() {
+            Some(error) => Err(VolumeError::SyncFailed(error.clone())),
+            None => Ok(synced?),
+        }
+    }
+
+    /// Whether all syncs were confirmed.
+    pub(super) fn is_sound(&self) -> bool {
+        self.sync_failed.get().is_none()
+    }
+
+    /// Reads what is missing of the first and the last block.
+    fn complete(&self, room: &mut Room) -> Result<(), VolumeError> {
+        let (before, behind) = room.others();
+        let (first, block) = (room.first_block(), self.block as usize);
+        let last = room.blocks(self.block).end - 1;
+        let is_one = last == first;
+        let mut found = AlignedBuffer::new(block);
+        let mut fill = |number: u64, parts: &[Range<usize>]| -> Result<(), VolumeError> {
+            self.counts.partial_blocks.fetch_add(1, Ordering::Relaxed);
+            self.read_blocks(number, &mut found)?;
+            let begin = (number - first) as usize * block;
+            for part in parts.iter().filter(|part| !part.is_empty()) {
+                let from = part.start - begin..part.end - begin;
+                let (to, from) = (room.whole().get_mut(part.clone()), found.get(from));
+                to.zip(from).into_iter().for_each(|(to, from)| to.copy_from_slice(from));
+            }
+            Ok(())
+        };
+        match (before.is_empty(), behind.is_empty()) {
+            (true, true) => Ok(()),
+            (_, _) if is_one => fill(first, &[before, behind]),
+            (has_none, has_no_end) => {
+                if !has_none {
+                    fill(first, &[before])?;
+                }
+                if has_no_end { Ok(()) } else { fill(last, &[behind]) }
+            }
+        }
+    }
+
+    /// Reads whole blocks.
+    fn read_blocks(&self, first: u64, bytes: &mut [u8]) -> Result<(), DeviceError> {
+        let mut parts: Vec<IoSliceMut<'_>> =
+            bytes.chunks_mut(self.block as usize).map(IoSliceMut::new).collect();
+        let tags: Vec<Tag> =
+            (first..).zip(&parts).map(|(page, _)| Tag::read(PageId(page))).collect();
+        let mut requests: Vec<ReadRequest<'_, '_>> = (parts.chunks_mut(PARTS_MAX))
+            .zip(tags.chunks(PARTS_MAX))
+            .zip(self.offsets(first))
+            .map(|((parts, tags), offset)| ReadRequest::new(offset, parts).tagged(tags))
+            .collect();
+        self.device.read_batch(&mut requests);
+        requests.into_iter().try_for_each(|request| request.result)
+    }
+
+    /// Writes whole blocks.
+    pub(super) fn write_blocks(
+        &self,
+        first: u64,
+        bytes: &[u8],
+        reason: Reason,
+    ) -> Result<(), DeviceError> {
+        let parts: Vec<IoSlice<'_>> = bytes.chunks(self.block as usize).map(IoSlice::new).collect();
+        let tag = |page| Tag { page: PageId(page), reason };
+        let tags: Vec<Tag> = (first..).zip(&parts).map(|(page, _)| tag(page)).collect();
+        let mut requests: Vec<WriteRequest<'_, '_>> = (parts.chunks(PARTS_MAX))
+            .zip(tags.chunks(PARTS_MAX))
+            .zip(self.offsets(first))
+            .map(|((parts, tags), offset)| WriteRequest::new(offset, parts).tagged(tags))
+            .collect();
+        self.device.write_batch(&mut requests);
+        requests.into_iter().try_for_each(|request| request.result)
+    }
+
+    /// Where requests of [`PARTS_MAX`] blocks begin, in bytes.
+    fn offsets(&self, first: u64) -> impl Iterator<Item = u64> + use<> {
+        let block = u64::from(self.block);
+        (0..).map(move |at: u64| (first + at * PARTS_MAX as u64) * block)
+    }
+}

@@ -1,0 +1,62 @@
+//! A connected socket of either kind.
+
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+/// A connected socket; any number of threads may use it.
+#[derive(Debug)]
+pub(crate) enum Socket {
+    Unix(UnixStream),
+    Tcp(TcpStream),
+}
+
+impl Socket {
+    /// Makes the best of the connection: replies leave at once, and a peer whose machine is gone is
+    /// noticed some time.
+    pub fn tune(&self) {
+        if let Socket::Tcp(stream) = self {
+            // Advice: all works without.
+            let _ = stream.set_nodelay(true);
+            let _ = rustix::net::sockopt::set_socket_keepalive(stream, true);
+        }
+    }
+
+    pub fn set_read_timeout(&self, limit: Option<Duration>) -> io::Result<()> {
+        match self {
+            Socket::Unix(stream) => stream.set_read_timeout(limit),
+            Socket::Tcp(stream) => stream.set_read_timeout(limit),
+        }
+    }
+
+    pub fn set_write_timeout(&self, limit: Option<Duration>) -> io::Result<()> {
+        match self {
+            Socket::Unix(stream) => stream.set_write_timeout(limit),
+            Socket::Tcp(stream) => stream.set_write_timeout(limit),
+        }
+    }
+
+    /// Ends reads, writes or both, those that wait, too.
+    pub fn shut_down(&self, how: Shutdown) {
+        // It is closed already, or will be.
+        let _ = match self {
+            Socket::Unix(stream) => stream.shutdown(how),
+            Socket::Tcp(stream) => stream.shutdown(how),
+        };
+    }
+
+    pub fn read(&self, bytes: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Socket::Unix(stream) => (&*stream).read(bytes),
+            Socket::Tcp(stream) => (&*stream).read(bytes),
+        }
+    }
+
+    pub fn write(&self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Socket::Unix(stream) => (&*stream).write(bytes),
+            Socket::Tcp(stream) => (&*stream).write(bytes),
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! A connection's bytes, with a time limit while it is young.
+
+use std::io::{self, Read, Write};
+use std::net::Shutdown;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::socket::Socket;
+use super::tls::Tls;
+
+/// A connection's two streams. Clones are of the same connection: one thread reads, and one writes.
+#[derive(Clone, Debug)]
+pub(crate) struct Wire {
+    raw: Raw,
+    tls: Option<Arc<Tls>>,
+}
+
+/// The streams as they are on the socket.
+#[derive(Clone, Debug)]
+struct Raw {
+    socket: Arc<Socket>,
+    /// Until when all reads must be over.
+    deadline: Option<Instant>,
+}
+
+impl Wire {
+    pub fn new(socket: Arc<Socket>) -> Wire {
+        Wire { raw: Raw { socket, deadline: None }, tls: None }
+    }
+
+    /// From now on all reads together, and each write, take no longer than this; `None`: as long as
+    /// they like.
+    pub fn limit(&mut self, limit: Option<Duration>) -> io::Result<()> {
+        self.raw.deadline = limit.and_then(|limit| Instant::now().checked_add(limit));
+        if limit.is_none() {
+            self.raw.socket.set_read_timeout(None)?;
+        }
+        self.raw.socket.set_write_timeout(limit)
+    }
+
+    /// Goes on under TLS, after its handshake.
+    pub fn begin_tls(&mut self, tls: Tls) -> io::Result<()> {
+        tls.complete(&mut self.raw)?;
+        self.tls = Some(Arc::new(tls));
+        Ok(())
+    }
+
+    /// Ends reads, writes or both, of all clones.
+    pub fn shut_down(&self, how: Shutdown) {
+        self.raw.socket.shut_down(how);
+    }
+
+    /// Ends writes; the peer gets all that was written.
+    pub fn finish(&mut self) {
+        if let Some(tls) = &self.tls {
+            // The peer may be gone already.
+            let _ = tls.finish(&mut self.raw);
+        }
+        self.shut_down(Shutdown::Write);
+    }
+
+    /// Reads `N` bytes; `None` where the stream ends before the first one.
+    pub fn read_array<const N: usize>(reader: &mut impl Read) -> io::Result<Option<[u8; N]>> {
+        let mut bytes = [0; N];
+        let mut done = 0;
+        while let Some(rest) = bytes.get_mut(done..).filter(|rest| !rest.is_empty()) {
+            match reader.read(rest) {
+                Ok(0) if done == 0 => return Ok(None),
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(count) => done += count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(Some(bytes))
+    }
+
+    /// Reads `count` bytes that nobody wants.
+    pub fn skip(reader: &mut impl Read, count: u64) -> io::Result<()> {
+        match io::copy(&mut reader.take(count), &mut io::sink())? {
+            skipped if skipped == count => Ok(()),
+            _ => Err(io::ErrorKind::UnexpectedEof.into()),
+        }
+    }
+}
+
+impl Read for Wire {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        match &self.tls {
+            Some(tls) => tls.read(&mut self.raw, bytes),
+            None => self.raw.read(bytes),
+        }
+    }
+}
+
+impl Write for Wire {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match &self.tls {
+            Some(tls) => tls.write(&mut self.raw, bytes).map(|()| bytes.len()),
+            None => self.raw.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Raw {
+    fn too_late() -> io::Error {
+        io::Error::new(io::ErrorKind::TimedOut, "the peer took too long")
+    }
+}
+
+impl Read for Raw {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        if let Some(deadline) = self.deadline {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(Raw::too_late());
+            }
+            self.socket.set_read_timeout(Some(left.max(Duration::from_millis(1))))?;
+        }
+        match self.socket.read(bytes) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Err(Raw::too_late()),
+            other => other,
+        }
+    }
+}
+
+impl Write for Raw {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self.socket.write(bytes) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Err(Raw::too_late()),
+            other => other,
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
