@@ -63,6 +63,11 @@ pub(crate) struct Args {
     /// The cache's policy: any of `millpond policies` that needs no future
     #[arg(long, default_value = "tq", requires = "cache", value_name = "POLICY")]
     policy: String,
+    /// What is written stays in the cache, and goes to the backing file later: the two are one volume
+    /// then, and the backing file alone is refused until it is served with this cache and without
+    /// this flag
+    #[arg(long, requires = "cache", conflicts_with = "read_only")]
+    write_back: bool,
     /// Bytes of a block, the unit of the cache: a power of two from 512 to 64KiB
     #[arg(long, default_value = "4KiB", value_name = "SIZE", value_parser = size_of)]
     block: u64,
@@ -105,6 +110,7 @@ impl Args {
             bytes: self.cache_size,
             policy: self.policy.clone(),
             seed: self.seed,
+            write_back: self.write_back,
         });
         let block = u32::try_from(self.block);
         let too_large = |_| {
@@ -265,6 +271,9 @@ fn summary(servers: &[ServeCounts], volume: &VolumeCounts, tier: Option<TierCoun
             ("cache: evictions", tier.evictions),
             ("cache: fills", tier.fills),
             ("cache: mismatches", tier.mismatches),
+            ("cache: blocks that the file has not", tier.dirty),
+            ("cache: written to the file later", tier.destaged),
+            ("cache: never had to be", tier.spared),
             ("cache: errors", tier.errors),
         ]);
     }

@@ -11,6 +11,7 @@
 //!     bytes: 64 << 30,
 //!     policy: "tq".to_string(),
 //!     seed: 1,
+//!     write_back: false,
 //! };
 //! let spec = VolumeSpec { cache: Some(cache), ..VolumeSpec::new("/slow/vol0.img".as_ref()) };
 //! let volume = Arc::new(Volume::open(&spec)?);

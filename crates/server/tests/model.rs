@@ -6,8 +6,10 @@ use std::io::{IoSlice, IoSliceMut};
 use millpond::internals::io::{Device, ReadRequest, Tag, WriteRequest};
 use millpond_base::{PageId, Reason};
 use millpond_server::client::NbdDevice;
+use millpond_server::serve::ServeOptions;
+use millpond_server::volume::{Volume, VolumeSpec};
 
-use crate::support::Served;
+use crate::support::{Served, folder, spec};
 
 /// Bytes of the part that a thread has to itself: no multiple of a block, so that they meet in
 /// blocks.
@@ -88,6 +90,47 @@ fn several(device: &NbdDevice, random: &mut fastrand::Rng, from: u64, model: &mu
     for (at, bytes) in starts.iter().zip(bytes) {
         model[*at as usize..*at as usize + length].copy_from_slice(&bytes);
     }
+}
+
+/// Where writes stay in the cache, too.
+fn several_connections_write_back(cache: u64, block: u32, steps: u32) {
+    let length = (THREADS * PART).next_multiple_of(64 << 10);
+    let mut random = fastrand::Rng::with_seed(11);
+    let mut bytes: Vec<u8> = (0..length).map(|_| random.u8(..)).collect();
+    let mut folder = folder(&bytes);
+    let through = spec(&folder, cache, block);
+    let mut back = through.clone();
+    back.cache.iter_mut().for_each(|cache| cache.write_back = true);
+    for round in 0..2 {
+        let volume = Volume::open(&back).unwrap();
+        let served = Served::of(folder, volume, ServeOptions::default());
+        std::thread::scope(|scope| {
+            let parts = bytes.chunks_mut(PART as usize).take(THREADS as usize);
+            for (at, model) in (0..).zip(parts) {
+                let served = &served;
+                scope.spawn(move || {
+                    let device = served.client("");
+                    play(&device, at * PART, at + 100 * round, steps, model);
+                });
+            }
+        });
+        let tier = served.volume.tier_counts().unwrap();
+        assert!(tier.served > 0 && tier.dirty > 0 && tier.errors == 0, "{tier:?}");
+        folder = served.close();
+    }
+    // Not without the cache; and with it, without write-back, the file has it all.
+    let alone = VolumeSpec { cache: None, ..back.clone() };
+    assert!(Volume::open(&alone).err().unwrap().to_string().contains("is not whole"));
+    Volume::open(&through).unwrap().close().unwrap();
+    assert!(std::fs::read(&back.backing).unwrap() == bytes, "the backing file has it all");
+    Volume::open(&alone).unwrap().close().unwrap();
+}
+
+#[test]
+fn several_connections_with_a_cache_that_keeps_what_is_written() {
+    several_connections_write_back(16 << 20, 4096, 100);
+    several_connections_write_back(600 << 10, 4096, 100);
+    several_connections_write_back(600 << 10, 512, 40);
 }
 
 fn several_connections(cache: u64, block: u32, steps: u32) {

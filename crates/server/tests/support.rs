@@ -37,6 +37,7 @@ pub fn spec(folder: &tempfile::TempDir, cache: u64, block: u32) -> VolumeSpec {
         bytes: cache,
         policy: "tq".to_string(),
         seed: 1,
+        write_back: false,
     };
     let cache = Some(cache).filter(|cache| cache.bytes > 0);
     VolumeSpec { cache, block, ..VolumeSpec::new(&folder.path().join("backing")) }

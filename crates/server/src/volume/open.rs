@@ -4,9 +4,11 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use millpond::internals::io::{Device, Errno, FileDevice, FileOptions, OpenFileError, real_path};
+use millpond::internals::io::{
+    BackMark, Device, Errno, FileDevice, FileOptions, OpenFileError, real_path,
+};
 use millpond::internals::store::options::policy_choice::PolicyChoice;
-use millpond::internals::tier::{SecondTier, TierError, TierOptions};
+use millpond::internals::tier::{AnyTier, BackTier, SecondTier, TierError, TierOptions};
 
 use super::backing::BackingFile;
 use super::error::{OpenVolumeError, VolumeError};
@@ -26,6 +28,9 @@ pub struct CacheSpec {
     pub policy: String,
     /// Seed of the policy's random choices.
     pub seed: u64,
+    /// Whether what is written stays in the cache: the two files are one volume then, and the
+    /// backing file alone is refused.
+    pub write_back: bool,
 }
 
 /// What a volume is made of.
@@ -79,17 +84,23 @@ impl Volume {
             return Err(OpenVolumeError::TooShort { path, length, block });
         }
         let tier = match &spec.cache {
-            Some(cache) => Some(Arc::new(open_tier(&backing, cache, spec)?)),
-            None => None,
+            Some(cache) => Some(open_tier(&backing, cache, spec)?),
+            None => match BackMark::of(&*backing).map_err(TierError::Device)? {
+                None => None,
+                Some(mark) => {
+                    let (path, cache) = (spec.backing.clone(), mark.cache);
+                    return Err(TierError::CacheMissing { path, cache }.into());
+                }
+            },
         };
         let device: Arc<dyn Device> = match &tier {
-            Some(tier) => tier.clone(),
+            Some(tier) => tier.device(),
             None => backing.clone(),
         };
         let volume = Volume::over(device, block, spec.read_only);
-        // Holes are asked of the backing file: it has all that was written, since the tier is
-        // write-through. Above one that is not, `backing` must stay `None`.
-        Ok(Volume { tier, backing: Some(backing), ..volume })
+        // Holes are asked of the backing file where it has all that was written.
+        let backing = Some(backing).filter(|_| !matches!(tier, Some(AnyTier::Back(_))));
+        Ok(Volume { tier, backing, ..volume })
     }
 
     /// Makes everything durable, and keeps the cache for the next time, above a backing file that
@@ -141,7 +152,7 @@ fn open_tier(
     backing: &Arc<BackingFile>,
     cache: &CacheSpec,
     spec: &VolumeSpec,
-) -> Result<SecondTier, OpenVolumeError> {
+) -> Result<AnyTier, OpenVolumeError> {
     let policy = PolicyChoice::parse_for_tier(&cache.policy)
         .map_err(|error| OpenVolumeError::Policy(error.to_string()))?;
     let options = TierOptions {
@@ -149,13 +160,24 @@ fn open_tier(
         page_bytes: spec.block,
         unit: spec.block,
         seed: cache.seed,
+        writes_back: cache.write_back && !spec.read_only,
     };
     options.frames()?;
-    let fast = open_cache_file(&cache.path, &file_options(spec), spec.block)?;
+    let fast = Arc::new(open_cache_file(&cache.path, &file_options(spec), spec.block)?);
     let (below, told) = (backing.clone(), backing.clone());
     let identity = move |_: &dyn Device| told.identity();
     let host = |shape: &_| policy.tier_host(shape);
-    Ok(SecondTier::open(below, Arc::new(fast), &options, identity, host)?)
+    if options.writes_back {
+        return Ok(AnyTier::Back(Arc::new(BackTier::open(below, fast, &options, host)?)));
+    }
+    if !spec.read_only && BackTier::is_pair(&*below, &*fast)? {
+        // The backing file gets what it has not.
+        let back = TierOptions { writes_back: true, ..options };
+        let host = |shape: &_| policy.tier_host(shape);
+        let tier = BackTier::open(below.clone(), fast.clone(), &back, host)?;
+        tier.give_up().map_err(TierError::Device)?;
+    }
+    Ok(AnyTier::Through(Arc::new(SecondTier::open(below, fast, &options, identity, host)?)))
 }
 
 /// The cache's file, which is made if it is not there.

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use millpond::internals::io::{AlignedBuffer, Device, DeviceError, ReadRequest, Tag, WriteRequest};
-use millpond::internals::tier::{SecondTier, TierCounts};
+use millpond::internals::tier::{AnyTier, TierCounts};
 use millpond_base::{PageId, Reason};
 
 use super::backing::BackingFile;
@@ -29,7 +29,7 @@ const PARTS_MAX: usize = 256;
 /// is durable when a flush that began afterwards has returned.
 pub struct Volume {
     pub(super) device: Arc<dyn Device>,
-    pub(super) tier: Option<Arc<SecondTier>>,
+    pub(super) tier: Option<AnyTier>,
     pub(super) backing: Option<Arc<BackingFile>>,
     pub(super) block: u32,
     pub(super) length: u64,
