@@ -3,9 +3,10 @@
 //!
 //! A sync of the whole file writes all dirty pages, a sync of ranges those that it names; both in
 //! ascending order, as Linux writes a file's pages, and the engine its ranges. Where more than a
-//! limit are dirty, some are written in the background, in ascending order from where the last
-//! batch ended, as Linux does (`range_cyclic`). A page that has been handed out to be written is
-//! clean, unless it is written to again.
+//! limit are dirty, some are written in the background: in ascending order from where the last
+//! batch ended, as Linux' flusher does (`range_cyclic`), or the least recently used ones in that
+//! order, as its reclaim does where it meets dirty pages first. A page that has been handed out
+//! to be written is clean, unless it is written to again.
 
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Bound::{Excluded, Unbounded};
@@ -25,6 +26,8 @@ pub struct FileCache {
     kept: HashMap<u64, Kept>,
     clean: BTreeSet<(u64, u64)>,
     dirty: BTreeSet<u64>,
+    /// The dirty pages by their last use, where the background goes by it.
+    aged: Option<BTreeSet<(u64, u64)>>,
     uses: u64,
     /// The last page that was written in the background.
     cursor: Option<u64>,
@@ -41,9 +44,17 @@ impl FileCache {
             kept: HashMap::new(),
             clean: BTreeSet::new(),
             dirty: BTreeSet::new(),
+            aged: None,
             uses: 0,
             cursor: None,
         }
+    }
+
+    /// The same cache, still empty, whose background writes the least recently used dirty pages.
+    #[must_use]
+    pub fn by_last_use(mut self) -> FileCache {
+        self.aged = Some(BTreeSet::new());
+        self
     }
 
     /// Pages that it holds.
@@ -65,9 +76,13 @@ impl FileCache {
     pub fn read(&mut self, page: u64) -> bool {
         self.uses += 1;
         let Some(kept) = self.kept.get_mut(&page) else { return false };
-        if !kept.is_dirty {
-            self.clean.remove(&(kept.used, page));
-            self.clean.insert((self.uses, page));
+        let of_state = match kept.is_dirty {
+            true => self.aged.as_mut(),
+            false => Some(&mut self.clean),
+        };
+        if let Some(of_state) = of_state {
+            of_state.remove(&(kept.used, page));
+            of_state.insert((self.uses, page));
         }
         kept.used = self.uses;
         true
@@ -91,12 +106,20 @@ impl FileCache {
             Some(kept) if !kept.is_dirty => {
                 self.clean.remove(&(kept.used, page));
             }
-            Some(_) => {}
+            Some(kept) => {
+                let used = kept.used;
+                self.aged.iter_mut().for_each(|aged| {
+                    aged.remove(&(used, page));
+                });
+            }
             None => {
                 self.make_room();
             }
         }
         self.kept.insert(page, now);
+        self.aged.iter_mut().for_each(|aged| {
+            aged.insert((now.used, page));
+        });
         self.dirty.insert(page);
     }
 
@@ -114,6 +137,9 @@ impl FileCache {
         if let Some(kept) = self.kept.get_mut(&page) {
             kept.is_dirty = false;
             self.clean.insert((kept.used, page));
+            if let Some(aged) = &mut self.aged {
+                aged.remove(&(kept.used, page));
+            }
         }
     }
 
@@ -132,6 +158,15 @@ impl FileCache {
         if self.dirty.len() <= self.limit {
             return Vec::new();
         }
+        let batch: Vec<u64> = match &self.aged {
+            Some(aged) => aged.iter().take(self.batch).map(|(_, page)| *page).collect(),
+            None => self.after_cursor(),
+        };
+        batch.iter().for_each(|page| self.written(*page));
+        batch
+    }
+
+    fn after_cursor(&mut self) -> Vec<u64> {
         let ahead = match self.cursor {
             None => self.dirty.range(..),
             Some(cursor) => self.dirty.range((Excluded(cursor), Unbounded)),
@@ -141,7 +176,6 @@ impl FileCache {
             batch = self.dirty.iter().take(self.batch).copied().collect();
         }
         self.cursor = batch.last().copied();
-        batch.iter().for_each(|page| self.written(*page));
         batch
     }
 }

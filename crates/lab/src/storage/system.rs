@@ -53,6 +53,9 @@ pub struct SystemOptions {
     pub dirty: f64,
     /// Pages of one batch of the kernel's.
     pub batch: usize,
+    /// Whether such a batch is of those that were used least recently, and not in the order of
+    /// their places.
+    pub by_last_use: bool,
 }
 
 /// Share of the file cache that may be dirty before no transaction begins.
@@ -130,8 +133,12 @@ impl<'a> System<'a> {
     ) -> System<'a> {
         let clients = options.clients.max(1);
         let limit = (options.cache as f64 * options.dirty) as usize;
+        let mut cache = FileCache::new(options.cache, limit, options.batch);
+        if options.by_last_use {
+            cache = cache.by_last_use();
+        }
         System {
-            cache: FileCache::new(options.cache, limit, options.batch),
+            cache,
             clients: (0..clients).map(|_| Client::default()).collect(),
             actors: (0..KERNEL + 1 + clients).map(|_| Actor::default()).collect(),
             due: (0..clients).map(|client| Reverse((0, client as u64, client))).collect(),

@@ -9,6 +9,7 @@ struct Slow {
     batch: usize,
     pages: Vec<(u64, bool)>,
     cursor: Option<u64>,
+    by_use: bool,
 }
 
 impl Slow {
@@ -70,6 +71,12 @@ impl Slow {
         if dirty.len() <= self.limit {
             return Vec::new();
         }
+        if self.by_use {
+            let in_order = self.pages.iter().filter(|(_, dirty)| *dirty).map(|(page, _)| *page);
+            let batch: Vec<u64> = in_order.take(self.batch).collect();
+            self.clean(&batch);
+            return batch;
+        }
         let is_ahead = |page: &&u64| self.cursor.is_none_or(|cursor| **page > cursor);
         let mut batch: Vec<u64> = dirty.iter().filter(is_ahead).take(self.batch).copied().collect();
         if batch.is_empty() {
@@ -86,8 +93,11 @@ fn it_does_what_the_slow_one_does() {
     for seed in 0..20 {
         let mut rng = fastrand::Rng::with_seed(seed);
         let (capacity, limit, batch) = (rng.usize(1..20), rng.usize(1..20), rng.usize(1..6));
-        let mut cache = FileCache::new(capacity, limit, batch);
-        let mut slow = Slow { capacity, limit, batch, pages: Vec::new(), cursor: None };
+        let (mut cache, by_use) = (FileCache::new(capacity, limit, batch), seed % 2 == 1);
+        if by_use {
+            cache = cache.by_last_use();
+        }
+        let mut slow = Slow { capacity, limit, batch, pages: Vec::new(), cursor: None, by_use };
         for _ in 0..2_000 {
             let page = rng.u64(0..40);
             match rng.u32(0..100) {

@@ -59,7 +59,17 @@ impl Device for Slow {
 
 fn options(clients: usize) -> SystemOptions {
     let (think, page_sectors) = (10_000, 32);
-    SystemOptions { clients, page_sectors, think, backlog: 1, cache: 100, dirty: 0.5, batch: 8 }
+    let (cache, by_last_use) = (100, false);
+    SystemOptions {
+        clients,
+        page_sectors,
+        think,
+        backlog: 1,
+        cache,
+        dirty: 0.5,
+        batch: 8,
+        by_last_use,
+    }
 }
 
 fn run(

@@ -35,6 +35,8 @@ pub(super) struct Setting {
     pub gap: u64,
     /// Share of the file cache that may be dirty.
     pub dirty: f64,
+    /// Whether the kernel writes what was used least recently, and not in the order of places.
+    pub by_last_use: bool,
     /// Bytes of the array's write-back cache; nothing for one disk.
     pub array: Option<u64>,
     pub disk: DiskSpec,
@@ -56,6 +58,7 @@ impl Setting {
             cache: 0.24,
             gap,
             dirty: 0.9,
+            by_last_use: false,
             array: None,
             disk: DiskSpec::default(),
             tags: 1,
@@ -106,6 +109,7 @@ impl Setting {
             cache: (self.data as f64 * self.cache).ceil() as usize,
             dirty: self.dirty,
             batch: BATCH,
+            by_last_use: self.by_last_use,
         };
         let mut served = Served::new(&first_tier, source, per, transactions);
         let mut device = self.device();
