@@ -39,7 +39,7 @@ pub(in super::super) fn figure(scale: Scale, traces: &Rc<RefCell<Traces>>) -> Sy
         traces: traces.clone(),
         places: vec![DISK, ARRAY],
         rules: SyncRule::ALL.iter().map(|(name, _)| *name).collect(),
-        seconds: scale.pick(0.3, 15.0, 40.0),
+        seconds: scale.pick(0.3, 1.2, 6.0),
         run,
         draw,
     }

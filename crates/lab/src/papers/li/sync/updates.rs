@@ -46,7 +46,7 @@ pub(in super::super) fn figure(scale: Scale, traces: &Rc<RefCell<Traces>>) -> Sy
         traces: traces.clone(),
         places: vec![AT],
         rules: SyncRule::ALL.iter().map(|(name, _)| *name).collect(),
-        seconds: scale.pick(0.1, 6.0, 6.0),
+        seconds: scale.pick(0.1, 1.0, 1.0),
         run,
         draw,
     }

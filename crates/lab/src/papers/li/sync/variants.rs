@@ -51,7 +51,7 @@ pub(in super::super) fn figure(scale: Scale, traces: &Rc<RefCell<Traces>>) -> Sy
         traces: traces.clone(),
         places: chosen.iter().map(|(name, _)| ("disk", *name)).chain([BY_LAST_USE]).collect(),
         rules: vec!["rec", "range"],
-        seconds: scale.pick(0.3, 15.0, 40.0),
+        seconds: scale.pick(0.3, 1.2, 6.0),
         run,
         draw,
     }

@@ -131,7 +131,7 @@ impl Figure for Writes {
     }
 
     fn cells(&self, repetition: u32) -> Vec<Cell> {
-        let seconds = self.scale.pick(0.1, 2.0, 2.0);
+        let seconds = self.scale.pick(0.1, 1.0, 1.0);
         let need = Need { seconds, memory: 256 << 20, disk: 1 << 20 };
         let mut cells = Vec::new();
         for (name, _, _, shares) in PROGRAMS {
