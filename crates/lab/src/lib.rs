@@ -3,6 +3,7 @@
 //! - [`papers`]: those experiments of the papers that are simulated.
 //! - [`sim`]: the first-tier simulator: one host, any policy, monomorphised.
 //! - [`tier1`]: a simulated buffer pool that makes storage-level traces.
+//! - [`storage`]: disks, an array, a file cache and their clients below it, in virtual time.
 //! - [`tier2`]: the second-tier simulator, with its two models.
 //! - [`registry`]: the policies that can be run, Millpond's and a user's own.
 //! - [`compare`]: which of some policies or runs is better, and how sure that is.
@@ -27,6 +28,7 @@ pub mod registry;
 pub mod report;
 pub mod results;
 pub mod sim;
+pub mod storage;
 pub mod sweep;
 pub mod table;
 pub mod tier1;

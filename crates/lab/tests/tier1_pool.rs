@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use millpond_base::{Lsn, Mark, Reason, Share};
 use millpond_lab::registry::{PolicyError, Registry};
-use millpond_lab::tier1::{Tier1, Tier1Counts, Tier1Options};
+use millpond_lab::tier1::{SyncRule, Tier1, Tier1Counts, Tier1Options};
 use millpond_policies::config::Spec;
 use millpond_policies::contract::Policy;
 use millpond_policies::registry::{Visitor, visit_all};
@@ -114,6 +114,46 @@ fn every_update_is_durable_before_its_log_must_go() {
                 let name = format!("{policy}, {frames} frames, gap {gap}, mysql {mysql}");
                 assert_durable(&name, &options, &source, &rows);
             }
+        }
+    }
+}
+
+#[test]
+fn each_rule_makes_updates_durable_in_time_and_syncs_what_it_says() {
+    let source = references(11, 20_000, 600, 45);
+    for (name, sync) in SyncRule::ALL {
+        for freed in [0.0, 1.0 / 32.0, 0.125, 1.0] {
+            let plain = Tier1Options::new(60, 700);
+            let options = Tier1Options { sync, freed: Share(freed), ..plain };
+            let rows = requests("lru", &options, &source, 1_000);
+            assert_durable(name, &options, &source, &rows);
+        }
+    }
+    let of = |sync| {
+        let options = Tier1Options { sync, ..Tier1Options::new(60, 700) };
+        (counts(&options, &source), requests("lru", &options, &source, 1_000))
+    };
+    let [(org, rows), (rec, of_rec), (range, _)] =
+        [SyncRule::EachWrite, SyncRule::EachRecov, SyncRule::Ranges].map(of);
+    // Each write has its dsync behind it.
+    assert_eq!(org.dsyncs, org.synch + org.replace + org.recov);
+    let writes = (0..rows.len()).filter(|at| rows.marks[*at].is_write());
+    for pair in writes.collect::<Vec<_>>().chunks(2) {
+        assert_eq!(rows.pages[pair[0]], rows.pages[pair[1]]);
+        assert!(!rows.marks[pair[0]].is_dsync() && rows.marks[pair[1]].is_dsync());
+    }
+    // The whole file is synced no earlier than ranges, and more of it.
+    assert!(range.dsyncs < rec.dsyncs && rec.dsyncs < org.dsyncs, "{range:?} {rec:?} {org:?}");
+    // After a run of dsyncs nothing that was written waits.
+    let mut waiting: HashSet<u64> = HashSet::new();
+    for at in 0..of_rec.len() {
+        let (page, mark) = (of_rec.pages[at], of_rec.marks[at]);
+        if mark.is_dsync() {
+            assert!(waiting.remove(&page));
+            let is_last = at + 1 == of_rec.len() || !of_rec.marks[at + 1].is_dsync();
+            assert!(!is_last || waiting.is_empty());
+        } else if mark.is_write() {
+            waiting.insert(page);
         }
     }
 }

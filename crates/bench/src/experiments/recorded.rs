@@ -92,6 +92,19 @@ pub(super) fn references(
     seed: u64,
     watch: &mut dyn Watch,
 ) -> Result<Tpcc, FigureError> {
+    Ok(counted_references(workload, what, seed, watch)?.0)
+}
+
+/// The page references of one thread, and of how many operations they are, about.
+///
+/// # Errors
+/// The run failed, or `watch` asked to stop.
+pub(super) fn counted_references(
+    workload: &Workload,
+    what: &What,
+    seed: u64,
+    watch: &mut dyn Watch,
+) -> Result<(Tpcc, u64), FigureError> {
     let options = Setup::new().options.page_size(what.page_size).lab(|lab| lab.seed = Seed(seed).0);
     let setup = Setup { options, records: true, growth: 256 << 20, ..Setup::new() };
     let mut observer = Watched(watch);
@@ -103,14 +116,18 @@ pub(super) fn references(
     recorder.ok_or_else(no_recorder)?.start(Box::new(kept.clone()), false);
     let length = Length::Operations(what.operations);
     let spec = RunSpec { warm_up: Length::NONE, ..RunSpec::of(length) };
+    let (mut operations, mut recorded) = (0, 0);
     while batch.len() < what.length {
         let outcome = instance.run(&spec, &mut |_| Ok(()), &mut observer).map_err(failed)?;
         if outcome.was_stopped {
             return Err(FigureError::Stopped);
         }
-        append(&mut batch, &kept.take(), what.length);
+        let taken = kept.take();
+        (operations, recorded) = (operations + what.operations, recorded + taken.len());
+        append(&mut batch, &taken, what.length);
     }
-    Ok(Tpcc { batch, data_pages })
+    let operations = (operations as f64 * batch.len() as f64 / recorded.max(1) as f64) as u64;
+    Ok((Tpcc { batch, data_pages }, operations))
 }
 
 /// Appends references up to a length.

@@ -11,10 +11,10 @@ use millpond::internals::pool::{StorageRequest, StorageSink};
 use millpond_base::Size;
 use millpond_base::cleaning::Cleaning;
 use millpond_lab::experiment::{FigureError, Watch};
-use millpond_lab::papers::li::{Course, FirstTier, PAGE_SIZE, Recorded};
+use millpond_lab::papers::li::{Course, FirstTier, Recorded};
 use millpond_workload::tpcc;
 
-use super::recorded::{What, references};
+use super::recorded::{What, counted_references};
 use crate::error::BenchError;
 use crate::experiments::figure::{Watched, failed};
 use crate::instance::setup::Setup;
@@ -52,7 +52,7 @@ fn workload(course: &Course) -> Workload {
 
 /// The engine of a first tier: his DB2's settings (li table 3.1).
 fn setup(first_tier: &FirstTier, course: &Course, seed: u64) -> Setup {
-    let options = Setup::new().options.page_size(PAGE_SIZE).policy(POLICY);
+    let options = Setup::new().options.page_size(course.page_size).policy(POLICY);
     let options = options.log_gap(first_tier.gap_bytes(course)).lab(|lab| {
         lab.log = true;
         lab.eviction = EvictionMode::Threads(CLEANERS);
@@ -78,10 +78,10 @@ pub fn li(
     let workload = workload(course);
     let Some(first_tier) = first_tier else {
         let operations = (course.references as u64 / 1000).clamp(200, 10_000);
-        let what = What { page_size: PAGE_SIZE, operations, length: course.references };
-        let recorded = references(&workload, &what, seed, watch)?;
+        let what = What { page_size: course.page_size, operations, length: course.references };
+        let (recorded, transactions) = counted_references(&workload, &what, seed, watch)?;
         let (batch, data_pages) = (recorded.batch, recorded.data_pages);
-        return Ok(Recorded { batch, data_pages, ..Recorded::default() });
+        return Ok(Recorded { batch, data_pages, transactions, ..Recorded::default() });
     };
     let mut observer = Watched(watch);
     let setup = setup(first_tier, course, seed);

@@ -27,7 +27,7 @@ enum Command {
     Leanstore(leanstore::Args),
     /// Hit rates of nine policies on the engine's own page references (leanstore VI-B)
     LeanstoreHits(leanstore_hits::Args),
-    /// Second-tier caches: write hints and read hits, write-aware policies and I/O (li 3, 5)
+    /// Second-tier caches: write hints and read hits, deferred syncs, write-aware policies (li 3–5)
     Li(li::Args),
     /// Thirteen policies on access patterns and TPC-C: simulated, and TPC-C live (luan 5)
     Luan(luan::Args),

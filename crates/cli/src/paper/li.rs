@@ -1,4 +1,5 @@
-//! `millpond paper li`: second-tier caches with hints, and write-aware ones (Li's thesis of 2011).
+//! `millpond paper li`: second-tier caches with hints, deferred syncs, and write-aware policies
+//! (Li's thesis of 2011).
 
 use millpond_bench::experiments::recorded_storage::li;
 use millpond_lab::papers::li::experiment;
@@ -8,10 +9,12 @@ use crate::error::Failure;
 
 const EXAMPLES: &str = "Examples:
   millpond paper li --plan             figures, and what they need
-  millpond paper li                    chapters 3 and 5, 20 minutes at most
+  millpond paper li                    chapters 3 to 5, 30 minutes at most
   millpond paper li --repetitions 5    narrower intervals
   millpond paper li --figure tables    the requests of the first tiers, and what follows them
   millpond paper li --figure 3.3,3.4   read hit ratios over sizes of the second tier and the pool
+  millpond paper li --figure 4.5,4.6,tables-4,why-4
+                                       deferred syncs above modelled disks
   millpond paper li --judge DIR        the rows of an earlier run, by today's claims
   millpond paper li --scale quick      seconds: everything runs, nothing is proved";
 

@@ -5,7 +5,9 @@ use super::support::{labels, number, of_figure, paper, text, whole_run};
 #[test]
 fn the_whole_experiment_runs_in_small_and_leaves_rows_and_a_page() {
     let out = tempfile::tempdir().unwrap();
-    let figures = ["tables", "3.3", "3.4", "3.5", "5.4", "5.5", "5.6", "5.8", "5.9", "dsyncs"];
+    let of_chapter_4 = ["4.5", "4.6", "tables-4", "why-4"];
+    let others = ["tables", "3.3", "3.4", "3.5", "5.4", "5.5", "5.6", "5.8", "5.9", "dsyncs"];
+    let figures = [&others[..], &of_chapter_4].concat();
     let (table, page) = whole_run("li", out.path(), &figures);
     assert_eq!(labels(&table, "tables", "trace").len(), 12);
     for row in of_figure(&table, "tables") {
@@ -41,10 +43,24 @@ fn the_whole_experiment_runs_in_small_and_leaves_rows_and_a_page() {
     // A second tier is a share of the data.
     for row in of_figure(&table, "5.6") {
         let of = |column| number(&table, row, column);
-        let share = of("size") / 606.317;
+        // Chapter 4 has words on this axis, so that the column is text.
+        let size: f64 = table.get(row, "size").unwrap().to_string().parse().unwrap();
+        let share = size / 606.317;
         assert!((of("tier_frames") - share * of("data_pages")).abs() <= 1.0);
     }
-    assert!(page.contains("Chapter 4 is not run"), "what is not run is named");
+    for figure in &of_chapter_4[1..] {
+        for row in of_figure(&table, figure) {
+            let of = |column| number(&table, row, column);
+            assert!(of("utilisation") > 0.0 && of("utilisation") <= 1.0 + 1e-9, "{figure}");
+            assert!(of("transactions") > 1000.0 && of("service_ms") > 0.0, "{figure}");
+        }
+    }
+    assert_eq!(labels(&table, "tables-4", "policy"), ["org", "range", "rec"]);
+    for row in of_figure(&table, "4.5") {
+        let of = |column| number(&table, row, column);
+        assert!(of("physical") <= of("logical") && of("physical") > 0.0);
+    }
+    assert!(page.contains("virtual time"), "what is a model is named");
 }
 
 #[test]
@@ -55,7 +71,7 @@ fn the_plan_is_a_matter_of_minutes_and_unknown_figures_are_refused() {
     let stdout = text(&plan.stdout);
     let about = stdout.lines().find_map(|line| line.strip_prefix("All: ")?.split("about ").nth(1));
     let minutes = about.and_then(|about| about.split(" min").next()?.parse::<f64>().ok());
-    assert!(minutes.is_some_and(|minutes| minutes > 1.0 && minutes <= 20.0), "{stdout}");
+    assert!(minutes.is_some_and(|minutes| minutes > 1.0 && minutes <= 25.0), "{stdout}");
     let refused = paper("li", out.path(), &["--figure", "4.1"]);
     assert!(!refused.status.success());
     assert!(text(&refused.stderr).contains("tables, 3.3"), "{}", text(&refused.stderr));

@@ -5,5 +5,5 @@ mod options;
 mod pool;
 mod source;
 
-pub use options::{Tier1Counts, Tier1Options};
+pub use options::{SyncRule, Tier1Counts, Tier1Options};
 pub use source::Tier1;

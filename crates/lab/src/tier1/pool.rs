@@ -12,7 +12,7 @@ use millpond_policies::contract::{Cooled, Host, OfferOutcome, PageState, Refusal
 use millpond_policies::parts::{Links, List, PageMap};
 use millpond_workload::trace::Batch;
 
-use super::options::Tier1Counts;
+use super::options::{SyncRule, Tier1Counts};
 
 /// The policy holds the frame.
 pub(super) const RESIDENT: u8 = 1;
@@ -46,6 +46,7 @@ pub(super) struct Pool {
     dirty: List,
     dirty_links: Links,
     sync_list: SyncList,
+    sync: SyncRule,
     pub lsn: u64,
     pub evictor: Evictor,
     pub flush_neighbours: bool,
@@ -57,7 +58,7 @@ pub(super) struct Pool {
 }
 
 impl Pool {
-    pub fn new(frames: u32, flush_neighbours: bool) -> Pool {
+    pub fn new(frames: u32, flush_neighbours: bool, sync: SyncRule) -> Pool {
         let count = frames as usize;
         Pool {
             table: PageMap::new(None, count),
@@ -72,6 +73,7 @@ impl Pool {
             dirty: List::new(),
             dirty_links: Links::new(frames),
             sync_list: SyncList::default(),
+            sync,
             lsn: 0,
             evictor: Evictor::Worker,
             flush_neighbours,
@@ -147,8 +149,8 @@ impl Pool {
     }
 
     /// Makes all updates durable that are not after `redo`: RECOV writes, then dsync requests for
-    /// them and for what was written earlier and is overdue (li 4.3.2). The frames stay; they are
-    /// put into `cleaned`.
+    /// them and for what was written earlier and is overdue (li 4.3.2), or for all that was. The
+    /// frames stay; they are put into `cleaned`.
     pub fn recover(&mut self, redo: u64) {
         while let Some(frame) = self.dirty.front()
             && self.rec_lsn[frame as usize] <= redo
@@ -156,10 +158,18 @@ impl Pool {
             self.write_with_neighbours(frame, Reason::Recov);
             self.cleaned.push(frame);
         }
-        while let Some(page) = self.sync_list.take_before(Lsn(redo + 1)) {
-            self.counts.dsyncs += 1;
-            self.send(page, Mark::WRITE.with_reason(Reason::Dsync));
+        let bound = match self.sync {
+            SyncRule::EachRecov => u64::MAX,
+            SyncRule::EachWrite | SyncRule::Ranges => redo + 1,
+        };
+        while let Some(page) = self.sync_list.take_before(Lsn(bound)) {
+            self.dsync(page);
         }
+    }
+
+    fn dsync(&mut self, page: PageId) {
+        self.counts.dsyncs += 1;
+        self.send(page, Mark::WRITE.with_reason(Reason::Dsync));
     }
 
     fn send(&mut self, page: PageId, mark: Mark) {
@@ -178,7 +188,10 @@ impl Pool {
         let kind = self.marks[at];
         let mark = Mark::WRITE.with_reason(reason).with_kind(kind.kind(), kind.depth());
         self.send(self.page_of[at], mark);
-        self.sync_list.add(self.page_of[at], Lsn(self.rec_lsn[at]));
+        match self.sync {
+            SyncRule::EachWrite => self.dsync(self.page_of[at]),
+            _ => self.sync_list.add(self.page_of[at], Lsn(self.rec_lsn[at])),
+        }
         self.flags[at] &= !DIRTY;
         self.dirty.remove(&mut self.dirty_links, frame);
     }

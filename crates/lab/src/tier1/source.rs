@@ -43,7 +43,7 @@ impl<P: Policy> Tier1<P> {
             is_over: false,
             given: 0,
             policy_host: PolicyHost::new(config, &shape),
-            pool: Pool::new(options.frames, options.cleaning.neighbours),
+            pool: Pool::new(options.frames, options.cleaning.neighbours, options.sync),
             until_round: options.round,
             options,
             page_max: 0,
@@ -150,12 +150,13 @@ impl<P: Policy> Tier1<P> {
         Ok(())
     }
 
-    /// Writes and syncs the oldest updates where the LSN gap reached its bound, until an eighth of
-    /// it is free again.
+    /// Writes and syncs the oldest updates where the LSN gap reached its bound, until some of it is
+    /// free again.
     fn bound_gap(&mut self) {
         let gap = self.options.lsn_gap;
         if self.pool.oldest_lsn().is_some_and(|oldest| self.pool.lsn - oldest >= gap) {
-            let redo = self.pool.lsn - gap + gap / 8;
+            let freed = (gap as f64 * self.options.freed.0) as u64;
+            let redo = self.pool.lsn - gap + freed.min(gap);
             self.pool.recover(redo);
             self.notify_cleaned();
         }

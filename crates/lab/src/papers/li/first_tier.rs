@@ -27,6 +27,8 @@ pub struct Course {
     pub transactions: u64,
     /// Page references of the MySQL-like family, the warm-up included.
     pub references: usize,
+    /// Bytes of a page.
+    pub page_size: u32,
 }
 
 impl Course {
@@ -40,6 +42,17 @@ impl Course {
             warm_up: scale.pick(1_000, 25_000, 25_000) * each,
             transactions: scale.pick(2_000, 275_000, 275_000) * each,
             references: scale.pick(100_000, 10_000_000, 100_000_000),
+            page_size: PAGE_SIZE,
+        }
+    }
+
+    /// That of chapter 4: page references of a MySQL with pages of 16 KiB, and 10 warehouses.
+    pub fn of_chapter_4(scale: Scale) -> Course {
+        Course {
+            warehouses: scale.pick(1, 4, 10),
+            references: scale.pick(200_000, 16_000_000, 40_000_000),
+            page_size: 16 << 10,
+            ..Course::of(scale)
         }
     }
 

@@ -1,6 +1,6 @@
-//! Li's thesis (2011) on second tiers, by simulation: read hit ratios with hints (chapter 3) and
-//! total I/O of write-aware policies (chapter 5). Chapter 4, on deferred sync, is about file
-//! systems and disks, and is not here.
+//! Li's thesis (2011) on second tiers, by simulation: read hit ratios with hints (chapter 3),
+//! deferred sync above a modelled file cache and modelled disks (chapter 4), and total I/O of
+//! write-aware policies (chapter 5).
 //!
 //! Traces are recorded from our own engine in each repetition, by a caller that can run it: a live
 //! pool that works as DB2's does in the thesis. The MySQL-like family is simulated above page
@@ -17,6 +17,7 @@ mod io_claims;
 mod places;
 mod printed;
 mod simulate;
+mod sync;
 mod tables;
 mod tables_claims;
 mod traces;

@@ -26,6 +26,8 @@ pub struct Recorded {
     pub rec_lsns: Vec<u64>,
     /// Pages of the data as loaded.
     pub data_pages: u64,
+    /// Transactions that page references are of, about: the last one may be cut off.
+    pub transactions: u64,
 }
 
 /// Records an engine on some first tier, or for `None` the page references of one thread in a pool
@@ -121,11 +123,44 @@ pub(super) struct Traces {
     kept: Vec<Arc<Trace>>,
     /// What the MySQL-like first tiers serve.
     references: Option<Arc<Recorded>>,
+    /// What the systems of chapter 4 serve.
+    of_chapter_4: Option<Arc<Recorded>>,
 }
 
 impl Traces {
     pub fn new(scale: Scale, record: RecordLi) -> Traces {
-        Traces { scale, record, repetition: 0, kept: Vec::new(), references: None }
+        let kept = Vec::new();
+        Traces { scale, record, repetition: 0, kept, references: None, of_chapter_4: None }
+    }
+
+    /// Lets go of what other repetitions had.
+    fn turn_to(&mut self, repetition: u32) {
+        if self.repetition != repetition {
+            self.kept.clear();
+            self.references = None;
+            self.of_chapter_4 = None;
+            self.repetition = repetition;
+        }
+    }
+
+    /// The page references of chapter 4's TPC-C in a repetition.
+    ///
+    /// # Errors
+    /// [`FigureError`].
+    pub fn of_chapter_4(
+        &mut self,
+        repetition: u32,
+        watch: &mut dyn Watch,
+    ) -> Result<Arc<Recorded>, FigureError> {
+        self.turn_to(repetition);
+        if let Some(references) = &self.of_chapter_4 {
+            return Ok(references.clone());
+        }
+        watch.detail("recording TPC-C");
+        let course = Course::of_chapter_4(self.scale);
+        let recorded = Arc::new((self.record)(None, &course, u64::from(repetition), watch)?);
+        self.of_chapter_4 = Some(recorded.clone());
+        Ok(recorded)
     }
 
     /// The trace of this name in a repetition.
@@ -138,11 +173,7 @@ impl Traces {
         repetition: u32,
         watch: &mut dyn Watch,
     ) -> Result<Arc<Trace>, FigureError> {
-        if self.repetition != repetition {
-            self.kept.clear();
-            self.references = None;
-            self.repetition = repetition;
-        }
+        self.turn_to(repetition);
         if let Some(kept) = self.kept.iter().find(|kept| kept.name == name) {
             return Ok(kept.clone());
         }
@@ -184,9 +215,15 @@ impl Traces {
 }
 
 /// References that are there already.
-struct Given {
+pub(super) struct Given {
     recorded: Arc<Recorded>,
     at: usize,
+}
+
+impl Given {
+    pub fn new(recorded: &Arc<Recorded>) -> Given {
+        Given { recorded: recorded.clone(), at: 0 }
+    }
 }
 
 impl Source for Given {
@@ -228,7 +265,7 @@ fn simulated(
     let registry = Registry::builtin();
     let entry = registry.find("lru").map_err(FigureError::of)?;
     let spec = Spec::parse("lru").map_err(FigureError::of)?;
-    let given = Given { recorded: references.clone(), at: 0 };
+    let given = Given::new(references);
     let mut source = entry.tier1(&spec, &options, Box::new(given)).map_err(FigureError::of)?;
     let (mut all, mut batch) = (Batch::default(), Batch::with_capacity(BATCH_LEN));
     loop {

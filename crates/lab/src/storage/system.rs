@@ -1,0 +1,399 @@
+//! A database system above a file cache above a device, in a closed loop.
+//!
+//! Clients run transactions one after the other; each is the requests that a simulated first tier
+//! sends for it, in the order of the trace, and takes its time of processor and log before. A READ
+//! that the file cache has not waits for the device. Writes go into the file cache. What makes them
+//! durable is in the requests, too: a run of dsync requests is one call, for all its pages.
+//!
+//! - One of a page that was just written for replacement is the page cleaner's, who does such
+//!   calls one after the other; clients wait for it only where it has too many before it. One of a
+//!   SYNCH write is the client's own.
+//! - All others are the checkpointer's. A transaction that has something for it while it is still
+//!   busy for an earlier one waits, and no other begins: the log is full.
+//! - The kernel writes batches in the background while more of the file cache is dirty than it
+//!   likes; where almost all of it is, no transaction begins.
+//!
+//! Calls wait for their own writes, and not for those that the kernel had begun already.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
+
+use millpond_base::{Mark, Reason};
+use millpond_workload::trace::TraceError;
+
+use super::actor::Actor;
+use super::device::Device;
+use super::file_cache::FileCache;
+use super::meter::Meter;
+use super::request::{Nanos, Request, merged};
+
+/// Transactions, as what they ask of storage.
+pub trait Requests {
+    /// Appends the requests of the next transaction; `false` where there is none.
+    ///
+    /// # Errors
+    /// As [`millpond_workload::trace::Source::fill`].
+    fn next(&mut self, rows: &mut Vec<(u64, Mark)>) -> Result<bool, TraceError>;
+}
+
+/// What a system is like.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct SystemOptions {
+    /// Clients, at least 1.
+    pub clients: usize,
+    /// Sectors of a page.
+    pub page_sectors: u64,
+    /// Time of a transaction for anything but storage: processor and log.
+    pub think: Nanos,
+    /// Calls that may wait for the page cleaner before clients do.
+    pub backlog: usize,
+    /// Pages of the file cache.
+    pub cache: usize,
+    /// Share of them that may be dirty before the kernel writes in the background.
+    pub dirty: f64,
+    /// Pages of one batch of the kernel's.
+    pub batch: usize,
+    /// Whether such a batch is of those that were used least recently, and not in the order of
+    /// their places.
+    pub by_last_use: bool,
+}
+
+/// Share of the file cache that may be dirty before no transaction begins.
+const DIRTY_MOST: f64 = 0.95;
+
+/// What was measured.
+#[derive(Clone, Copy, Default, PartialEq, Debug)]
+pub struct SystemStat {
+    /// Transactions.
+    pub transactions: u64,
+    /// Time that they took.
+    pub time: Nanos,
+    /// What the device did meanwhile.
+    pub meter: Meter,
+    /// Pages written into the file cache.
+    pub writes: u64,
+    /// READ requests, and those of them that the file cache had.
+    pub reads: u64,
+    /// Of them, those that the file cache had.
+    pub read_hits: u64,
+    /// Calls of the checkpointer that wrote something.
+    pub syncs: u64,
+    /// Pages that they wrote.
+    pub synced: u64,
+    /// Pages that the kernel wrote in the background.
+    pub background: u64,
+    /// Dirty pages of the file cache at the end.
+    pub left_dirty: u64,
+}
+
+/// For whom a request is.
+#[derive(Clone, Copy)]
+enum Owner {
+    Client(usize, u64),
+    Actor(usize),
+}
+
+const CHECKPOINTER: usize = 0;
+const CLEANER: usize = 1;
+const KERNEL: usize = 2;
+
+/// One client: its transaction, and how far it is.
+#[derive(Default)]
+struct Client {
+    number: u64,
+    rows: Vec<(u64, Mark)>,
+    at: usize,
+}
+
+/// The system at work.
+pub struct System<'a> {
+    options: SystemOptions,
+    device: &'a mut dyn Device,
+    requests: &'a mut dyn Requests,
+    cache: FileCache,
+    clients: Vec<Client>,
+    /// The checkpointer, the page cleaner, the kernel, and each client for itself.
+    actors: Vec<Actor>,
+    /// Clients that go on at some time.
+    due: BinaryHeap<Reverse<(Nanos, u64, usize)>>,
+    at_gate: Vec<usize>,
+    owners: HashMap<u64, Owner>,
+    ids: u64,
+    now: Nanos,
+    stat: SystemStat,
+    begun: u64,
+}
+
+impl<'a> System<'a> {
+    /// A system whose file cache is empty and whose clients are about to begin.
+    pub fn new(
+        options: SystemOptions,
+        device: &'a mut dyn Device,
+        requests: &'a mut dyn Requests,
+    ) -> System<'a> {
+        let clients = options.clients.max(1);
+        let limit = (options.cache as f64 * options.dirty) as usize;
+        let mut cache = FileCache::new(options.cache, limit, options.batch);
+        if options.by_last_use {
+            cache = cache.by_last_use();
+        }
+        System {
+            cache,
+            clients: (0..clients).map(|_| Client::default()).collect(),
+            actors: (0..KERNEL + 1 + clients).map(|_| Actor::default()).collect(),
+            due: (0..clients).map(|client| Reverse((0, client as u64, client))).collect(),
+            at_gate: Vec::new(),
+            owners: HashMap::new(),
+            ids: clients as u64,
+            now: 0,
+            stat: SystemStat::default(),
+            begun: 0,
+            options,
+            device,
+            requests,
+        }
+    }
+
+    /// Runs `warm` transactions and then `count`, or as many as there are; what it measures is of
+    /// the latter.
+    ///
+    /// # Errors
+    /// What the requests have.
+    pub fn run(&mut self, warm: u64, count: u64) -> Result<SystemStat, TraceError> {
+        let mut done = Vec::new();
+        let mut from = (SystemStat::default(), 0);
+        let mut is_warm = warm == 0;
+        while self.stat.transactions < warm + count {
+            let client = self.due.peek().map(|Reverse((at, ..))| *at);
+            let Some(next) = self.device.next().into_iter().chain(client).min() else { break };
+            self.now = self.now.max(next);
+            self.device.advance(self.now, &mut done);
+            for id in done.drain(..) {
+                self.request_done(id)?;
+            }
+            while let Some(Reverse((at, _, client))) = self.due.peek().copied()
+                && at <= self.now
+            {
+                self.due.pop();
+                self.go_on(client)?;
+            }
+            self.open_gate();
+            if !is_warm && self.stat.transactions >= warm {
+                is_warm = true;
+                from = (self.stat, self.now);
+            }
+        }
+        Ok(self.measured(from))
+    }
+
+    fn measured(&self, (then, then_at): (SystemStat, Nanos)) -> SystemStat {
+        let now = self.stat;
+        SystemStat {
+            transactions: now.transactions - then.transactions,
+            time: self.now - then_at,
+            meter: now.meter.since(&then.meter, then_at, self.now),
+            writes: now.writes - then.writes,
+            reads: now.reads - then.reads,
+            read_hits: now.read_hits - then.read_hits,
+            syncs: now.syncs - then.syncs,
+            synced: now.synced - then.synced,
+            background: now.background - then.background,
+            left_dirty: self.cache.dirty_pages() as u64,
+        }
+    }
+
+    fn wake(&mut self, client: usize, at: Nanos) {
+        self.ids += 1;
+        self.due.push(Reverse((at, self.ids, client)));
+    }
+
+    fn is_gate_open(&self) -> bool {
+        let most = self.options.cache as f64 * DIRTY_MOST;
+        (self.cache.dirty_pages() as f64) < most && self.actors[CHECKPOINTER].waiting.is_empty()
+    }
+
+    fn open_gate(&mut self) {
+        if !self.at_gate.is_empty() && self.is_gate_open() {
+            for client in std::mem::take(&mut self.at_gate) {
+                self.wake(client, self.now);
+            }
+        }
+    }
+
+    fn send(&mut self, (sector, sectors): (u64, u64), is_write: bool, owner: Owner) {
+        self.ids += 1;
+        let request = Request { sector, sectors, is_write, id: self.ids };
+        self.owners.insert(self.ids, owner);
+        self.stat.meter.sent(self.now, &request);
+        self.device.submit(self.now, request);
+    }
+
+    fn request_done(&mut self, id: u64) -> Result<(), TraceError> {
+        self.stat.meter.done(self.now);
+        match self.owners.remove(&id) {
+            None => Ok(()),
+            Some(Owner::Client(client, page)) => {
+                self.cache.fill(page);
+                self.go_on(client)
+            }
+            Some(Owner::Actor(actor)) => {
+                if self.actors[actor].done() {
+                    self.work(actor);
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Has an actor do its next jobs, until one has something to wait for.
+    fn work(&mut self, actor: usize) {
+        while let Some(pages) = self.next_job(actor) {
+            let writes = merged(&pages, self.options.page_sectors);
+            self.actors[actor].sent(writes.len());
+            for write in writes {
+                self.send(write, true, Owner::Actor(actor));
+            }
+        }
+        let is_free = match actor {
+            CLEANER => self.actors[actor].backlog() <= self.options.backlog,
+            _ => self.actors[actor].is_idle(),
+        };
+        if is_free {
+            for client in std::mem::take(&mut self.actors[actor].waiting) {
+                self.wake(client, self.now);
+            }
+        }
+    }
+
+    /// The pages that the next job writes; none of no job, or of one at work.
+    fn next_job(&mut self, actor: usize) -> Option<Vec<u64>> {
+        if actor == KERNEL {
+            let batch = match self.actors[KERNEL].is_at_work() {
+                true => Vec::new(),
+                false => self.cache.background(),
+            };
+            self.stat.background += batch.len() as u64;
+            return Some(batch).filter(|batch| !batch.is_empty());
+        }
+        let pages = self.actors[actor].next_job()?;
+        let due = self.cache.sync(&pages);
+        if actor == CHECKPOINTER && !due.is_empty() {
+            self.stat.syncs += 1;
+            self.stat.synced += due.len() as u64;
+        }
+        Some(due)
+    }
+
+    /// A client goes on with its transaction, or begins the next.
+    fn go_on(&mut self, client: usize) -> Result<(), TraceError> {
+        if self.clients[client].rows.is_empty() {
+            if !self.is_gate_open() {
+                self.at_gate.push(client);
+                return Ok(());
+            }
+            if !self.begin(client)? {
+                return Ok(());
+            }
+        }
+        while self.clients[client].at < self.clients[client].rows.len() {
+            if !self.step(client) {
+                return Ok(());
+            }
+        }
+        self.clients[client].rows.clear();
+        self.stat.transactions += 1;
+        self.wake(client, self.now + self.options.think);
+        Ok(())
+    }
+
+    fn begin(&mut self, client: usize) -> Result<bool, TraceError> {
+        self.begun += 1;
+        let state = &mut self.clients[client];
+        state.number = self.begun;
+        state.at = 0;
+        // A transaction may need nothing of storage; an empty client has none.
+        let there = self.requests.next(&mut state.rows)?;
+        if there && state.rows.is_empty() {
+            self.stat.transactions += 1;
+            self.wake(client, self.now + self.options.think);
+            return Ok(false);
+        }
+        Ok(there)
+    }
+
+    /// One request of a transaction, or a run of dsync requests; whether it can go on at once.
+    fn step(&mut self, client: usize) -> bool {
+        let state = &self.clients[client];
+        let (page, mark) = state.rows[state.at];
+        match (mark.is_write(), mark.reason()) {
+            (false, _) => self.read(client, page),
+            (true, Reason::Dsync) => self.dsync(client),
+            (true, reason) => {
+                if reason == Reason::Recov && self.must_wait(client) {
+                    return false;
+                }
+                self.clients[client].at += 1;
+                self.stat.writes += 1;
+                self.cache.write(page);
+                self.work(KERNEL);
+                true
+            }
+        }
+    }
+
+    fn read(&mut self, client: usize, page: u64) -> bool {
+        self.clients[client].at += 1;
+        self.stat.reads += 1;
+        if self.cache.read(page) {
+            self.stat.read_hits += 1;
+            return true;
+        }
+        let sectors = self.options.page_sectors;
+        self.send((page * sectors, sectors), false, Owner::Client(client, page));
+        false
+    }
+
+    /// Whether the checkpointer is still busy for an earlier transaction; the client waits then.
+    fn must_wait(&mut self, client: usize) -> bool {
+        let number = self.clients[client].number;
+        let checkpointer = &mut self.actors[CHECKPOINTER];
+        if !checkpointer.is_idle() && checkpointer.of != number {
+            checkpointer.waiting.push(client);
+            return true;
+        }
+        checkpointer.of = number;
+        false
+    }
+
+    /// A call that makes the pages durable that the run of dsync requests names.
+    fn dsync(&mut self, client: usize) -> bool {
+        let state = &self.clients[client];
+        let run = state.rows[state.at..].iter().take_while(|(_, mark)| mark.is_dsync());
+        let pages: Vec<u64> = run.map(|(page, _)| *page).collect();
+        let before = state.at.checked_sub(1).map(|at| state.rows[at]);
+        let own = before.filter(|(page, mark)| mark.is_write() && pages == [*page]);
+        let actor = match own.map(|(_, mark)| mark.reason()) {
+            Some(Reason::Replace) => CLEANER,
+            Some(Reason::Synch) => KERNEL + 1 + client,
+            _ => CHECKPOINTER,
+        };
+        if actor == CHECKPOINTER && self.must_wait(client) {
+            return false;
+        }
+        self.clients[client].at += pages.len();
+        self.actors[actor].give(pages);
+        self.work(actor);
+        let is_busy = match actor {
+            CHECKPOINTER => false,
+            CLEANER => self.actors[CLEANER].backlog() > self.options.backlog,
+            _ => !self.actors[actor].is_idle(),
+        };
+        if is_busy {
+            self.actors[actor].waiting.push(client);
+        }
+        !is_busy
+    }
+}
+
+#[cfg(test)]
+mod tests;
