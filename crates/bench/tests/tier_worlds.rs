@@ -14,7 +14,7 @@ use millpond_policies::config::Spec;
 use millpond_workload::trace::Batch;
 
 /// Every policy of a second tier that can run live.
-const POLICIES: [&str; 10] = [
+const POLICIES: [&str; 11] = [
     "t2-lru",
     "t2-rand",
     "t2-mq",
@@ -25,6 +25,7 @@ const POLICIES: [&str; 10] = [
     "lru-io",
     "arc-io",
     "tq-io",
+    "tide-io",
 ];
 
 /// A tier above zeros, with a cache in memory, of about `pages` pages of `page_bytes` bytes.

@@ -20,7 +20,7 @@ use crate::bench::ResultArgs;
 use crate::error::Failure;
 use crate::interrupt;
 use crate::progress::Progress;
-use crate::sim::{Reading, trace_input};
+use crate::sim::{ModelArg, Reading, trace_input};
 
 const EXAMPLES: &str = "Examples:
   millpond regret traces/*.parquet                      every policy, at five sizes
@@ -29,6 +29,7 @@ const EXAMPLES: &str = "Examples:
   millpond regret *.parquet --only tuning               to choose parameters by
   millpond regret *.parquet --only held-out             to judge the choice by
   millpond regret a.parquet b.parquet --held-out none --cells --csv
+  millpond regret *.parquet --model rw --write-weight 1 --policy tide-io,tq-io,lru-io,arc-io
 
 The regret of a policy for a trace and a size is its cost over the least cost that any policy of the
 run has there, less one; cost is page reads plus page writes times --write-weight. Quantiles are over \
@@ -55,6 +56,9 @@ pub(crate) struct Args {
     /// What a page write costs, in page reads
     #[arg(long, default_value_t = 2.0, value_name = "W", value_parser = weight)]
     write_weight: f64,
+    /// Which cache: a buffer pool, or a second tier, where reads and writes of storage count
+    #[arg(long, value_enum, default_value = "pool")]
+    model: ModelArg,
     /// How traces are held out: alternate ones, or none
     #[arg(long, value_enum, default_value = "alternate", value_name = "RULE")]
     held_out: Rule,
@@ -177,6 +181,7 @@ fn plan_of(args: &Args, registry: &Registry) -> Result<(Plan, Vec<Option<Half>>)
     }
     plan.seeds.clone_from(&args.seed);
     plan.page_size = args.reading.page_bytes()?;
+    plan.model = args.model.model();
     plan.warmup = args.warmup.parse::<Warmup>().map_err(Failure::Usage)?;
     plan.threads = args.threads;
     Ok((plan, uses))
@@ -296,6 +301,7 @@ fn write(
         "all": of_half(None),
         "policies": plan.policies.iter().map(Spec::to_string).collect::<Vec<_>>(),
         "sizes": plan.sizes.iter().map(Size::to_string).collect::<Vec<_>>(),
+        "model": plan.model.to_string(),
         "write_weight": args.write_weight,
         "against": args.against,
         "seeds": plan.seeds,

@@ -155,13 +155,24 @@ impl Reading {
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum ModelArg {
+pub(crate) enum ModelArg {
     /// A buffer pool
     Pool,
     /// A second tier: read hits, bypass allowed (li 3)
     Read,
     /// A second tier: reads and writes, every page placed (li 5)
     Rw,
+}
+
+impl ModelArg {
+    /// As a plan has it.
+    pub(crate) fn model(self) -> Model {
+        match self {
+            ModelArg::Pool => Model::Pool,
+            ModelArg::Read => Model::Read,
+            ModelArg::Rw => Model::Rw,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -230,11 +241,7 @@ fn plan_of(args: &Args) -> Result<Plan, Failure> {
         TablesArg::Dense => Tables::Dense,
         TablesArg::Hashed => Tables::Hashed,
     };
-    plan.model = match args.model {
-        ModelArg::Pool => Model::Pool,
-        ModelArg::Read => Model::Read,
-        ModelArg::Rw => Model::Rw,
-    };
+    plan.model = args.model.model();
     plan.charge_ghosts = args.charge_ghosts;
     plan.scan_hints = args.scan_hints;
     plan.shard = args.shard.as_deref().map(str::parse::<Shard>).transpose().map_err(usage)?;

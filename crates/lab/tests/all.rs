@@ -10,6 +10,7 @@ mod report;
 mod simulator;
 mod statistics;
 mod tier1_pool;
+mod tier2_bound;
 mod tier2_models;
 mod tier2_optimum;
 mod tier2_twins;

@@ -32,6 +32,7 @@ fn every_second_tier_row_of_the_catalog_is_registered() {
         "lru-io",
         "arc-io",
         "tq-io",
+        "tide-io",
         "t2-opt",
         "min-rw",
         "pro-io",

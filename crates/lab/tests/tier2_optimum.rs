@@ -10,10 +10,10 @@ use millpond_policies::contract::NEVER;
 use millpond_workload::trace::Batch;
 
 /// A cached page: its id, and whether it is dirty but not pre-clean.
-type Cached = (u64, bool);
+pub type Cached = (u64, bool);
 
 /// Exhaustive search over all replacement schedules of one trace.
-struct Search<'a> {
+pub struct Search<'a> {
     trace: &'a Batch,
     future: Tier2Future,
     frames: usize,
@@ -25,7 +25,7 @@ struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    fn new(trace: &'a Batch, pages: u64, frames: usize) -> Search<'a> {
+    pub fn new(trace: &'a Batch, pages: u64, frames: usize) -> Search<'a> {
         let future = Tier2Future::of(trace, pages);
         Search { trace, future, frames, known: HashMap::new(), decisions: 0, exceptions: 0 }
     }
@@ -47,7 +47,7 @@ impl<'a> Search<'a> {
     }
 
     /// The least sum of replacement costs from row `at` on.
-    fn least(&mut self, at: usize, cached: &[Cached]) -> u64 {
+    pub fn least(&mut self, at: usize, cached: &[Cached]) -> u64 {
         if at == self.trace.len() {
             return 0;
         }

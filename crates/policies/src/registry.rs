@@ -75,6 +75,7 @@ pub fn visit_all(visitor: &mut impl Visitor) {
     visitor.visit::<t::LruIo>();
     visitor.visit::<t::ArcIo>();
     visitor.visit::<t::TqIo>();
+    visitor.visit::<t::TideIo>();
     visitor.visit::<t::T2Opt>();
     visitor.visit::<t::MinRw>();
     visitor.visit::<t::ProIo>();

@@ -241,6 +241,22 @@ impl List {
         Some(node)
     }
 
+    /// Appends all nodes of `other`, which is empty afterwards.
+    #[inline]
+    pub fn append(&mut self, links: &mut Links, other: &mut List) {
+        let moved = std::mem::take(other);
+        let (Some(back), Some(front)) = (self.back(), moved.front()) else {
+            if self.is_empty() {
+                *self = moved;
+            }
+            return;
+        };
+        links.links[back as usize].next = Node::of(front);
+        links.links[front as usize].prev = Node::of(back);
+        self.back = moved.back;
+        self.len += moved.len;
+    }
+
     /// Offers the frames of this list from the front until the request is met: one that was taken
     /// is unlinked and passed to `gone`, a refused one moves to the back. Returns how many were
     /// taken.

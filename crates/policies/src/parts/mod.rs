@@ -13,6 +13,7 @@ pub mod hunt;
 pub mod instructions;
 pub mod kth;
 pub mod late;
+pub mod life;
 pub mod lir_sets;
 pub mod list;
 pub mod map;

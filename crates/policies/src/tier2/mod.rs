@@ -11,6 +11,7 @@ mod t2_lru;
 mod t2_mq;
 mod t2_opt;
 mod t2_rand;
+mod tide_io;
 mod tq;
 mod tq_io;
 
@@ -25,5 +26,6 @@ pub use t2_lru::T2Lru;
 pub use t2_mq::T2Mq;
 pub use t2_opt::{T2Opt, T2OptConfig, T2OptRule};
 pub use t2_rand::T2Rand;
+pub use tide_io::{Ablation, TideIo, TideIoConfig, Whole, WithoutAges, WithoutHints};
 pub use tq::Tq;
 pub use tq_io::TqIo;
