@@ -63,9 +63,9 @@ pub(crate) struct Args {
     /// The cache's policy: any of `millpond policies` that needs no future
     #[arg(long, default_value = "tq", requires = "cache", value_name = "POLICY")]
     policy: String,
-    /// What is written stays in the cache, and goes to the backing file later: the two are one volume
-    /// then, and the backing file alone is refused until it is served with this cache and without
-    /// this flag
+    /// What is written stays in the cache, and goes to the backing file later: the two are one
+    /// volume then, and the backing file alone is refused until it is served with this cache and
+    /// without this flag
     #[arg(long, requires = "cache", conflicts_with = "read_only")]
     write_back: bool,
     /// Bytes of a block, the unit of the cache: a power of two from 512 to 64KiB

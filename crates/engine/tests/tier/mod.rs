@@ -16,7 +16,7 @@ use millpond::internals::tier::{BackTier, Identity, SecondTier, TierError, TierO
 use millpond_base::{PageId, Reason};
 
 /// Every policy of a second tier that can run live.
-const POLICIES: [&str; 10] = [
+const POLICIES: [&str; 11] = [
     "t2-lru",
     "t2-rand",
     "t2-mq",
@@ -27,6 +27,7 @@ const POLICIES: [&str; 10] = [
     "lru-io",
     "arc-io",
     "tq-io",
+    "tide-io",
 ];
 const PAGE: u64 = 512;
 

@@ -306,13 +306,15 @@ impl Facts {
             return not_live("must know the future, or cannot run live");
         }
         (self.check)(spec)?;
-        let per_frame = |frames| birth_bytes(spec, frames) as f64 / f64::from(frames);
+        let fixed = birth_bytes(spec, 1);
+        let of_frames = |frames| birth_bytes(spec, frames).saturating_sub(fixed) as f64;
+        let per_frame = |frames| of_frames(frames) / f64::from(frames);
         Ok(PolicyChoice {
             spec: spec.clone(),
             info,
             meta_bytes,
             birth_bytes_per_frame: birth_sizes().map(per_frame).fold(0.0, f64::max) * BIRTH_MARGIN,
-            fixed_bytes: birth_bytes(spec, 1) as u64,
+            fixed_bytes: fixed as u64,
             ghosts_max,
             hook,
             host,
