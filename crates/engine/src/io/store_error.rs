@@ -383,7 +383,7 @@ pub enum OpenError {
     /// A second tier has what was written last.
     #[error(
         "{} is not whole: what was written last is in its second tier, which was {}: open it with \
-         that one, for writing",
+         that one, for writing, or make it whole with `millpond destage`",
         path.display(),
         cache.display()
     )]
