@@ -237,3 +237,38 @@ fn a_benchmark_runs_on_a_server_with_hints() {
     assert!(value("cache: writes") > 100 && value("cache: reads") > 100, "{table}");
     assert_eq!(value("connections broken"), 0);
 }
+
+#[test]
+fn a_backing_file_is_not_whole_without_its_cache_until_it_was_destaged() {
+    let place = Place::new();
+    let arguments = ["--cache", "cache", "--cache-size", "2MiB", "--write-back"];
+    let destage = |file: &str, cache: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_millpond"));
+        command.args(["destage", file, cache]).current_dir(place.folder.path());
+        let Output { status, stderr, .. } = command.output().unwrap();
+        (status.code().unwrap(), String::from_utf8(stderr).unwrap())
+    };
+    let running = place.start(&arguments);
+    let client = place.client();
+    client.write(0, &vec![9; BYTES / 2]).unwrap();
+    client.sync().unwrap();
+    let (code, error) = destage("vol.img", "cache");
+    assert!(code == 1 && error.contains("is in use by the process with pid"), "{error}");
+    drop(client);
+    running.stop("-TERM");
+    let without = ["--nbd", "unix:other", "--backing", "vol.img"];
+    let error = place.fails(1, &without);
+    assert!(error.contains("vol.img is not whole") && error.contains("cache"), "{error}");
+    let error = place.fails(1, &[&without[..], &["--cache", "new", "--write-back"]].concat());
+    assert!(error.contains("vol.img is not whole"), "{error}");
+    for (file, cache) in [("vol.img", "missing"), ("missing", "cache")] {
+        let (code, error) = destage(file, cache);
+        assert!(code == 1 && error.contains("missing"), "{error}");
+    }
+    let (code, said) = destage("vol.img", "cache");
+    assert!(code == 0 && said.contains("vol.img is whole, 127 pages were written"), "{said}");
+    let expected = [vec![9; BYTES / 2], vec![7; BYTES / 2]].concat();
+    assert!(std::fs::read(place.path("vol.img")).unwrap() == expected);
+    let (code, said) = destage("vol.img", "cache");
+    assert!(code == 0 && said.contains("cache has nothing that vol.img has not"), "{said}");
+}

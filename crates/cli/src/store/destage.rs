@@ -1,27 +1,23 @@
 //! `millpond destage`: a store gets what its second tier has of it.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use millpond::internals::io::{FileDevice, FileOptions};
-use millpond::internals::tier::{BackTier, TierOptions};
-use millpond::{Db, Options};
+use millpond::internals::io::{Device, FileDevice, FileOptions};
+use millpond::internals::store::options::policy_choice::PolicyChoice;
+use millpond::internals::tier::BackTier;
 
-use super::open::{self, StoreArgs, unopened};
+use super::open::StoreArgs;
 use crate::error::Failure;
 use crate::output::complain;
 
 const EXAMPLES: &str = "Examples:
   millpond destage shop.mp /nvme/shop.tier
 
-A store whose second tier writes back (Options::write_back) is not whole without the tier's file, and \
-is refused without it. After this it is whole; the tier's file is of no use any more and can be \
-removed. Interrupted, it changes nothing: the two belong together still. The store may be one that \
-was not closed: it is recovered.";
-
-/// Memory beside what the tier's tables take.
-const MEMORY: u64 = 32 << 20;
-/// For each page of the tier, at most.
-const TABLE_BYTES: u64 = 512;
+A store whose second tier writes back (Options::write_back), or the backing file of `millpond serve \
+--write-back`, is not whole without the tier's file, and is refused without it. After this it is \
+whole; the tier's file is of no use any more and can be removed. Interrupted, the two belong together \
+still. A store that was not closed is recovered as any other, afterwards.";
 
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
@@ -35,27 +31,27 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let (file, cache) = (&args.store.file, &args.cache);
-    let Some(tier) = tier_of(file, cache)? else {
-        complain(&format!("{} has nothing that {} has not", cache.display(), file.display()));
+    let (store, fast) = (open(file)?, open(cache)?);
+    let (whole, of_use) = (file.display(), cache.display());
+    let Some(options) = BackTier::options_of(&*store, &*fast).map_err(failed)? else {
+        complain(&format!("{of_use} has nothing that {whole} has not"));
         return Ok(());
     };
-    // Opened with writes that go through, it gets everything.
-    let pages = tier.bytes / u64::from(tier.page_bytes.max(1));
-    let options = Options::new()
-        .create_if_missing(false)
-        .memory(MEMORY + pages * TABLE_BYTES)
-        .second_tier(cache, tier.bytes, "t2-lru");
-    let db = Db::open(file, options).map_err(unopened)?;
-    open::close(db)?;
-    complain(&format!("{} is whole; {} can be removed", file.display(), cache.display()));
+    // Nothing is asked for: any policy will do.
+    let policy = PolicyChoice::parse_for_tier("t2-lru").map_err(failed)?;
+    let host = |shape: &_| policy.tier_host(shape);
+    let tier = BackTier::open(store, fast, &options, host).map_err(failed)?;
+    let held = tier.counts().dirty.saturating_sub(1);
+    tier.give_up().map_err(failed)?;
+    tier.release();
+    complain(&format!("{whole} is whole, {held} pages were written; {of_use} can be removed"));
     Ok(())
 }
 
-fn tier_of(file: &Path, cache: &Path) -> Result<Option<TierOptions>, Failure> {
-    let open = |path: &Path| {
-        let options = FileOptions { read_only: true, ..FileOptions::default() };
-        FileDevice::open(path, &options).map_err(|error| Failure::Store(error.to_string()))
-    };
-    let (store, cache) = (open(file)?, open(cache)?);
-    BackTier::options_of(&store, &cache).map_err(|error| Failure::Store(error.to_string()))
+fn failed(error: impl std::fmt::Display) -> Failure {
+    Failure::Store(error.to_string())
+}
+
+fn open(path: &Path) -> Result<Arc<dyn Device>, Failure> {
+    Ok(Arc::new(FileDevice::open(path, &FileOptions::default()).map_err(failed)?))
 }
