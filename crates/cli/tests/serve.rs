@@ -138,8 +138,9 @@ fn killed_with(arguments: &[&str]) {
         let is_empty = running.greeting.contains("blocks, 0 there");
         assert_eq!(is_empty, !writes_back || round == 0, "{}", running.greeting);
         let client = place.client();
+        let (told, heard) = std::sync::mpsc::channel();
         let flushed = std::thread::scope(|scope| {
-            let writer = scope.spawn(|| {
+            let writer = scope.spawn(move || {
                 let mut flushed = 0u32;
                 // Until the server is gone.
                 for number in 1u32.. {
@@ -149,10 +150,13 @@ fn killed_with(arguments: &[&str]) {
                         break;
                     }
                     flushed = number;
+                    let _ = told.send(());
                 }
                 flushed
             });
-            std::thread::sleep(std::time::Duration::from_millis(150));
+            // In the midst of it.
+            let flushes = 60 * (usize::from(round) + 1);
+            assert_eq!(heard.iter().take(flushes).count(), flushes);
             running.signal("-KILL");
             writer.join().unwrap()
         });

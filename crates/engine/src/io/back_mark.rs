@@ -20,7 +20,7 @@
 //! nothing else changes when the mark is set or removed: the device has its own first sector or
 //! the mark.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -114,11 +114,6 @@ impl BackMark {
         let mut block = AlignedBuffer::new(bytes as usize);
         device.read(0, &mut block)?;
         Ok(BackMark::parse(&block))
-    }
-
-    /// Where the cache was, for a message.
-    pub fn cache(&self) -> &Path {
-        &self.cache
     }
 }
 

@@ -72,7 +72,7 @@ macro_rules! for_each_statistic {
                 TierFills tier_fills "copies of pages written into the second tier's cache";
                 TierBypasses tier_bypasses "pages that the second tier's policy let pass by";
                 TierMismatches tier_mismatches
-                    "copies that were not what was written, and were read from the store instead";
+                    "copies that were not what was written; read from the store if it had them";
                 TierErrors tier_errors "requests to the second tier's device that failed";
                 TierDestaged tier_destaged
                     "pages that a second tier that writes back wrote to the store's file";
@@ -135,7 +135,8 @@ macro_rules! for_each_statistic {
                 TierFrames tier_frames "pages that the second tier has room for";
                 TierResident tier_resident "pages that the second tier keeps";
                 TierDirty tier_dirty "pages in the second tier that the store's file has not";
-                TierOff tier_off "1 if the second tier failed too often, and is out of use";
+                TierOff tier_off
+                    "1 if the second tier is out of use: it failed too often, or in a sync";
                 ActiveTransactions active_transactions "transactions that have written, not ended";
                 OpenSnapshots open_snapshots "snapshots that are open";
                 VersionBytes version_bytes "bytes of versions kept for snapshots, in memory";

@@ -24,7 +24,8 @@ pub struct TierCounts {
     pub evictions: u64,
     /// Copies that were written into the cache.
     pub fills: u64,
-    /// Copies that were not what had been written: they were read from storage instead.
+    /// Copies that were not what had been written: they were read from storage instead, if it had
+    /// them.
     pub mismatches: u64,
     /// Copies that storage does not have now, in a tier that writes back.
     pub dirty: u64,
@@ -34,7 +35,8 @@ pub struct TierCounts {
     pub spared: u64,
     /// Requests to the cache's device that failed.
     pub errors: u64,
-    /// Whether the cache is out of use, since its device failed too often.
+    /// Whether the cache is out of use, since its device failed too often; of a tier that writes
+    /// back, whether a sync failed, so that nothing more becomes durable.
     pub is_off: bool,
     /// Bytes of memory of its tables and its policy.
     pub memory_bytes: u64,

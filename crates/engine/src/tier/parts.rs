@@ -1,9 +1,29 @@
-//! Parts of requests: which are read from the cache, which from below, and which are kept.
+//! What tiers of both kinds do with parts of requests, which are read from the cache or from below,
+//! and may be kept; and with the cache's file.
 
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 
-use crate::io::{Device, ReadRequest};
+use crate::io::{Device, DeviceError, ReadRequest};
 use crate::tier::cache::{Fill, Found};
+
+/// Bytes by which a cache's file grows: an eighth, within these.
+const GROWTH: RangeInclusive<u64> = 8 << 20..=64 << 20;
+
+/// Makes a cache's file so long that it has a slot that ends at `end`, and longer, up to `most`: by
+/// whole slots, as direct I/O asks for. One thread at a time.
+pub(super) fn grow_for_slot(
+    fast: &dyn Device,
+    slot_bytes: u64,
+    end: u64,
+    most: u64,
+) -> Result<(), DeviceError> {
+    let eighth = (fast.length() / 8).clamp(*GROWTH.start(), *GROWTH.end());
+    let ahead = (end + eighth.next_multiple_of(slot_bytes)).min(most);
+    match fast.grow(ahead.max(end)) {
+        Err(error) if error.is_disk_full() => fast.grow(end),
+        grown => grown,
+    }
+}
 
 /// One part of a request that is read from the cache.
 pub(super) struct FromCache {

@@ -32,13 +32,11 @@ pub use crate::tier::directory::Identity;
 use crate::tier::directory::{Layout, load, mark_closed, mark_open};
 use crate::tier::error::TierError;
 use crate::tier::options::TierOptions;
-use crate::tier::parts::{FromCache, ToCache, read_below};
+use crate::tier::parts::{FromCache, ToCache, grow_for_slot, read_below};
 use crate::tier::write_back::BackTier;
 
 /// Errors in a row after which a cache is out of use.
 const ERRORS_MAX: u32 = 16;
-/// Bytes by which the cache's file grows: an eighth, within these.
-const GROWTH: std::ops::RangeInclusive<u64> = 8 << 20..=64 << 20;
 
 type IdentityOf = Box<dyn Fn(&dyn Device) -> Option<Identity> + Send + Sync>;
 
@@ -203,15 +201,8 @@ impl SecondTier {
         if end <= self.fast.length() {
             return Ok(());
         }
-        // Whole slots, as direct I/O asks for.
-        let (begin, slot) = (self.layout.slots_begin(), u64::from(self.layout.slot_bytes));
-        let eighth = (self.fast.length() / 8).clamp(*GROWTH.start(), *GROWTH.end());
-        let ahead = eighth.next_multiple_of(slot);
-        let ahead = end.max(begin) + ahead;
-        match self.fast.grow(end.max(ahead.min(self.layout.end()))) {
-            Err(error) if error.is_disk_full() => self.fast.grow(end),
-            grown => grown,
-        }
+        let bytes = u64::from(self.layout.slot_bytes);
+        grow_for_slot(&*self.fast, bytes, end, self.layout.end())
     }
 
     /// The cache's file cannot get longer.

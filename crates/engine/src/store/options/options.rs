@@ -54,7 +54,8 @@ pub struct Options {
     /// Create the store if there is none, unless `read_only`. Default: yes.
     pub create_if_missing: bool,
     /// A cache of the store's pages on a faster device than the store's own. Has no effect on a
-    /// store that is open for reading only. Default: none.
+    /// store that is open for reading only; one whose second tier writes back cannot be opened so.
+    /// Default: none.
     pub second_tier: Option<SecondTierOptions>,
     /// When a transaction's commit is durable, unless the transaction's own options state it.
     /// Default: when the call returns. Calls outside transactions are always `async`.
@@ -227,10 +228,10 @@ impl Options {
 
     /// Sets [`Options::second_tier`](#structfield.second_tier): `bytes` of the file at `path`,
     /// which is made if it is not there, are a cache of pages under `policy`, such as `tq`,
-    /// between memory and the store's file. The store is whole without it: the file may be lost
-    /// or removed while the store is closed. What is kept of it in memory is part of
-    /// [`Options::memory`](#structfield.memory): 130 bytes for each page with `t2-lru`, 330 with
-    /// `tq`.
+    /// between memory and the store's file. Unless it writes back ([`Options::write_back`]), the
+    /// store is whole without it: the file may be lost or removed while the store is closed. What
+    /// is kept of it in memory is part of [`Options::memory`](#structfield.memory): 130
+    /// bytes for each page with `t2-lru`, 330 with `tq`.
     ///
     /// ```
     /// use millpond::{Db, Options};

@@ -30,10 +30,8 @@ use crate::io::{Alignment, Device, DeviceError, ReadRequest, WriteRequest};
 use crate::tier::back_layout::BackLayout;
 use crate::tier::cache::Cache;
 use crate::tier::counts::TierCounts;
+use crate::tier::parts::grow_for_slot;
 use crate::tier::write_back::format::{Journal, State};
-
-/// Bytes by which the cache's file grows: an eighth, within these.
-const GROWTH: std::ops::RangeInclusive<u64> = 8 << 20..=64 << 20;
 
 /// A device, and a cache that has what was written to it last.
 pub struct BackTier {
@@ -97,13 +95,6 @@ impl BackTier {
         self.cache().check()
     }
 
-    /// Nobody needs what lies in these ranges of bytes any more: the cache may forget it. Nothing
-    /// else is read or written there meanwhile.
-    pub(super) fn discard_all(&self, ranges: &[Range<u64>]) {
-        let mut cache = self.cache();
-        ranges.iter().for_each(|range| cache.discard(range));
-    }
-
     pub(super) fn cache(&self) -> MutexGuard<'_, Cache> {
         // A thread that panicked between two steps of the tables is a bug in them.
         self.cache.lock().unwrap_or_else(PoisonError::into_inner)
@@ -144,13 +135,7 @@ impl BackTier {
         if end <= self.fast.length() {
             return Ok(());
         }
-        let eighth = (self.fast.length() / 8).clamp(*GROWTH.start(), *GROWTH.end());
-        // Whole slots, as direct I/O asks for.
-        let ahead = (end + eighth.next_multiple_of(bytes)).min(self.layout.end());
-        let grown = match self.fast.grow(ahead.max(end)) {
-            Err(error) if error.is_disk_full() => self.fast.grow(end),
-            grown => grown,
-        };
+        let grown = grow_for_slot(&*self.fast, bytes, end, self.layout.end());
         self.fast_is_ahead.store(true, Ordering::Release);
         grown
     }
@@ -228,7 +213,8 @@ impl Device for BackTier {
     }
 
     fn discard(&self, ranges: &[Range<u64>]) {
-        self.discard_all(ranges);
+        let mut cache = self.cache();
+        ranges.iter().for_each(|range| cache.discard(range));
     }
 
     fn release(&self) {

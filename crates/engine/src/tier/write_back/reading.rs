@@ -1,22 +1,12 @@
 //! Reads: from the cache, from storage, or from both.
 
 use std::io::IoSliceMut;
-use std::ops::Range;
 
 use crate::io::{AlignedBuffer, DeviceError, ReadRequest};
-use crate::tier::cache::Fill;
 use crate::tier::copy::Copy;
-use crate::tier::parts::read_below;
+use crate::tier::parts::{ToCache, read_below};
 use crate::tier::write_back::back_tier::BackTier;
 use crate::tier::write_back::tables::Whereabouts;
-
-/// A part of a request whose copy may be kept.
-pub(super) struct ToKeep {
-    pub request: usize,
-    pub part: usize,
-    pub range: Range<u64>,
-    pub fill: Fill,
-}
 
 /// A part of a request that is in a slot.
 struct InSlot {
@@ -33,7 +23,7 @@ struct Plan {
     is_below: Vec<Vec<bool>>,
     slots: Vec<InSlot>,
     both: Vec<(usize, usize)>,
-    fills: Vec<ToKeep>,
+    fills: Vec<ToCache>,
 }
 
 impl BackTier {
@@ -63,7 +53,7 @@ impl BackTier {
                     Whereabouts::Both => plan.both.push((at, part)),
                     Whereabouts::Storage(None) => {}
                     Whereabouts::Storage(Some(fill)) => {
-                        plan.fills.push(ToKeep { request: at, part, range, fill });
+                        plan.fills.push(ToCache { request: at, part, range, fill });
                     }
                 }
             }

@@ -8,8 +8,8 @@ use std::sync::atomic::Ordering;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::io::{DeviceError, Errno, Operation, ReadRequest, WriteRequest};
+use crate::tier::parts::ToCache;
 use crate::tier::write_back::back_tier::BackTier;
-use crate::tier::write_back::reading::ToKeep;
 use crate::tier::write_back::tables::{Incoming, Overlap};
 
 /// Tries to get what stands in the way of a write to storage.
@@ -296,11 +296,11 @@ impl BackTier {
     }
 
     /// Writes copies of what was read from storage into the cache.
-    pub(super) fn keep(&self, fills: Vec<ToKeep>, requests: &[ReadRequest<'_, '_>]) {
+    pub(super) fn keep(&self, fills: Vec<ToCache>, requests: &[ReadRequest<'_, '_>]) {
         if fills.is_empty() {
             return;
         }
-        let bytes_of = |keep: &ToKeep| {
+        let bytes_of = |keep: &ToCache| {
             let request = requests.get(keep.request).filter(|request| request.result.is_ok())?;
             self.reach(keep.fill.slot).ok()?;
             request.parts.get(keep.part).map(|part| &part[..])
