@@ -127,7 +127,7 @@ pub use recovery::{
 pub use store::Postcard;
 pub use store::combinations::PolicyFitError;
 pub use store::{
-    BackupError, DirectIo, Entry, Error, Freshness, Lab, Latency, Options, OptionsError,
+    BackupError, DirectIo, Entry, Error, ErrorKind, Freshness, Lab, Latency, Options, OptionsError,
     OwnPolicies, Published, RecoveryWatch, SecondTierOptions, Stats, Structure, TypeNames,
 };
 pub use tier::TierError;

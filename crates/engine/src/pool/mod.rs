@@ -80,7 +80,7 @@ pub mod writeback;
 
 pub use buffer_pool::Pool;
 pub use epoch::Reclamation;
-pub use error::PoolError;
+pub use error::{PoolError, StorageError};
 pub use frame::{FRAME_HEADER_BYTES, FrameHeader, State};
 pub use guard::{Read, Shared, Write};
 pub use hint::PageHint;

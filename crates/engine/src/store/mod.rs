@@ -37,7 +37,7 @@ mod structures;
 
 pub use combinations::{Combination, CombinationError};
 pub use entry::{Entry, Structure, TypeNames};
-pub use error::{BackupError, Error, LabError};
+pub use error::{BackupError, Error, ErrorKind, LabError};
 pub use handle::{StoreHandle, StoreHashIndex, StoreHeap, StoreTree};
 pub use opening::Builder;
 pub use options::{

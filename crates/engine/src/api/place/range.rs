@@ -27,6 +27,21 @@ enum Source<'t> {
     Failed(Option<Error>),
 }
 
+/// What a range has may go to another thread, but for the reference to its transaction, which is
+/// for one thread at a time. Handles for other languages, which keep that promise by a mutex,
+/// rely on it (`crates/handles`).
+const _: fn() = || {
+    fn is_send<T: Send>() {}
+    fn is_sync<T: Sync>() {}
+    is_send::<DbRange<'static>>();
+    is_send::<DbCursor<'static>>();
+    is_send::<DbTxn>();
+    is_send::<TxnCell>();
+    is_send::<Option<Error>>();
+    is_send::<ScanCount<'static>>();
+    is_sync::<DbTree>();
+};
+
 /// The entries of a range, from both ends.
 ///
 /// As an iterator it gives owned entries; [`RawRange::next_entry`] lends them. After an error it

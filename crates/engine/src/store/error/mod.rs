@@ -3,8 +3,10 @@ pub mod backup;
 // `Error` has a file of its own name, as everything else has.
 #[allow(clippy::module_inception)]
 mod error;
+mod kind;
 pub mod lab;
 
 pub use backup::BackupError;
 pub use error::Error;
+pub use kind::ErrorKind;
 pub use lab::LabError;
