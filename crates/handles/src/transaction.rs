@@ -167,11 +167,11 @@ impl Transaction {
 pub fn transact<R, E: From<Fault>>(
     db: &Db,
     options: TransactOptions,
-    mut work: impl FnMut(&Transaction) -> Result<R, E>,
+    mut work: impl FnMut(&Arc<Transaction>) -> Result<R, E>,
 ) -> Result<R, E> {
     let begun = Instant::now();
     loop {
-        let tx = Transaction::begin(db, options.txn)?;
+        let tx = Arc::new(Transaction::begin(db, options.txn)?);
         let error = match work(&tx) {
             Ok(done) if !tx.is_open() => return Ok(done),
             Ok(done) => match tx.commit() {

@@ -48,7 +48,9 @@ pub fn check(source: &Source<'_>, components: &Components) -> Vec<Violation> {
                  `source`"
                     .to_string(),
             ),
-            "unsafe" => check_unsafe(source, line, components, &mut found),
+            // `#[unsafe(no_mangle)]` gives a function a name for the linker.
+            "unsafe" if at >= 1 && source.is(at - 1, "[") => {}
+            "unsafe" => check_unsafe(source, at, components, &mut found),
             _ => {}
         }
     }
@@ -74,13 +76,16 @@ fn says_its_source(source: &Source<'_>, at: usize) -> bool {
     is_source && !is_parameter
 }
 
-fn check_unsafe(source: &Source<'_>, line: usize, map: &Components, found: &mut Vec<Violation>) {
+fn check_unsafe(source: &Source<'_>, at: usize, map: &Components, found: &mut Vec<Violation>) {
+    let line = source.tokens[at].line;
     if !map.unsafe_files.iter().any(|file| file == source.path) {
         let what = "`unsafe` outside `unsafe_files` of components.toml: do without, or argue for it \
                     there";
         found.push(Violation::new(source.path, line, "unsafe-file", what));
     }
-    if !source.is_vouched(line, "SAFETY:") && !has_safety_section(source, line) {
+    // Functions for other languages, and theirs, have the contract of their crate.
+    let is_foreign = source.is(at + 1, "extern");
+    if !is_foreign && !source.is_vouched(line, "SAFETY:") && !has_safety_section(source, line) {
         let what = "`unsafe` without a `// SAFETY:` comment above: prove it from named invariants";
         found.push(Violation::new(source.path, line, "unsafe-proof", what));
     }
@@ -143,6 +148,10 @@ mod tests {
         assert_eq!(found(proven), [(3, "unsafe-file")]);
         let documented = "/// A.\n///\n/// # Safety\n/// 1.\npub unsafe fn a() {}\n";
         assert_eq!(found_in("crates/a/src/raw.rs", documented), []);
+        let foreign = "#[unsafe(no_mangle)]\npub unsafe extern \"C\" fn a() {}\n";
+        assert_eq!(found_in("crates/a/src/raw.rs", foreign), []);
+        assert_eq!(found(foreign), [(2, "unsafe-file")]);
+        assert_eq!(found("#[unsafe(no_mangle)]\npub extern \"C\" fn a() {}\n"), []);
     }
 
     #[test]

@@ -1,0 +1,87 @@
+//! Bytes that the library gives.
+
+use std::ffi::c_void;
+
+use crate::guard::guard;
+use crate::pointer::exclusive;
+use crate::status::{Failure, mp_status};
+
+/// Bytes that the library gives: a value, a key, a report. Begin with MP_BUFFER_INIT, pass it to
+/// as many calls as you like, which replace what is in it and use its memory again, and end with
+/// mp_buffer_free. Copies of the struct are not buffers of their own.
+#[repr(C)]
+pub struct mp_buffer {
+    /// The bytes, and a zero behind them that does not count. NULL until a call has filled it.
+    pub data: *mut c_void,
+    /// How many there are.
+    pub len: usize,
+    /// How many fit into its memory.
+    pub capacity: usize,
+}
+
+impl mp_buffer {
+    /// Runs `fill` with what is in it as a vector, which is put back.
+    pub(crate) fn with<R>(&mut self, fill: impl FnOnce(&mut Vec<u8>) -> R) -> R {
+        /// Puts it back, also if `fill` panics.
+        struct Back<'b>(&'b mut mp_buffer, Vec<u8>);
+        impl Drop for Back<'_> {
+            fn drop(&mut self) {
+                let mut bytes = std::mem::ManuallyDrop::new(std::mem::take(&mut self.1));
+                self.0.len = bytes.len();
+                // The zero behind.
+                bytes.push(0);
+                self.0.capacity = bytes.capacity();
+                self.0.data = bytes.as_mut_ptr().cast();
+            }
+        }
+        let bytes = self.take();
+        let mut back = Back(self, bytes);
+        fill(&mut back.1)
+    }
+
+    /// What is in it; leaves nothing.
+    fn take(&mut self) -> Vec<u8> {
+        let (data, len, capacity) = (self.data, self.len, self.capacity);
+        (self.data, self.len, self.capacity) = (std::ptr::null_mut(), 0, 0);
+        if data.is_null() {
+            return Vec::new();
+        }
+        // SAFETY: a buffer whose `data` is not null was filled by `with`, from a vector of these
+        // bytes with this length and capacity that nobody else has: callers do not change or copy
+        // it.
+        unsafe { Vec::from_raw_parts(data.cast(), len, capacity) }
+    }
+
+    /// Replaces what is in it.
+    pub(crate) fn set(&mut self, bytes: &[u8]) {
+        self.with(|there| {
+            there.clear();
+            there.extend_from_slice(bytes);
+        });
+    }
+}
+
+/// A buffer of a call.
+///
+/// # Safety
+/// As [`exclusive`].
+pub(crate) unsafe fn buffer<'a>(
+    pointer: *mut mp_buffer,
+    what: &str,
+) -> Result<&'a mut mp_buffer, Failure> {
+    // SAFETY: the caller's promise.
+    unsafe { exclusive(pointer, what) }
+}
+
+/// Frees a buffer's memory and makes it an empty one again, of which nothing happens if it is
+/// freed once more. NULL is no error.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mp_buffer_free(buffer: *mut mp_buffer) {
+    guard(|| {
+        // SAFETY: the crate's contract.
+        if let Some(buffer) = unsafe { buffer.as_mut() } {
+            drop(buffer.take());
+        }
+        Ok(mp_status::MP_OK)
+    });
+}

@@ -1,0 +1,200 @@
+//! How a store is opened, and how a transaction runs.
+
+use std::ffi::c_char;
+use std::time::Duration;
+
+use millpond::{Compression, Durability, Isolation, Options, TxnOptions};
+
+use crate::guard::{drop_handle, guard};
+use crate::pointer::{exclusive, path, string, take};
+use crate::status::{Failure, mp_status};
+
+/// A commit returns when it is durable.
+pub const MP_SYNC: i32 = 0;
+/// A commit waits a little for others, whose flush it shares, and returns when it is durable.
+pub const MP_GROUP: i32 = 1;
+/// A commit returns at once and is durable soon after.
+pub const MP_ASYNC: i32 = 2;
+/// A commit returns at once and is durable with the next flush or checkpoint.
+pub const MP_BULK: i32 = 3;
+
+/// Transactions are as if they ran one after the other.
+pub const MP_SERIALIZABLE: i32 = 0;
+/// Reads see what is committed when they are made.
+pub const MP_READ_COMMITTED: i32 = 1;
+
+/// How a store is opened.
+pub struct mp_options {
+    pub(crate) options: Options,
+}
+
+/// How a transaction runs. Begin with MP_TXN_OPTIONS_INIT.
+#[repr(C)]
+pub struct mp_txn_options {
+    /// MP_SYNC, MP_GROUP, MP_ASYNC, MP_BULK; -1: as the store.
+    pub durability: i32,
+    /// MP_SERIALIZABLE or MP_READ_COMMITTED.
+    pub isolation: i32,
+    /// Milliseconds that a lock is waited for at most; -1: for ever, as deadlocks are found.
+    pub wait_ms: i64,
+}
+
+fn durability(number: i32) -> Result<Durability, Failure> {
+    match number {
+        MP_SYNC => Ok(Durability::Sync),
+        MP_GROUP => Ok(Durability::Group),
+        MP_ASYNC => Ok(Durability::Async),
+        MP_BULK => Ok(Durability::Bulk),
+        other => Err(Failure::Misuse(format!("{other} is no durability"))),
+    }
+}
+
+/// The options at `options`; `None`: the store's.
+///
+/// # Safety
+/// `options` is null or of options.
+pub(crate) unsafe fn txn_options(
+    options: *const mp_txn_options,
+    store: Durability,
+) -> Result<Option<TxnOptions>, Failure> {
+    // SAFETY: the caller's promise.
+    let Some(given) = (unsafe { options.as_ref() }) else { return Ok(None) };
+    let durability = if given.durability == -1 { store } else { durability(given.durability)? };
+    let isolation = match given.isolation {
+        MP_SERIALIZABLE => Isolation::Serializable,
+        MP_READ_COMMITTED => Isolation::ReadCommitted,
+        other => return Err(Failure::Misuse(format!("{other} is no isolation"))),
+    };
+    let options = TxnOptions::default().durability(durability).isolation(isolation);
+    match given.wait_ms {
+        -1 => Ok(Some(options)),
+        ms => {
+            let why = |_| Failure::Misuse(format!("{ms} ms are no time to wait"));
+            Ok(Some(options.wait_max(Duration::from_millis(u64::try_from(ms).map_err(why)?))))
+        }
+    }
+}
+
+/// The defaults. Never NULL. Close it with mp_options_free; a store does not need it once it is
+/// open.
+#[unsafe(no_mangle)]
+pub extern "C" fn mp_options_new() -> *mut mp_options {
+    Box::into_raw(Box::new(mp_options { options: Options::new() }))
+}
+
+/// Frees options. NULL is no error.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mp_options_free(options: *mut mp_options) {
+    // SAFETY: the crate's contract.
+    drop_handle(unsafe { take(options) });
+}
+
+/// Changes options.
+///
+/// # Safety
+/// As [`exclusive`].
+unsafe fn change(
+    options: *mut mp_options,
+    how: impl FnOnce(Options) -> Result<Options, Failure>,
+) -> mp_status {
+    guard(|| {
+        // SAFETY: the caller's promise.
+        let options = unsafe { exclusive(options, "the options") }?;
+        options.options = how(options.options.clone())?;
+        Ok(mp_status::MP_OK)
+    })
+}
+
+/// Bytes of memory for everything. Default: a quarter of what the process may use.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mp_options_memory(options: *mut mp_options, bytes: u64) -> mp_status {
+    // SAFETY: the crate's contract.
+    unsafe { change(options, |o| Ok(o.memory(bytes))) }
+}
+
+/// Bytes of a page of a new store, a power of two from 4096 to 65536.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mp_options_page_size(options: *mut mp_options, bytes: u32) -> mp_status {
+    // SAFETY: the crate's contract.
+    unsafe { change(options, |o| Ok(o.page_size(bytes))) }
+}
+
+/// Whether the pages of a new store are compressed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mp_options_compression(options: *mut mp_options, on: bool) -> mp_status {
+    let compression = if on { Compression::Lz4 } else { Compression::None };
+    // SAFETY: the crate's contract.
+    unsafe { change(options, |o| Ok(o.compression(compression))) }
+}
+
+/// The replacement policy, such as "watt(write_weight=2)"; `millpond policies` lists them.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mp_options_policy(
+    options: *mut mp_options,
+    policy: *const c_char,
+) -> mp_status {
+    // SAFETY: the crate's contract.
+    unsafe { change(options, |o| Ok(o.policy(string(policy, "the policy")?))) }
+}
+
+/// Whether the store is opened for reading only; it must exist. Default: no.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mp_options_read_only(options: *mut mp_options, on: bool) -> mp_status {
+    // SAFETY: the crate's contract.
+    unsafe { change(options, |o| Ok(o.read_only(on))) }
+}
+
+/// Whether a store that is not there is created. Default: yes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mp_options_create_if_missing(
+    options: *mut mp_options,
+    on: bool,
+) -> mp_status {
+    // SAFETY: the crate's contract.
+    unsafe { change(options, |o| Ok(o.create_if_missing(on))) }
+}
+
+/// When a commit is durable unless the transaction's options tell: MP_SYNC (the default),
+/// MP_GROUP, MP_ASYNC or MP_BULK.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mp_options_durability(options: *mut mp_options, when: i32) -> mp_status {
+    // SAFETY: the crate's contract.
+    unsafe { change(options, |o| Ok(o.durability(durability(when)?))) }
+}
+
+/// Bytes of log that a recovery may have to read, about. Default: 512 MiB.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mp_options_log_gap(options: *mut mp_options, bytes: u64) -> mp_status {
+    // SAFETY: the crate's contract.
+    unsafe { change(options, |o| Ok(o.log_gap(bytes))) }
+}
+
+/// Bytes that the file beside the store may have which takes what large transactions and old
+/// snapshots need beyond memory; 0: there is none. Default: 16 GiB.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mp_options_spill_max(options: *mut mp_options, bytes: u64) -> mp_status {
+    // SAFETY: the crate's contract.
+    unsafe { change(options, |o| Ok(o.spill_max(bytes))) }
+}
+
+/// A second tier: `bytes` of the file at `path`, on a faster device than the store's, are a cache
+/// of pages under `policy`, such as "tq". With `write_back` the two files are one store: see
+/// docs/second-tier.md.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mp_options_second_tier(
+    options: *mut mp_options,
+    path_of_cache: *const c_char,
+    bytes: u64,
+    policy: *const c_char,
+    write_back: bool,
+) -> mp_status {
+    let how = |options: Options| {
+        // SAFETY: the crate's contract.
+        let (file, policy) = unsafe {
+            (path(path_of_cache, "the path of the cache")?, string(policy, "the policy")?)
+        };
+        Ok(options.second_tier(file, bytes, policy).write_back(write_back))
+    };
+    // SAFETY: the crate's contract.
+    unsafe { change(options, how) }
+}

@@ -1,0 +1,221 @@
+//! What a call came to, and why.
+
+use std::cell::RefCell;
+use std::ffi::{CStr, CString, c_char};
+
+use millpond::ErrorKind;
+use millpond_handles::Fault;
+
+/// What a call came to. Negative: an error, see mp_error_message.
+#[repr(C)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum mp_status {
+    /// Done.
+    MP_OK = 0,
+    /// There is no such key, or no further entry. Not an error.
+    MP_NOT_FOUND = 1,
+    /// An argument that no call may have: a null pointer, a string that is not UTF-8, an unknown
+    /// constant.
+    MP_MISUSE = -1,
+    /// A fault of the library's. Please report it, with the message.
+    MP_PANIC = -2,
+    /// An option, a policy, a name or an argument that is not possible.
+    MP_INVALID = -3,
+    /// There is no such store or tree, and none was to be created.
+    MP_NO_SUCH = -4,
+    /// There is one already.
+    MP_EXISTS = -5,
+    /// It has another type, or belongs to another store.
+    MP_OTHER_TYPE = -6,
+    /// A key or a value that does not fit.
+    MP_TOO_LONG = -7,
+    /// Another process, or other handles, have it.
+    MP_IN_USE = -8,
+    /// The store is open for reading only.
+    MP_READ_ONLY = -9,
+    /// The transaction lost in a deadlock: abort it, and the same one may succeed.
+    MP_DEADLOCK = -10,
+    /// A lock was waited for too long: abort the transaction, and the same one may succeed.
+    MP_TIMEOUT = -11,
+    /// A call outside the transaction needs what the thread's own transaction has locked.
+    MP_OWN_TRANSACTION = -12,
+    /// The transaction, savepoint, snapshot or cursor cannot go on.
+    MP_TRANSACTION_FAILED = -13,
+    /// Memory does not suffice for what was asked for.
+    MP_MEMORY = -14,
+    /// The device is full. What is stored is intact.
+    MP_DISK_FULL = -15,
+    /// The device or the operating system failed.
+    MP_IO = -16,
+    /// What is stored is not what was written.
+    MP_DAMAGED = -17,
+    /// Something that belongs to the store, such as its log, is missing.
+    MP_INCOMPLETE = -18,
+    /// It has a format that this version does not know.
+    MP_VERSION = -19,
+    /// A callback cancelled it.
+    MP_CANCELLED = -20,
+    /// Any other error.
+    MP_OTHER = -21,
+}
+
+use mp_status::*;
+
+impl mp_status {
+    /// All, for what names them.
+    const ALL: [mp_status; 23] = [
+        MP_OK,
+        MP_NOT_FOUND,
+        MP_MISUSE,
+        MP_PANIC,
+        MP_INVALID,
+        MP_NO_SUCH,
+        MP_EXISTS,
+        MP_OTHER_TYPE,
+        MP_TOO_LONG,
+        MP_IN_USE,
+        MP_READ_ONLY,
+        MP_DEADLOCK,
+        MP_TIMEOUT,
+        MP_OWN_TRANSACTION,
+        MP_TRANSACTION_FAILED,
+        MP_MEMORY,
+        MP_DISK_FULL,
+        MP_IO,
+        MP_DAMAGED,
+        MP_INCOMPLETE,
+        MP_VERSION,
+        MP_CANCELLED,
+        MP_OTHER,
+    ];
+
+    pub(crate) fn of(kind: ErrorKind) -> mp_status {
+        match kind {
+            ErrorKind::Invalid => MP_INVALID,
+            ErrorKind::NotFound => MP_NO_SUCH,
+            ErrorKind::Exists => MP_EXISTS,
+            ErrorKind::OtherType => MP_OTHER_TYPE,
+            ErrorKind::TooLong => MP_TOO_LONG,
+            ErrorKind::InUse => MP_IN_USE,
+            ErrorKind::ReadOnly => MP_READ_ONLY,
+            ErrorKind::Deadlock => MP_DEADLOCK,
+            ErrorKind::Timeout => MP_TIMEOUT,
+            ErrorKind::OwnTransaction => MP_OWN_TRANSACTION,
+            ErrorKind::TransactionFailed => MP_TRANSACTION_FAILED,
+            ErrorKind::Memory => MP_MEMORY,
+            ErrorKind::DiskFull => MP_DISK_FULL,
+            ErrorKind::Io => MP_IO,
+            ErrorKind::Damaged => MP_DAMAGED,
+            ErrorKind::Incomplete => MP_INCOMPLETE,
+            ErrorKind::Version => MP_VERSION,
+            ErrorKind::Cancelled => MP_CANCELLED,
+            _ => MP_OTHER,
+        }
+    }
+
+    /// That of a number, if it is one.
+    pub(crate) fn of_number(number: i32) -> Option<mp_status> {
+        mp_status::ALL.into_iter().find(|status| *status as i32 == number)
+    }
+}
+
+/// Why a call failed.
+pub(crate) enum Failure {
+    Misuse(String),
+    Fault(Fault),
+    /// What a callback returned; the message is its own call's, if any.
+    Callback(mp_status),
+}
+
+impl<E: Into<Fault>> From<E> for Failure {
+    fn from(error: E) -> Failure {
+        Failure::Fault(error.into())
+    }
+}
+
+impl Failure {
+    /// The status; leaves the message for the thread.
+    pub(crate) fn report(self) -> mp_status {
+        match self {
+            Failure::Misuse(message) => {
+                set_message(message);
+                MP_MISUSE
+            }
+            Failure::Fault(fault) => {
+                set_message(fault.to_string());
+                mp_status::of(fault.kind())
+            }
+            Failure::Callback(status) => status,
+        }
+    }
+}
+
+thread_local! {
+    static MESSAGE: RefCell<CString> = RefCell::default();
+}
+
+/// Leaves a message for the thread.
+pub(crate) fn set_message(message: String) {
+    let mut bytes = message.into_bytes();
+    bytes.retain(|byte| *byte != 0);
+    let text = CString::new(bytes).unwrap_or_default();
+    // A thread that is ending has nobody who would read it.
+    let _ = MESSAGE.try_with(|message| *message.borrow_mut() = text);
+}
+
+/// The thread's message.
+#[cfg(test)]
+pub(crate) fn message() -> String {
+    MESSAGE.with(|message| message.borrow().to_string_lossy().into_owned())
+}
+
+/// What went wrong in the last call of this thread that returned an error; empty if none has. It
+/// stays until the thread's next error. Never NULL, not to be freed.
+#[unsafe(no_mangle)]
+pub extern "C" fn mp_error_message() -> *const c_char {
+    // The text moves on the heap only when it is replaced.
+    MESSAGE.try_with(|message| message.borrow().as_ptr()).unwrap_or(c"".as_ptr())
+}
+
+/// The name of a status, such as "MP_TIMEOUT". Never NULL, not to be freed.
+#[unsafe(no_mangle)]
+pub extern "C" fn mp_status_name(status: i32) -> *const c_char {
+    let name: &CStr = match mp_status::of_number(status) {
+        Some(MP_OK) => c"MP_OK",
+        Some(MP_NOT_FOUND) => c"MP_NOT_FOUND",
+        Some(MP_MISUSE) => c"MP_MISUSE",
+        Some(MP_PANIC) => c"MP_PANIC",
+        Some(MP_INVALID) => c"MP_INVALID",
+        Some(MP_NO_SUCH) => c"MP_NO_SUCH",
+        Some(MP_EXISTS) => c"MP_EXISTS",
+        Some(MP_OTHER_TYPE) => c"MP_OTHER_TYPE",
+        Some(MP_TOO_LONG) => c"MP_TOO_LONG",
+        Some(MP_IN_USE) => c"MP_IN_USE",
+        Some(MP_READ_ONLY) => c"MP_READ_ONLY",
+        Some(MP_DEADLOCK) => c"MP_DEADLOCK",
+        Some(MP_TIMEOUT) => c"MP_TIMEOUT",
+        Some(MP_OWN_TRANSACTION) => c"MP_OWN_TRANSACTION",
+        Some(MP_TRANSACTION_FAILED) => c"MP_TRANSACTION_FAILED",
+        Some(MP_MEMORY) => c"MP_MEMORY",
+        Some(MP_DISK_FULL) => c"MP_DISK_FULL",
+        Some(MP_IO) => c"MP_IO",
+        Some(MP_DAMAGED) => c"MP_DAMAGED",
+        Some(MP_INCOMPLETE) => c"MP_INCOMPLETE",
+        Some(MP_VERSION) => c"MP_VERSION",
+        Some(MP_CANCELLED) => c"MP_CANCELLED",
+        Some(MP_OTHER) => c"MP_OTHER",
+        None => c"unknown",
+    };
+    name.as_ptr()
+}
+
+/// The library's version, such as "0.1.0". Never NULL, not to be freed.
+#[unsafe(no_mangle)]
+pub extern "C" fn mp_version() -> *const c_char {
+    const VERSION: &CStr =
+        match CStr::from_bytes_with_nul(concat!(env!("CARGO_PKG_VERSION"), "\0").as_bytes()) {
+            Ok(version) => version,
+            Err(_) => c"",
+        };
+    VERSION.as_ptr()
+}
