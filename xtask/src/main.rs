@@ -7,6 +7,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 mod api;
+mod capi;
 mod crash;
 mod golden;
 mod peers;
@@ -27,6 +28,7 @@ usage: cargo xtask <chore>
                                Markdown; --list names the steps
   api [--list]                 the engine's public functions are no more than components.toml allows;
                                --list shows them by type
+  capi --prefix DIR [--debug]  the libraries for C, with header and pkg-config file, into DIR
   crash [--seeds N] [--sweeps N] [--from SEED] [--jobs N] [--planted] [--reads]
                                the crash campaign: N stories, each of them the same for a seed; N
                                short ones with a blow at each of their operations in turn; N of
@@ -49,6 +51,7 @@ fn main() -> ExitCode {
         "tidy" => tidy::main(&rest),
         "test" => test::main(&rest),
         "api" => api::main(&rest),
+        "capi" => capi::main(&rest),
         "crash" => crash::main(&rest),
         "golden" => golden::main(&rest),
         "peers" => peers::main(&rest),
