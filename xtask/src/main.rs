@@ -12,6 +12,7 @@ mod crash;
 mod golden;
 mod peers;
 mod sanitize;
+mod supply;
 mod test;
 mod tidy;
 mod tree;
@@ -38,6 +39,8 @@ usage: cargo xtask <chore>
   sanitize [address|thread] [-- ARGUMENTS OF cargo test]
                                the engine's tests under AddressSanitizer (leaks, too), or its
                                shared-latch tests under ThreadSanitizer; needs nightly's flags
+  supply [--update DATABASE]   origins, licences and known faults of all dependencies; --update makes
+                               the list of faults of a checkout of RustSec's database
 ";
 
 fn main() -> ExitCode {
@@ -56,6 +59,7 @@ fn main() -> ExitCode {
         "golden" => golden::main(&rest),
         "peers" => peers::main(&rest),
         "sanitize" => sanitize::main(&rest),
+        "supply" => supply::main(&rest),
         "" | "help" | "--help" | "-h" => {
             print!("{USAGE}");
             Ok(true)

@@ -56,6 +56,11 @@ pub fn steps(root: &Path) -> Vec<Step> {
             "no lint in any target",
             run(&["cargo", "clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]),
         ),
+        step(
+            "supply",
+            "licences, origins and known faults of what we depend on",
+            run(&["cargo", "xtask", "supply"]),
+        ),
         step("tests", "unit, property and integration tests", Work::Run(vec![tests()])),
         step(
             "tests-deep",
