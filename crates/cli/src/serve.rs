@@ -1,4 +1,5 @@
-//! `millpond serve`: a file as a block device with a cache, over the NBD protocol.
+//! `millpond serve`: a file, or another block device, as a block device with a cache, over the NBD
+//! protocol.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -24,6 +25,7 @@ use crate::store::size_of;
 const EXAMPLES: &str = "Examples:
   truncate -s 100G vol0.img
   millpond serve --nbd unix:/run/vol0.sock --backing vol0.img --cache /nvme/vol0.tier --cache-size 8GiB
+  millpond serve --nbd unix:/run/sdb.sock --backing /dev/sdb --cache /nvme/sdb.tier --write-back
   millpond serve --nbd 127.0.0.1:10809 --backing vol0.img --read-only
   millpond serve --nbd unix:vol0.sock --nbd 127.0.0.1:10809 --backing vol0.img --name vol0
   millpond serve --nbd 0.0.0.0:10809 --backing vol0.img --tls-cert server.pem --tls-key server.key \
@@ -33,8 +35,8 @@ const EXAMPLES: &str = "Examples:
   qemu-img info nbd://127.0.0.1:10809/disk
   nbdfuse mnt/disk 'nbd+unix:///disk/replace?socket=/run/vol0.sock'
 
-Any NBD client reads and writes the file through a cache on a faster device: the cache is
-write-through, and may be lost at any time. Writes by way of the exports NAME/synch, NAME/replace
+Any NBD client reads and writes the file through a cache on a faster device: without --write-back
+the cache is write-through, and may be lost at any time. Writes by way of the exports NAME/synch, NAME/replace
 and NAME/recov tell its policy why they come; see docs/server.md. Ctrl-C and SIGTERM stop the
 server: what is under way is finished, the file is synced, and the cache is kept for the next time.";
 
@@ -50,7 +52,7 @@ pub(crate) struct Args {
     /// 127.0.0.1:10809; may be repeated
     #[arg(long, required = true, value_name = "ADDR")]
     nbd: Vec<Address>,
-    /// The file to serve, which must be there: its length is the device's
+    /// The file or block device to serve, which must be there: its length is the device's
     #[arg(long, value_name = "FILE")]
     backing: PathBuf,
     /// A file for the cache, on a faster device; made if it is not there
@@ -152,7 +154,9 @@ fn not_opened(error: OpenVolumeError) -> Failure {
 
 fn not_served(error: ServeError) -> Failure {
     match error {
-        ServeError::Name { .. } | ServeError::NotLocal { .. } => Failure::Usage(error.to_string()),
+        ServeError::Name { .. } | ServeError::NotLocal { .. } | ServeError::LongPath { .. } => {
+            Failure::Usage(error.to_string())
+        }
         other => Failure::Serve(other.to_string()),
     }
 }

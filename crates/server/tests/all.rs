@@ -1,9 +1,12 @@
 //! Tests of the storage server.
 #![allow(clippy::single_range_in_vec_init, reason = "lists of one range are lists of ranges")]
 
+mod block_device;
 mod hostile;
+mod kill;
 mod limits;
 mod model;
+mod parsers;
 mod protocol;
 mod restart;
 mod standard_clients;

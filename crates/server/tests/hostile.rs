@@ -14,7 +14,7 @@ use crate::support::LIMIT;
 use body::SIZE;
 
 /// Changes bytes as a fuzzer does: values, places, lengths.
-fn mutate(bytes: &mut Vec<u8>, random: &mut fastrand::Rng) {
+pub fn mutate(bytes: &mut Vec<u8>, random: &mut fastrand::Rng) {
     for _ in 0..random.usize(1..5) {
         if bytes.is_empty() {
             return;
@@ -36,7 +36,7 @@ fn mutate(bytes: &mut Vec<u8>, random: &mut fastrand::Rng) {
 }
 
 /// What a client says that does everything once.
-fn session(random: &mut fastrand::Rng) -> Vec<u8> {
+pub fn session(random: &mut fastrand::Rng) -> Vec<u8> {
     let export = ["", "disk", "disk/synch", "other"][random.usize(..4)].to_string();
     let queries = vec![allocation::NAME.to_string(), REASON_CONTEXT.to_string()];
     let meta = MetaRequest { export: export.clone(), queries };
@@ -102,7 +102,7 @@ fn a_server_outlives_any_bytes_of_its_clients() {
 }
 
 /// What a server says in a session of the client below.
-fn server_side(random: &mut fastrand::Rng) -> Vec<u8> {
+pub fn server_side(random: &mut fastrand::Rng) -> Vec<u8> {
     let mut bytes = Greeting { flags: 3 }.encode().to_vec();
     let is_structured = random.bool();
     let kind = if is_structured { OptionReply::Ack } else { OptionReply::Other(99) };

@@ -317,6 +317,8 @@ fn a_socket_that_nobody_answers_at_is_replaced_and_nothing_else() {
     let error = start(&letter).unwrap_err();
     assert!(matches!(error, ServeError::NotASocket { .. }), "{error}");
     assert_eq!(std::fs::read(&letter).unwrap(), b"Dear Ada");
+    let error = start(&served.folder.path().join("x".repeat(107))).unwrap_err();
+    assert!(error.to_string().contains("107 bytes are the most"), "{error}");
     let error = start(&served.folder.path().join("no/such/folder")).unwrap_err();
     assert!(matches!(error, ServeError::Listen { .. }), "{error}");
 }

@@ -20,6 +20,18 @@ fn is_there(program: &str, package: &str) -> bool {
     is_there
 }
 
+/// Whether fio is there, with its NBD engine; says what to install where it is not.
+pub fn fio_has_nbd() -> bool {
+    if !is_there("fio", "fio") {
+        return false;
+    }
+    let has_it = run("fio", &["--enghelp"]).lines().any(|line| line.trim() == "nbd");
+    if !has_it {
+        println!("this fio has no NBD engine: its test is left out; Debian's package fio has it");
+    }
+    has_it
+}
+
 fn run(program: &str, arguments: &[&str]) -> String {
     let Output { status, stdout, stderr } = Command::new(program).args(arguments).output().unwrap();
     let (stdout, stderr) = (String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
@@ -51,6 +63,7 @@ fn nbdinfo_finds_exports_sizes_and_holes() {
         "structured packets",
         "base:allocation",
         "x-millpond:reason",
+        "x-millpond:residency",
         "can_cache: true",
         "can_df: true",
         "can_fua: true",
@@ -77,6 +90,26 @@ fn nbdinfo_finds_exports_sizes_and_holes() {
         assert!(rows.iter().any(|row| row[0] == hole && row[3] == "hole,zero"), "{map}");
         assert!(rows.iter().any(|row| row[0] == "0" && row[3] == "data"), "{map}");
     }
+}
+
+#[test]
+fn nbdinfo_prints_what_the_cache_holds() {
+    if !is_there("nbdinfo", "libnbd-bin") {
+        return;
+    }
+    let served = Served::new(&random_bytes(7), 4 << 20, 4096);
+    let rows = || {
+        let map = run("nbdinfo", &["--map=x-millpond:residency", &served.uri("disk")]);
+        let numbers = map.lines().map(|line| {
+            let words = line.split_whitespace().take(3);
+            words.map(|word| word.parse().unwrap()).collect::<Vec<usize>>()
+        });
+        numbers.collect::<Vec<_>>()
+    };
+    assert_eq!(rows(), [[0, SIZE, 0]]);
+    served.volume.prefetch(1 << 20, 64 << 10).unwrap();
+    let (begin, end) = (1 << 20, (1 << 20) + (64 << 10));
+    assert_eq!(rows(), [[0, begin, 0], [begin, 64 << 10, 1], [end, SIZE - end, 0]]);
 }
 
 #[test]
@@ -257,12 +290,7 @@ fn qemu_writes_reads_converts_and_compares() {
 
 #[test]
 fn fio_verifies_what_it_wrote_by_several_connections() {
-    if !is_there("fio", "fio") {
-        return;
-    }
-    let engines = run("fio", &["--enghelp"]);
-    if !engines.lines().any(|line| line.trim() == "nbd") {
-        println!("this fio has no NBD engine: its test is left out; Debian's package fio has it");
+    if !fio_has_nbd() {
         return;
     }
     let served = Served::new(&vec![0; SIZE], 2 << 20, 4096);

@@ -2,7 +2,7 @@
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -31,16 +31,17 @@ pub fn folder(bytes: &[u8]) -> tempfile::TempDir {
 }
 
 /// The volume in a folder, with a cache of `cache` bytes unless that is 0.
-pub fn spec(folder: &tempfile::TempDir, cache: u64, block: u32) -> VolumeSpec {
+pub fn spec(folder: impl AsRef<Path>, cache: u64, block: u32) -> VolumeSpec {
+    let folder = folder.as_ref();
     let cache = CacheSpec {
-        path: folder.path().join("cache"),
+        path: folder.join("cache"),
         bytes: cache,
         policy: "tq".to_string(),
         seed: 1,
         write_back: false,
     };
     let cache = Some(cache).filter(|cache| cache.bytes > 0);
-    VolumeSpec { cache, block, ..VolumeSpec::new(&folder.path().join("backing")) }
+    VolumeSpec { cache, block, ..VolumeSpec::new(&folder.join("backing")) }
 }
 
 /// Waits until it is so, for as long as nothing takes that does not hang.

@@ -9,6 +9,7 @@ use millpond::internals::io::{
     Alignment, Device, DeviceError, Errno, MemoryDevice, Operation, ReadRequest, WriteRequest,
 };
 use millpond_base::{PageId, Reason};
+use millpond_server::protocol::Extent;
 use millpond_server::volume::{OpenVolumeError, Room, Volume, VolumeError};
 
 use crate::support::{folder, spec};
@@ -323,10 +324,72 @@ fn what_cannot_be_opened_says_why() {
     assert!(matches!(error, OpenVolumeError::Cache(_)), "{error}");
     assert_eq!(std::fs::read(&letter).unwrap(), b"Dear Ada");
     let (_, error) = fails(&|spec| spec.backing = folder.path().into());
-    assert!(matches!(error, OpenVolumeError::Backing(_)), "{error}");
+    assert!(matches!(error, OpenVolumeError::NotBacking { .. }), "{error}");
+    let mut permissions = std::fs::metadata(&good.backing).unwrap().permissions();
+    permissions.set_readonly(true);
+    std::fs::set_permissions(&good.backing, permissions.clone()).unwrap();
+    if std::fs::File::options().write(true).open(&good.backing).is_err() {
+        let (text, _) = fails(&|_| ());
+        assert!(text.contains("--read-only"), "{text}");
+    }
+    #[allow(clippy::permissions_set_readonly_false, reason = "a file of this test's")]
+    permissions.set_readonly(false);
+    std::fs::set_permissions(&good.backing, permissions).unwrap();
     let open = Volume::open(&good).unwrap();
     assert_eq!(open.length(), 8192);
     let (text, error) = fails(&|_| ());
     assert!(matches!(error, OpenVolumeError::Backing(_)), "{text}");
     assert!(text.contains(&std::process::id().to_string()), "{text}");
+}
+
+fn runs(volume: &Volume, offset: u64, length: u32, most: usize) -> Vec<(u32, u32)> {
+    let extents = volume.residency(offset, length, most).unwrap();
+    extents.into_iter().map(|Extent { length, status }| (length, status)).collect()
+}
+
+/// Without a cache nothing is held, with one what was read and written, and it is told what the
+/// backing file does not have.
+#[test]
+fn it_is_told_which_blocks_the_cache_holds() {
+    const BLOCK: u32 = 4096;
+    const SIZE: u32 = 40 << 20;
+    let folder = folder(&vec![1; SIZE as usize]);
+    let bare = Volume::open(&spec(&folder, 0, BLOCK)).unwrap();
+    assert_eq!(runs(&bare, 0, SIZE, 9), [(SIZE, 0)]);
+    drop(bare);
+    for write_back in [false, true] {
+        let mut spec = spec(&folder, 8 << 20, BLOCK);
+        // Lets every page in.
+        spec.cache.iter_mut().for_each(|cache| {
+            (cache.policy, cache.write_back) = ("lru".to_string(), write_back);
+        });
+        let volume = Volume::open(&spec).unwrap();
+        let dirty = if write_back { 3 } else { 1 };
+        // The first blocks of a volume that writes back are in the cache from the beginning.
+        let begin = 1 << 20;
+        let (place, rest) = (u64::from(begin), SIZE - begin);
+        assert_eq!(runs(&volume, place, rest, 9), [(rest, 0)]);
+        let at = |block: u32| u64::from(begin + block * BLOCK);
+        volume.read(at(2), 3 * BLOCK).unwrap();
+        volume.write(at(4), room(&volume, at(4), &[2; 8192]), Reason::None, false).unwrap();
+        // Far away: beyond what is looked up at once.
+        volume.read(at(5000), BLOCK).unwrap();
+        let near = [(2 * BLOCK, 0), (2 * BLOCK, 1), (2 * BLOCK, dirty)];
+        let expected = match write_back {
+            false => vec![(2 * BLOCK, 0), (4 * BLOCK, 1)],
+            true => near.to_vec(),
+        };
+        let gap = (5000 - 6) * BLOCK;
+        let behind = [(gap, 0), (BLOCK, 1), (rest - 5001 * BLOCK, 0)];
+        assert_eq!(runs(&volume, place, rest, 9), [&expected[..], &behind].concat());
+        assert_eq!(runs(&volume, place, rest, 2), expected[..2]);
+        // Any offsets and lengths.
+        assert_eq!(runs(&volume, at(2) - 1, 2, 9), [(1, 0), (1, 1)]);
+        assert_eq!(runs(&volume, at(2) + 1, 1, 1), [(1, 1)]);
+        assert!(volume.residency(place, SIZE, 1).is_err());
+        // What is overwritten by zeros of no page is not held any more.
+        volume.trim(at(0), 4 * BLOCK, false).unwrap();
+        assert_eq!(runs(&volume, place, 5 * BLOCK, 9), [(4 * BLOCK, 0), (BLOCK, dirty)]);
+        volume.close().unwrap();
+    }
 }

@@ -1,9 +1,11 @@
 //! A second tier of either kind.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::io::Device;
 use crate::tier::counts::TierCounts;
+use crate::tier::residency::Residency;
 use crate::tier::second_tier::SecondTier;
 use crate::tier::write_back::BackTier;
 
@@ -22,6 +24,33 @@ impl AnyTier {
         match self {
             AnyTier::Through(tier) => tier.counts(),
             AnyTier::Back(tier) => tier.counts(),
+        }
+    }
+
+    /// What it has of `range` now, as runs that follow each other and cover it: where each ends,
+    /// and what it is. Holds the tables for one look for each page of the range.
+    pub fn residency(&self, range: Range<u64>) -> Vec<(u64, Residency)> {
+        match self {
+            AnyTier::Through(tier) => tier.cache().residency(range),
+            AnyTier::Back(tier) => tier.cache().residency(range),
+        }
+    }
+
+    /// From now on copies of what was read wait, so that nobody who reads waits for them: they are
+    /// written by [`AnyTier::write_waiting`], which somebody calls now and then, and when the tier
+    /// is released. No more wait than few.
+    pub fn let_copies_wait(&self) {
+        match self {
+            AnyTier::Through(tier) => tier.let_copies_wait(),
+            AnyTier::Back(tier) => tier.let_copies_wait(),
+        }
+    }
+
+    /// Writes copies that wait, if they are many; or any, if `even_few`.
+    pub fn write_waiting(&self, even_few: bool) {
+        match self {
+            AnyTier::Through(tier) => tier.write_waiting(even_few),
+            AnyTier::Back(tier) => tier.write_waiting(even_few),
         }
     }
 

@@ -11,12 +11,15 @@ mod error;
 mod frames;
 mod options;
 mod parts;
+mod residency;
 mod second_tier;
+mod waiting;
 mod write_back;
 
 pub use any_tier::AnyTier;
 pub use counts::TierCounts;
 pub use error::TierError;
 pub use options::TierOptions;
+pub use residency::Residency;
 pub use second_tier::{Identity, SecondTier};
 pub use write_back::BackTier;

@@ -1,11 +1,14 @@
 //! What tiers of both kinds do with parts of requests, which are read from the cache or from below,
 //! and may be kept; and with the cache's file.
 
+use std::io::IoSlice;
 use std::ops::{Range, RangeInclusive};
 
-use crate::io::{Device, DeviceError, ReadRequest};
+use crate::io::{Device, DeviceError, ReadRequest, WriteRequest};
 use crate::tier::cache::{Fill, Found};
 
+/// Slots that are written together: no more buffers go into one system call (`IOV_MAX`).
+const TOGETHER: usize = 256;
 /// Bytes by which a cache's file grows: an eighth, within these.
 const GROWTH: RangeInclusive<u64> = 8 << 20..=64 << 20;
 
@@ -38,6 +41,29 @@ pub(super) struct ToCache {
     pub part: usize,
     pub range: Range<u64>,
     pub fill: Fill,
+}
+
+/// Writes copies to slots of `slot_bytes` bytes, in ascending order, those that lie in a row
+/// together. Returns for each such row how many there are, and what became of them.
+pub(super) fn write_slots(
+    fast: &dyn Device,
+    slot_bytes: u32,
+    offset_of: impl Fn(u32) -> u64,
+    copies: &[(u32, &[u8])],
+) -> Vec<(usize, Result<(), DeviceError>)> {
+    let parts: Vec<IoSlice<'_>> = copies.iter().map(|(_, bytes)| IoSlice::new(bytes)).collect();
+    let is_next = |one: &(u32, &[u8]), other: &(u32, &[u8])| {
+        one.0.checked_add(1) == Some(other.0) && one.1.len() == slot_bytes as usize
+    };
+    let (mut requests, mut rest) = (Vec::new(), &parts[..]);
+    for run in copies.chunk_by(is_next).flat_map(|run| run.chunks(TOGETHER)) {
+        let (parts, others) = rest.split_at(run.len());
+        rest = others;
+        let slot = run.first().map_or(0, |(slot, _)| *slot);
+        requests.push(WriteRequest::new(offset_of(slot), parts));
+    }
+    fast.write_batch(&mut requests);
+    requests.into_iter().map(|request| (request.parts.len(), request.result)).collect()
 }
 
 /// Reads from `below` the parts that are there, those that lie in a row together.

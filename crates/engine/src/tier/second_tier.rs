@@ -12,7 +12,7 @@
 //!
 //! The mutex is held for the tables only, never during I/O.
 
-use std::io::{IoSlice, IoSliceMut};
+use std::io::IoSliceMut;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -31,8 +31,10 @@ use crate::tier::counts::TierCounts;
 pub use crate::tier::directory::Identity;
 use crate::tier::directory::{Layout, load, mark_closed, mark_open};
 use crate::tier::error::TierError;
+use crate::tier::frames::frames_of;
 use crate::tier::options::TierOptions;
-use crate::tier::parts::{FromCache, ToCache, grow_for_slot, read_below};
+use crate::tier::parts::{FromCache, ToCache, grow_for_slot, read_below, write_slots};
+use crate::tier::waiting::{NewCopy, Waiting, WaitingCopy};
 use crate::tier::write_back::BackTier;
 
 /// Errors in a row after which a cache is out of use.
@@ -47,6 +49,7 @@ pub struct SecondTier {
     layout: Layout,
     cache: Mutex<Cache>,
     identity: IdentityOf,
+    waiting: Waiting,
     /// Held while the cache's file grows.
     growing: Mutex<()>,
     is_off: AtomicBool,
@@ -114,6 +117,7 @@ impl SecondTier {
             layout,
             cache: Mutex::new(cache),
             identity: Box::new(identity),
+            waiting: Waiting::default(),
             growing: Mutex::default(),
             is_off: AtomicBool::new(is_off),
             is_closed: AtomicBool::new(false),
@@ -149,7 +153,7 @@ impl SecondTier {
         self.cache().check()
     }
 
-    fn cache(&self) -> MutexGuard<'_, Cache> {
+    pub(super) fn cache(&self) -> MutexGuard<'_, Cache> {
         // A thread that panicked between two steps of the tables is a bug in them; what a cache has
         // is proven when it is read.
         self.cache.lock().unwrap_or_else(PoisonError::into_inner)
@@ -215,38 +219,67 @@ impl SecondTier {
         }
     }
 
-    /// Writes copies to the cache; `bytes_of` are those of a part of a request.
+    /// Writes copies to the cache, or has them wait; `bytes_of` are those of a part of a request.
     fn fill<'b>(&self, fills: Vec<ToCache>, bytes_of: impl Fn(&ToCache) -> Option<&'b [u8]>) {
         if fills.is_empty() {
             return;
         }
-        // That there was room already is no success of the device's.
-        let room = |to: &ToCache| match self.make_room(to.fill.slot) {
-            Ok(()) => Some(()),
+        if self.waiting.is_on() {
+            if self.waiting.push(fills, bytes_of) {
+                self.write_waiting(true);
+            }
+            return;
+        }
+        let copy = |to: ToCache| NewCopy { bytes: bytes_of(&to), range: to.range, fill: to.fill };
+        self.write_copies(fills.into_iter().map(copy).collect());
+    }
+
+    /// From now on copies of what was read wait until [`SecondTier::write_waiting`] is called.
+    pub(super) fn let_copies_wait(&self) {
+        self.waiting.begin(self.layout.slots - frames_of(self.layout.slots));
+    }
+
+    /// Writes copies that wait, if they are many; or any, if `even_few`.
+    pub(super) fn write_waiting(&self, even_few: bool) {
+        let waiting = self.waiting.take(even_few);
+        self.write_copies(waiting.iter().map(WaitingCopy::as_new).collect());
+    }
+
+    /// Whether the cache's file has room for a slot, or has it now.
+    fn has_room(&self, slot: u32) -> bool {
+        match self.make_room(slot) {
+            // That there was room already is no success of the device's.
+            Ok(()) => true,
             Err(error) if error.is_disk_full() => {
                 self.take_what_there_is(&error);
-                None
+                false
             }
-            failed => self.judge(failed),
-        };
-        let copies: Vec<Option<&[u8]>> =
-            fills.iter().map(|to| room(to).and_then(|()| bytes_of(to))).collect();
-        let parts: Vec<[IoSlice<'_>; 1]> =
-            copies.iter().map(|bytes| [IoSlice::new(bytes.unwrap_or(&[]))]).collect();
-        let there = fills.iter().zip(&copies).zip(&parts).filter(|((_, bytes), _)| bytes.is_some());
-        let offset = |to: &ToCache| self.layout.slot_offset(to.fill.slot);
-        let mut requests: Vec<WriteRequest<'_, '_>> =
-            there.map(|((to, _), parts)| WriteRequest::new(offset(to), parts)).collect();
-        self.fast.write_batch(&mut requests);
-        let mut results = requests.into_iter().map(|request| self.judge(request.result));
-        let mut done = Vec::with_capacity(fills.len());
-        for (to, bytes) in fills.into_iter().zip(&copies) {
-            let written = bytes.and_then(|bytes| results.next()?.map(|()| xxh3_64(bytes)));
-            done.push((to, written.filter(|_| !self.is_off())));
+            failed => self.judge(failed).is_some(),
+        }
+    }
+
+    fn write_copies(&self, mut copies: Vec<NewCopy<'_>>) {
+        if copies.is_empty() {
+            return;
+        }
+        copies.sort_unstable_by_key(|copy| copy.fill.slot);
+        for copy in &mut copies {
+            copy.bytes = copy.bytes.filter(|_| self.has_room(copy.fill.slot));
+        }
+        let there: Vec<(u32, &[u8])> =
+            copies.iter().filter_map(|copy| Some((copy.fill.slot, copy.bytes?))).collect();
+        let offset_of = |slot| self.layout.slot_offset(slot);
+        let runs = write_slots(&*self.fast, self.layout.slot_bytes, offset_of, &there);
+        let judge = |(count, result)| std::iter::repeat_n(self.judge(result).is_some(), count);
+        let mut written = runs.into_iter().flat_map(judge);
+        let mut done = Vec::with_capacity(copies.len());
+        for NewCopy { range, fill, bytes } in copies {
+            let is_written = |_: &&[u8]| written.next() == Some(true) && !self.is_off();
+            done.push((fill, range, bytes.filter(is_written).map(xxh3_64)));
         }
         let mut cache = self.cache();
-        for (to, checksum) in done {
-            cache.filled(to.fill, to.range, checksum);
+        for (fill, range, checksum) in done {
+            cache.filled(fill, range, checksum);
         }
     }
 
@@ -443,6 +476,7 @@ impl Device for SecondTier {
 
     fn release(&self) {
         if !self.is_closed.swap(true, Ordering::AcqRel) {
+            self.write_waiting(true);
             let identity = (self.identity)(&*self.below).filter(|_| !self.is_off());
             if let Some(identity) = identity {
                 let entries = self.cache().entries();

@@ -177,3 +177,13 @@ pub mod allocation {
     /// It reads as zeros.
     pub const ZERO: u32 = 1 << 1;
 }
+
+/// Extents of the context that says what the server's cache holds: an extension of ours.
+pub mod residency {
+    /// The name of the context.
+    pub const NAME: &str = "x-millpond:residency";
+    /// The cache has a copy.
+    pub const CACHED: u32 = 1 << 0;
+    /// The backing file does not have it; never without [`CACHED`].
+    pub const DIRTY: u32 = 1 << 1;
+}

@@ -1,7 +1,6 @@
 //! One connection: its handshake, its requests, and its replies.
 
-use std::io::{BufReader, Read, Write};
-use std::net::Shutdown;
+use std::io::{BufReader, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -11,14 +10,16 @@ use super::exports::Exports;
 use super::jobs::Jobs;
 use super::negotiate::{Negotiation, Outcome};
 use super::options::ServeOptions;
-use super::outbox::{Outbox, Reply};
+use super::outbox::Outbox;
+use super::sending::Peer;
 use super::session::Session;
 use crate::protocol::{Command, PAYLOAD_BYTES_MAX, REQUEST_BYTES, Request};
 use crate::volume::{Room, Volume};
 use crate::wire::Wire;
 
-/// Bytes of replies that are sent at once, about; larger ones go by themselves.
-const TOGETHER: usize = 64 << 10;
+/// Reads that are done together, and bytes of them, at most.
+const READS_TOGETHER: usize = 16;
+const BYTES_TOGETHER: u64 = 1 << 20;
 /// Bytes of requests that are read at once.
 const READ_AHEAD: usize = 16 << 10;
 
@@ -29,14 +30,31 @@ pub(super) struct Job {
     session: Arc<Session>,
     payload: Option<Room>,
     cost: u64,
-    outbox: Arc<Outbox>,
+    peer: Arc<Peer>,
 }
 
 impl Job {
-    /// Carries it out, and puts the reply where it is sent from.
-    pub fn run(self, volume: &Volume) {
-        let Job { request, session, payload, cost, outbox } = self;
-        outbox.push(execute::execute(volume, &session, &request, payload, cost));
+    /// Whether the next job of the same connection is done together with those taken: reads are,
+    /// some of them, since the device does them at the same time.
+    pub fn joins(taken: &[Job], next: &Job) -> bool {
+        let is_read = |job: &Job| job.request.command == Command::Read;
+        let bytes = || taken.iter().map(|job| u64::from(job.request.length)).sum::<u64>();
+        taken.len() < READS_TOGETHER
+            && is_read(next)
+            && taken.first().is_some_and(is_read)
+            && bytes() + u64::from(next.request.length) <= BYTES_TOGETHER
+    }
+
+    /// Carries jobs of a connection out that were taken together, and replies.
+    pub fn run(jobs: Vec<Job>, volume: &Volume) {
+        let Some(peer) = jobs.first().map(|job| job.peer.clone()) else { return };
+        if jobs.len() > 1 {
+            let reads: Vec<_> = jobs.iter().map(|j| (&*j.session, &j.request, j.cost)).collect();
+            return peer.reply(execute::execute_reads(volume, &reads));
+        }
+        for Job { request, session, payload, cost, peer } in jobs {
+            peer.reply([execute::execute(volume, &session, &request, payload, cost)]);
+        }
     }
 }
 
@@ -57,16 +75,17 @@ pub(super) fn serve(shared: &Shared, id: u64, mut wire: Wire) -> Result<(), Conn
     let session = Arc::new(session);
     wire.limit(None)?;
     let outbox = Outbox::new(shared.options.in_flight_bytes, shared.options.in_flight_requests);
-    let outbox = Arc::new(outbox);
+    let peer = Arc::new(Peer::new(outbox, wire.clone()));
     std::thread::scope(|scope| {
         let sender = {
-            let (outbox, mut wire) = (outbox.clone(), wire.clone());
-            let send = move || send(&outbox, &mut wire);
+            let peer = peer.clone();
+            let send = move || peer.send_rest();
             std::thread::Builder::new().name("nbd-send".into()).spawn_scoped(scope, send)?
         };
-        let requests = Requests { shared, id, session, outbox: &outbox };
-        let read = requests.read_all(&mut BufReader::with_capacity(READ_AHEAD, &mut wire));
-        outbox.close();
+        let reader = BufReader::with_capacity(READ_AHEAD, &mut wire);
+        let requests = Requests { shared, id, session, peer: &peer, reader, jobs: Vec::new() };
+        let read = requests.read_all();
+        peer.outbox.close();
         // A panic of the sender's would be a bug of its; the connection ends either way.
         let _ = sender.join();
         read
@@ -92,75 +111,51 @@ fn negotiate(shared: &Shared, wire: &mut Wire) -> Result<Option<Session>, Connec
     }
 }
 
-/// Sends replies until there are no more.
-fn send(outbox: &Outbox, wire: &mut Wire) {
-    while let Some(replies) = outbox.take() {
-        if let Err(error) = send_all(outbox, wire, replies) {
-            tracing::debug!(%error, "a reply cannot be sent");
-            outbox.break_off();
-            wire.shut_down(Shutdown::Both);
-            return;
-        }
-    }
-    wire.finish();
-}
-
-fn send_all(
-    outbox: &Outbox,
-    wire: &mut Wire,
-    replies: impl IntoIterator<Item = Reply>,
-) -> std::io::Result<()> {
-    let mut together = Vec::new();
-    let mut costs = Vec::new();
-    let mut flush = |together: &mut Vec<u8>, costs: &mut Vec<u64>, body: Option<&Room>| {
-        let sent = wire.write_all(together);
-        let sent = sent.and_then(|()| body.map_or(Ok(()), |body| wire.write_all(body)));
-        together.clear();
-        // Sent or not, they are done with.
-        costs.drain(..).for_each(|cost| outbox.sent(cost));
-        sent
-    };
-    for Reply { head, body, cost } in replies {
-        together.extend_from_slice(&head);
-        costs.push(cost);
-        match body {
-            Some(body) if body.len() > TOGETHER / 4 => {
-                flush(&mut together, &mut costs, Some(&body))?;
-            }
-            Some(body) => together.extend_from_slice(&body),
-            None => {}
-        }
-        if together.len() >= TOGETHER {
-            flush(&mut together, &mut costs, None)?;
-        }
-    }
-    if together.is_empty() { Ok(()) } else { flush(&mut together, &mut costs, None) }
-}
-
 /// Reads a connection's requests.
 struct Requests<'c> {
     shared: &'c Shared,
     id: u64,
     session: Arc<Session>,
-    outbox: &'c Arc<Outbox>,
+    peer: &'c Arc<Peer>,
+    reader: BufReader<&'c mut Wire>,
+    /// Those of them that the workers do not have yet.
+    jobs: Vec<Job>,
 }
 
 impl Requests<'_> {
-    fn read_all(&self, reader: &mut impl Read) -> Result<(), ConnectionError> {
+    fn read_all(mut self) -> Result<(), ConnectionError> {
+        let read = self.read_on();
+        self.hand_over();
+        read
+    }
+
+    fn read_on(&mut self) -> Result<(), ConnectionError> {
         loop {
+            if self.reader.buffer().len() < REQUEST_BYTES {
+                // The next one may take its time.
+                self.hand_over();
+            }
             if self.shared.is_stopping.load(Ordering::Acquire) {
                 return Ok(());
             }
-            let Some(bytes) = Wire::read_array::<REQUEST_BYTES>(reader)? else { return Ok(()) };
+            let read = Wire::read_array::<REQUEST_BYTES>(&mut self.reader)?;
+            let Some(bytes) = read else { return Ok(()) };
             let request = Request::decode(&bytes)?;
             if request.command == Command::Disconnect {
                 return Ok(());
             }
-            self.take(&request, reader)?;
+            self.take(&request)?;
         }
     }
 
-    fn take(&self, request: &Request, reader: &mut impl Read) -> Result<(), ConnectionError> {
+    /// Gives the workers what was read.
+    fn hand_over(&mut self) {
+        if !self.jobs.is_empty() {
+            self.shared.jobs.push(self.id, self.jobs.drain(..));
+        }
+    }
+
+    fn take(&mut self, request: &Request) -> Result<(), ConnectionError> {
         let volume = &self.shared.volume;
         let is_write = request.command == Command::Write;
         if is_write && request.length > PAYLOAD_BYTES_MAX {
@@ -168,35 +163,41 @@ impl Requests<'_> {
             return Err(ConnectionError::Refused("a write has more than 32 MiB"));
         }
         let cost = execute::cost(volume, request);
-        let broken = ConnectionError::Refused("replies cannot be sent");
-        let Ok(()) = self.outbox.admit(cost) else { return Err(broken) };
-        let payload = match self.payload(request, reader) {
+        self.admit(cost)?;
+        let payload = match self.payload(request) {
             Ok(Ok(payload)) => payload,
             Ok(Err(refusal)) => {
-                self.outbox.push(refusal.reply(&self.session, request, cost));
+                self.peer.reply([refusal.reply(&self.session, request, cost)]);
                 return Ok(());
             }
             Err(error) => {
-                self.outbox.withdraw(cost);
+                self.peer.outbox.withdraw(cost);
                 return Err(error.into());
             }
         };
-        let (session, outbox) = (self.session.clone(), self.outbox.clone());
-        self.shared.jobs.push(self.id, Job { request: *request, session, payload, cost, outbox });
+        let (session, peer) = (self.session.clone(), self.peer.clone());
+        self.jobs.push(Job { request: *request, session, payload, cost, peer });
+        Ok(())
+    }
+
+    fn admit(&mut self, cost: u64) -> Result<(), ConnectionError> {
+        let broken = |_| ConnectionError::Refused("replies cannot be sent");
+        if !self.peer.outbox.admits(cost).map_err(broken)? {
+            // There is room when these are replied to.
+            self.hand_over();
+            self.peer.outbox.admit(cost).map_err(broken)?;
+        }
         Ok(())
     }
 
     /// Checks a request, and reads what it brings.
-    fn payload(
-        &self,
-        request: &Request,
-        reader: &mut impl Read,
-    ) -> std::io::Result<Result<Option<Room>, Refusal>> {
+    fn payload(&mut self, request: &Request) -> std::io::Result<Result<Option<Room>, Refusal>> {
         let volume = &self.shared.volume;
         let is_write = request.command == Command::Write;
         if let Err(refusal) = execute::check(volume, &self.session, request) {
             if is_write {
-                Wire::skip(reader, request.length.into())?;
+                self.hand_over();
+                Wire::skip(&mut self.reader, request.length.into())?;
             }
             return Ok(Err(refusal));
         }
@@ -204,7 +205,10 @@ impl Requests<'_> {
             return Ok(Ok(None));
         }
         let mut room = volume.room(request.offset, request.length);
-        reader.read_exact(&mut room)?;
+        if self.reader.buffer().len() < room.len() {
+            self.hand_over();
+        }
+        self.reader.read_exact(&mut room)?;
         Ok(Ok(Some(room)))
     }
 }

@@ -24,6 +24,18 @@ pub enum ServeError {
         /// The address.
         address: Address,
     },
+    /// A Unix socket's path cannot be so long.
+    #[error(
+        "{} is too long for a Unix socket: {most} bytes are the most; a relative path may be \
+         shorter",
+        path.display()
+    )]
+    LongPath {
+        /// The path.
+        path: PathBuf,
+        /// Bytes at most.
+        most: usize,
+    },
     /// There is a file that is no socket.
     #[error("{} is there and no socket: it is left alone, choose another path", path.display())]
     NotASocket {

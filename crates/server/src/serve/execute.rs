@@ -86,13 +86,28 @@ pub(super) fn execute(
 ) -> Reply {
     match try_execute(volume, session, request, payload) {
         Ok((head, body)) => Reply { head, body, cost },
-        Err(error) => {
-            let command = request.command;
-            let (offset, length) = (request.offset, request.length);
-            tracing::debug!(%error, ?command, offset, length, "a request failed");
-            Refusal::of(&error, request).reply(session, request, cost)
-        }
+        Err(error) => failed(&error, session, request, cost),
     }
+}
+
+/// Carries out reads that were checked, at the same time.
+pub(super) fn execute_reads(volume: &Volume, reads: &[(&Session, &Request, u64)]) -> Vec<Reply> {
+    let wanted: Vec<(u64, u32)> = reads.iter().map(|(_, r, _)| (r.offset, r.length)).collect();
+    let read = volume.read_many(&wanted);
+    let reply = |((session, request, cost), read): (&(&Session, &Request, u64), _)| match read {
+        Ok(room) => {
+            let (head, body) = of_read(session, request, room);
+            Reply { head, body, cost: *cost }
+        }
+        Err(error) => failed(&error, session, request, *cost),
+    };
+    reads.iter().zip(read).map(reply).collect()
+}
+
+fn failed(error: &VolumeError, session: &Session, request: &Request, cost: u64) -> Reply {
+    let Request { command, offset, length, .. } = *request;
+    tracing::debug!(%error, ?command, offset, length, "a request failed");
+    Refusal::of(error, request).reply(session, request, cost)
 }
 
 type Parts = (Vec<u8>, Option<Room>);
@@ -106,7 +121,7 @@ fn try_execute(
     let Request { offset, length, cookie, .. } = *request;
     let is_durable = request.flags & command_flags::FUA != 0;
     match request.command {
-        Command::Read => return read(volume, session, request),
+        Command::Read => return Ok(of_read(session, request, volume.read(offset, length)?)),
         Command::BlockStatus => return Ok((block_status(volume, session, request)?, None)),
         Command::Write => {
             let room = payload.unwrap_or_else(|| volume.room(offset, 0));
@@ -128,15 +143,14 @@ fn try_execute(
     Ok((SimpleHeader { error: 0, cookie }.encode().to_vec(), None))
 }
 
-fn read(volume: &Volume, session: &Session, request: &Request) -> Result<Parts, VolumeError> {
+fn of_read(session: &Session, request: &Request, room: Room) -> Parts {
     let Request { offset, length, cookie, .. } = *request;
-    let room = volume.read(offset, length)?;
     let head = match session.is_structured {
         false => SimpleHeader { error: 0, cookie }.encode().to_vec(),
         true if length == 0 => Chunk::None.encode(cookie, true),
         true => Chunk::Data { offset, bytes: &room }.encode(cookie, true),
     };
-    Ok((head, Some(room)))
+    (head, Some(room))
 }
 
 fn block_status(
@@ -146,12 +160,12 @@ fn block_status(
 ) -> Result<Vec<u8>, VolumeError> {
     let Request { offset, length, cookie, .. } = *request;
     let is_one = request.flags & command_flags::REQ_ONE != 0;
+    let most = if is_one { 1 } else { EXTENTS };
     let mut bytes = Vec::new();
     for (at, context) in session.contexts.iter().enumerate() {
         let extents = match context {
-            Context::Allocation => {
-                volume.allocation(offset, length, if is_one { 1 } else { EXTENTS })?
-            }
+            Context::Allocation => volume.allocation(offset, length, most)?,
+            Context::Residency => volume.residency(offset, length, most)?,
             Context::Reason => vec![Extent { length, status: session.class_number() }],
         };
         let chunk = Chunk::BlockStatus { context: context.id(), extents };
@@ -167,7 +181,7 @@ pub(super) fn cost(volume: &Volume, request: &Request) -> u64 {
         Command::Read | Command::Write => {
             Room::bytes_max(request.length.min(PAYLOAD_BYTES_MAX), volume.block())
         }
-        Command::BlockStatus => 8 * EXTENTS as u64,
+        Command::BlockStatus => 3 * 8 * EXTENTS as u64,
         Command::Cache => 1 << 20,
         _ => u64::from(volume.block()),
     }

@@ -1,13 +1,14 @@
-//! What the workers have to do: queues of all connections, which take turns.
+//! What the workers have to do: queues of all connections, which take turns. Jobs of a connection
+//! that belong together are taken together.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// Jobs of several owners. Each owner has at most `share` of them in work at once, so that one with
-/// many slow ones does not keep all workers.
+/// Jobs of several owners. Each owner keeps at most `share` workers at once, and one that is alone
+/// all but one, so that one with many slow jobs does not keep all workers.
 #[derive(Debug)]
 pub(super) struct Jobs<J> {
-    share: usize,
+    workers: usize,
     state: Mutex<State<J>>,
     changed: Condvar,
 }
@@ -17,19 +18,24 @@ struct State<J> {
     owners: HashMap<u64, Owner<J>>,
     /// Owners whose turn it is to come: those with jobs, and with less than their share in work.
     ready: VecDeque<u64>,
+    /// Workers that wait.
+    idle: u32,
     is_closed: bool,
 }
 
 #[derive(Debug)]
 struct Owner<J> {
     jobs: VecDeque<J>,
+    /// Workers that have some of its jobs.
     in_work: usize,
     is_ready: bool,
 }
 
 impl<J> State<J> {
     /// Puts the owner in line if it belongs there, and forgets it if it has nothing.
-    fn settle(&mut self, id: u64, share: usize) {
+    fn settle(&mut self, id: u64, workers: usize) {
+        let is_alone = self.owners.len() == 1;
+        let share = if is_alone { workers.saturating_sub(1) } else { workers.div_ceil(2) }.max(1);
         let Some(owner) = self.owners.get_mut(&id) else { return };
         if owner.jobs.is_empty() && owner.in_work == 0 {
             self.owners.remove(&id);
@@ -41,9 +47,10 @@ impl<J> State<J> {
 }
 
 impl<J> Jobs<J> {
-    pub fn new(share: usize) -> Jobs<J> {
-        let state = State { owners: HashMap::new(), ready: VecDeque::new(), is_closed: false };
-        Jobs { share: share.max(1), state: Mutex::new(state), changed: Condvar::new() }
+    pub fn new(workers: usize) -> Jobs<J> {
+        let (owners, ready) = (HashMap::new(), VecDeque::new());
+        let state = State { owners, ready, idle: 0, is_closed: false };
+        Jobs { workers, state: Mutex::new(state), changed: Condvar::new() }
     }
 
     fn state(&self) -> MutexGuard<'_, State<J>> {
@@ -51,49 +58,73 @@ impl<J> Jobs<J> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A job of `owner`'s, behind its others.
-    pub fn push(&self, owner: u64, job: J) {
-        let mut state = self.state();
-        let new = || Owner { jobs: VecDeque::new(), in_work: 0, is_ready: false };
-        state.owners.entry(owner).or_insert_with(new).jobs.push_back(job);
-        state.settle(owner, self.share);
-        self.changed.notify_one();
+    /// Wakes a worker, if there is something for it. A wake-up of nobody is a system call, too; and
+    /// one who is woken finds the state free.
+    fn tell(&self, state: MutexGuard<'_, State<J>>) {
+        let is_of_use = state.idle > 0 && !state.ready.is_empty();
+        drop(state);
+        if is_of_use {
+            self.changed.notify_one();
+        }
     }
 
-    /// Waits for a job; `None`: there are none any more. When it is done, [`Jobs::done`] is called.
-    pub fn take(&self) -> Option<(u64, J)> {
+    /// Jobs of `owner`'s, behind its others.
+    pub fn push(&self, owner: u64, jobs: impl IntoIterator<Item = J>) {
+        let mut state = self.state();
+        let new = || Owner { jobs: VecDeque::new(), in_work: 0, is_ready: false };
+        state.owners.entry(owner).or_insert_with(new).jobs.extend(jobs);
+        state.settle(owner, self.workers);
+        self.tell(state);
+    }
+
+    /// Waits for a job, and takes those behind it that it can be done with: `joins` says of those
+    /// taken and the next one whether it can. `None`: there are none any more. When they are done,
+    /// [`Jobs::done`] is called.
+    pub fn take(&self, joins: impl Fn(&[J], &J) -> bool) -> Option<(u64, Vec<J>)> {
         let mut state = self.state();
         loop {
             if let Some(id) = state.ready.pop_front() {
-                let owner = state.owners.get_mut(&id);
-                let job = owner.and_then(|owner| {
+                let mut jobs = Vec::new();
+                if let Some(owner) = state.owners.get_mut(&id) {
                     owner.is_ready = false;
-                    let job = owner.jobs.pop_front()?;
-                    owner.in_work += 1;
-                    Some(job)
-                });
-                state.settle(id, self.share);
-                match job {
-                    Some(job) => return Some((id, job)),
-                    None => continue,
+                    let mine = &mut owner.jobs;
+                    while let Some(next) = mine.pop_front_if(|n| jobs.is_empty() || joins(&jobs, n))
+                    {
+                        jobs.push(next);
+                    }
+                    owner.in_work += usize::from(!jobs.is_empty());
                 }
+                state.settle(id, self.workers);
+                if jobs.is_empty() {
+                    continue;
+                }
+                self.tell(state);
+                return Some((id, jobs));
             }
             if state.is_closed && state.owners.values().all(|owner| owner.jobs.is_empty()) {
                 return None;
             }
+            state.idle += 1;
             state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state.idle -= 1;
         }
     }
 
-    /// A job of `owner`'s is done.
-    pub fn done(&self, owner: u64) {
+    /// Jobs of `owner`'s are done, which were taken together. Returns whether there are no others,
+    /// of anybody's.
+    pub fn done(&self, owner: u64) -> bool {
         let mut state = self.state();
         if let Some(owner) = state.owners.get_mut(&owner) {
             owner.in_work = owner.in_work.saturating_sub(1);
         }
-        state.settle(owner, self.share);
-        let is_closed = state.is_closed;
-        if is_closed { self.changed.notify_all() } else { self.changed.notify_one() }
+        state.settle(owner, self.workers);
+        let is_quiet = state.owners.is_empty();
+        if state.is_closed {
+            self.changed.notify_all()
+        } else {
+            self.tell(state)
+        }
+        is_quiet
     }
 
     /// No more jobs come.
@@ -107,50 +138,66 @@ impl<J> Jobs<J> {
 mod tests {
     use super::*;
 
+    /// Takes one job.
+    fn one(jobs: &Jobs<u64>) -> Option<(u64, u64)> {
+        jobs.take(|_, _| false).map(|(owner, taken)| (owner, taken[0]))
+    }
+
     #[test]
     fn owners_take_turns() {
-        let jobs = Jobs::new(8);
-        (0..3).for_each(|at| jobs.push(1, at));
-        (0..3).for_each(|at| jobs.push(2, at));
-        let taken: Vec<_> = (0..6).map(|_| jobs.take().unwrap()).collect();
+        let jobs = Jobs::new(16);
+        jobs.push(1, 0..3);
+        jobs.push(2, 0..3);
+        let taken: Vec<_> = (0..6).map(|_| one(&jobs).unwrap()).collect();
         assert_eq!(taken, [(1, 0), (2, 0), (1, 1), (2, 1), (1, 2), (2, 2)]);
     }
 
     #[test]
+    fn jobs_that_belong_together_are_taken_together() {
+        let jobs = Jobs::new(16);
+        jobs.push(1, [2, 4, 6, 8, 1, 3, 2]);
+        let joins = |taken: &[u64], next: &u64| taken.len() < 3 && taken[0] % 2 == next % 2;
+        let taken: Vec<_> = (0..4).map(|_| jobs.take(joins).unwrap().1).collect();
+        assert_eq!(taken, [vec![2, 4, 6], vec![8], vec![1, 3], vec![2]]);
+        assert_eq!((0..4).map(|_| jobs.done(1)).collect::<Vec<_>>(), [false, false, false, true]);
+    }
+
+    #[test]
     fn an_owner_has_no_more_than_its_share_in_work() {
-        let jobs = Jobs::new(2);
-        (0..4).for_each(|at| jobs.push(1, at));
-        jobs.push(2, 0);
-        let taken: Vec<_> = (0..3).map(|_| jobs.take().unwrap()).collect();
+        let jobs = Jobs::new(4);
+        jobs.push(1, 0..5);
+        jobs.push(2, [0]);
+        let taken: Vec<_> = (0..3).map(|_| one(&jobs).unwrap()).collect();
         assert_eq!(taken, [(1, 0), (2, 0), (1, 1)]);
         std::thread::scope(|scope| {
-            let next = scope.spawn(|| jobs.take());
-            std::thread::sleep(std::time::Duration::from_millis(20));
-            assert!(!next.is_finished());
-            jobs.done(2);
+            let next = scope.spawn(|| one(&jobs));
             std::thread::sleep(std::time::Duration::from_millis(20));
             assert!(!next.is_finished());
             jobs.done(1);
             assert_eq!(next.join().unwrap(), Some((1, 2)));
         });
+        // Alone it has all workers but one.
+        jobs.done(2);
         jobs.done(1);
-        assert_eq!(jobs.take(), Some((1, 3)));
-        (0..2).for_each(|_| jobs.done(1));
+        assert_eq!(one(&jobs), Some((1, 3)));
+        assert_eq!(one(&jobs), Some((1, 4)));
+        let quiet: Vec<bool> = (0..3).map(|_| jobs.done(1)).collect();
+        assert_eq!(quiet, [false, false, true]);
         jobs.close();
-        assert_eq!(jobs.take(), None);
+        assert_eq!(one(&jobs), None);
         assert!(jobs.state().owners.is_empty());
     }
 
     #[test]
     fn what_was_pushed_is_done_before_closed_jobs_end() {
-        let jobs = Jobs::new(1);
-        (0..100).for_each(|at| jobs.push(at % 3, at));
+        let jobs = Jobs::new(2);
+        (0..100).for_each(|at| jobs.push(at % 3, [at]));
         jobs.close();
         let done = std::sync::atomic::AtomicU64::new(0);
         std::thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| {
-                    while let Some((owner, _)) = jobs.take() {
+                    while let Some((owner, _)) = one(&jobs) {
                         done.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
                         jobs.done(owner);
                     }

@@ -12,6 +12,9 @@ use super::address::Address;
 use super::error::ServeError;
 use crate::wire::Socket;
 
+/// Bytes of a Unix socket's path, at most: an address has 108, with a zero behind it.
+const PATH_MAX: usize = 107;
+
 /// A listening socket.
 #[derive(Debug)]
 pub(super) enum Listener {
@@ -33,6 +36,9 @@ impl Listener {
         };
         let listener = match address {
             Address::Tcp(tcp) => Listener::Tcp(TcpListener::bind(tcp).map_err(fail)?),
+            Address::Unix(path) if path.as_os_str().len() > PATH_MAX => {
+                return Err(ServeError::LongPath { path: path.clone(), most: PATH_MAX });
+            }
             Address::Unix(path) => {
                 let listener = match UnixListener::bind(path) {
                     Err(error) if error.kind() == io::ErrorKind::AddrInUse => {

@@ -1,15 +1,20 @@
-//! The server: connections, each with a thread that reads requests and one that sends replies, and
-//! a pool of workers between them.
+//! The server: connections, each with a thread that reads requests, and a pool of workers that do
+//! them and reply.
 //!
 //! ```text
-//!             reader ──admit──▶ jobs ──▶ workers ──▶ outbox ──▶ sender
-//! client ──▶  (one per          (fair    (of the     (of the    (one per   ──▶ client
-//!              connection)       queue)   server)     connection) connection)
+//!             reader ──admit──▶ jobs ──▶ workers ──▶ outbox ──▶ client, as far as it takes
+//! client ──▶  (one per          (fair    (of the     (of the    replies at once;
+//!              connection)       queue)   server)     connection) the rest ──▶ sender ──▶ client
 //! ```
 //!
-//! - A client that does not read its replies stops its own sender only. Its requests that are not
-//!   replied to have bounded bytes and number; then nothing more is read from it.
-//! - Workers take turns among connections, and no connection has more than half of them.
+//! - What costs most is the system calls and wake-ups of each request. So requests that came
+//!   together are queued together, reads among them are done together and replied to together, and
+//!   nobody is woken who need not be.
+//! - A client that does not read its replies stops its own sender only, a thread for this. Its
+//!   requests that are not replied to have bounded bytes and number; then nothing more is read from
+//!   it.
+//! - Workers take turns among connections, and of several connections none has more than half of
+//!   them.
 //! - Stopping: nobody is let in, no request is read any more, those that were read are finished
 //!   and replied to.
 
@@ -24,6 +29,7 @@ mod listener;
 mod negotiate;
 mod options;
 mod outbox;
+mod sending;
 mod server;
 mod session;
 

@@ -1,9 +1,13 @@
 //! Replies of a connection that are to be sent, and how much of it is under way.
 
 use std::collections::VecDeque;
+use std::io::IoSlice;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use crate::volume::Room;
+
+/// Buffers that are sent by one system call, at most.
+const PARTS_MAX: usize = 128;
 
 /// A reply: a header, and bytes that were read.
 #[derive(Debug, Default)]
@@ -12,6 +16,55 @@ pub(super) struct Reply {
     pub body: Option<Room>,
     /// Bytes that its request was admitted with.
     pub cost: u64,
+}
+
+impl Reply {
+    fn len(&self) -> usize {
+        self.head.len() + self.body.as_ref().map_or(0, |body| body.len())
+    }
+}
+
+/// Replies that somebody sends, perhaps the first of them in part by now.
+#[derive(Debug, Default)]
+pub(super) struct Unsent {
+    replies: VecDeque<Reply>,
+    /// Bytes of the first one that are sent.
+    done: usize,
+}
+
+impl Unsent {
+    pub fn is_empty(&self) -> bool {
+        self.replies.is_empty()
+    }
+
+    /// The next bytes.
+    pub fn parts(&self) -> Vec<IoSlice<'_>> {
+        let bytes = |reply| {
+            let Reply { head, body, .. }: &Reply = reply;
+            [&head[..], body.as_deref().unwrap_or(&[])]
+        };
+        let mut skip = self.done;
+        let rest = |part| {
+            let part: &[u8] = part;
+            let from = skip.min(part.len());
+            skip -= from;
+            part.get(from..).unwrap_or(&[])
+        };
+        let parts = self.replies.iter().flat_map(bytes).map(rest);
+        parts.filter(|part| !part.is_empty()).take(PARTS_MAX).map(IoSlice::new).collect()
+    }
+
+    /// `count` bytes more are sent. Returns the replies that are done with.
+    fn advance(&mut self, count: usize) -> VecDeque<Reply> {
+        self.done += count;
+        let mut ended = VecDeque::new();
+        while self.replies.front().is_some_and(|reply| reply.len() <= self.done) {
+            let Some(reply) = self.replies.pop_front() else { break };
+            self.done -= reply.len();
+            ended.push_back(reply);
+        }
+        ended
+    }
 }
 
 /// The connection is broken: nothing more can be sent.
@@ -24,7 +77,10 @@ pub(super) struct Outbox {
     bytes_max: u64,
     requests_max: u32,
     state: Mutex<State>,
-    changed: Condvar,
+    /// For the reader, which waits for room.
+    room: Condvar,
+    /// For the sender, which waits for what nobody else could send.
+    left: Condvar,
 }
 
 #[derive(Debug, Default)]
@@ -33,6 +89,12 @@ struct State {
     /// Of admitted requests whose replies are not sent.
     bytes: u64,
     requests: u32,
+    /// Somebody sends, and takes what comes meanwhile.
+    is_sending: bool,
+    /// What is to be sent by the sender.
+    unsent: Option<Unsent>,
+    /// The reader waits.
+    is_waiting: bool,
     /// No more requests come.
     is_closing: bool,
     is_broken: bool,
@@ -43,12 +105,22 @@ impl State {
         self.bytes = self.bytes.saturating_sub(cost);
         self.requests = self.requests.saturating_sub(1);
     }
+
+    fn admits(&self, outbox: &Outbox, cost: u64) -> bool {
+        let bytes = self.bytes.saturating_add(cost);
+        self.requests == 0 || (self.requests < outbox.requests_max && bytes <= outbox.bytes_max)
+    }
+
+    fn admit(&mut self, cost: u64) {
+        self.bytes = self.bytes.saturating_add(cost);
+        self.requests += 1;
+    }
 }
 
 impl Outbox {
     pub fn new(bytes_max: u64, requests_max: u32) -> Outbox {
-        let (state, changed) = (Mutex::default(), Condvar::new());
-        Outbox { bytes_max, requests_max: requests_max.max(1), state, changed }
+        let (state, room, left) = (Mutex::default(), Condvar::new(), Condvar::new());
+        Outbox { bytes_max, requests_max: requests_max.max(1), state, room, left }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -56,69 +128,107 @@ impl Outbox {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn wait<'a>(&self, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
-        self.changed.wait(state).unwrap_or_else(PoisonError::into_inner)
+    /// Wakes those for whom something has changed. A wake-up of nobody would be a system call, too.
+    fn tell(&self, state: &State) {
+        if state.is_waiting {
+            self.room.notify_one();
+        }
+        if state.is_broken || (state.is_closing && state.requests == 0) {
+            self.left.notify_one();
+        }
     }
 
-    /// Waits until a request of `cost` bytes may be under way. One is always admitted.
+    /// Whether a request of `cost` bytes may be under way now, which it is then.
+    pub fn admits(&self, cost: u64) -> Result<bool, Broken> {
+        let mut state = self.state();
+        if state.is_broken {
+            return Err(Broken);
+        }
+        let is_admitted = state.admits(self, cost);
+        if is_admitted {
+            state.admit(cost);
+        }
+        Ok(is_admitted)
+    }
+
+    /// Waits until a request of `cost` bytes may be under way. One is always admitted. Of one
+    /// thread at a time.
     pub fn admit(&self, cost: u64) -> Result<(), Broken> {
         let mut state = self.state();
-        let is_full = |state: &State| {
-            let bytes = state.bytes.saturating_add(cost);
-            state.requests >= self.requests_max || (state.requests > 0 && bytes > self.bytes_max)
-        };
-        while !state.is_broken && is_full(&state) {
-            state = self.wait(state);
+        while !state.is_broken && !state.admits(self, cost) {
+            state.is_waiting = true;
+            state = self.room.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state.is_waiting = false;
         }
         if state.is_broken {
             return Err(Broken);
         }
-        state.bytes = state.bytes.saturating_add(cost);
-        state.requests += 1;
+        state.admit(cost);
         Ok(())
     }
 
     /// Undoes the admission of a request that gets no reply.
     pub fn withdraw(&self, cost: u64) {
-        self.state().done(cost);
-        self.changed.notify_all();
+        let mut state = self.state();
+        state.done(cost);
+        self.tell(&state);
     }
 
-    /// A reply is to be sent. Never waits.
-    pub fn push(&self, reply: Reply) {
+    /// Replies are to be sent. Never waits.
+    pub fn push(&self, replies: impl IntoIterator<Item = Reply>) {
         let mut state = self.state();
         if state.is_broken {
-            state.done(reply.cost);
+            replies.into_iter().for_each(|reply| state.done(reply.cost));
+            self.tell(&state);
         } else {
-            state.replies.push_back(reply);
+            state.replies.extend(replies);
         }
-        self.changed.notify_all();
     }
 
-    /// Waits for replies, and takes those that there are; `None`: there are no more.
-    pub fn take(&self) -> Option<VecDeque<Reply>> {
+    /// Takes replies to send, unless there are none, or somebody sends already and will take them.
+    pub fn take(&self) -> Option<Unsent> {
+        let mut state = self.state();
+        if state.is_sending || state.is_broken || state.replies.is_empty() {
+            return None;
+        }
+        state.is_sending = true;
+        Some(Unsent { replies: std::mem::take(&mut state.replies), done: 0 })
+    }
+
+    /// The thread that sends has sent `count` bytes. When all are, others may send, too.
+    pub fn sent(&self, unsent: &mut Unsent, count: usize) {
+        let ended = unsent.advance(count);
+        let mut state = self.state();
+        ended.iter().for_each(|reply| state.done(reply.cost));
+        state.is_sending = !unsent.is_empty();
+        self.tell(&state);
+    }
+
+    /// The thread that sends leaves the rest to the sender.
+    pub fn leave(&self, unsent: Unsent) {
+        self.state().unsent = Some(unsent);
+        self.left.notify_one();
+    }
+
+    /// For the sender: waits for what others left; `None`: there is nothing more.
+    pub fn wait(&self) -> Option<Unsent> {
         let mut state = self.state();
         loop {
-            if !state.replies.is_empty() {
-                return Some(std::mem::take(&mut state.replies));
-            }
             if state.is_broken || (state.is_closing && state.requests == 0) {
                 return None;
             }
-            state = self.wait(state);
+            if let Some(unsent) = state.unsent.take() {
+                return Some(unsent);
+            }
+            state = self.left.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
-    }
-
-    /// A reply has been sent.
-    pub fn sent(&self, cost: u64) {
-        self.state().done(cost);
-        self.changed.notify_all();
     }
 
     /// No more requests come.
     pub fn close(&self) {
-        self.state().is_closing = true;
-        self.changed.notify_all();
+        let mut state = self.state();
+        state.is_closing = true;
+        self.tell(&state);
     }
 
     /// Nothing more can be sent.
@@ -127,7 +237,7 @@ impl Outbox {
         state.is_broken = true;
         let dropped = std::mem::take(&mut state.replies);
         dropped.iter().for_each(|reply| state.done(reply.cost));
-        self.changed.notify_all();
+        self.tell(&state);
     }
 }
 
@@ -136,24 +246,34 @@ mod tests {
     use super::*;
 
     fn reply(cost: u64) -> Reply {
-        Reply { head: vec![1], body: None, cost }
+        Reply { head: vec![1; 3], body: None, cost }
+    }
+
+    /// Sends all that there is; returns how many bytes.
+    fn send(outbox: &Outbox) -> usize {
+        let mut count = 0;
+        while let Some(mut unsent) = outbox.take() {
+            let bytes: usize = unsent.parts().iter().map(|part| part.len()).sum();
+            outbox.sent(&mut unsent, bytes);
+            count += bytes;
+        }
+        count
     }
 
     #[test]
     fn no_more_is_under_way_than_the_limit_says_but_one_request_always_is() {
         let outbox = Outbox::new(100, 2);
-        outbox.admit(1000).unwrap();
-        outbox.push(reply(1000));
-        assert_eq!(outbox.take().unwrap().len(), 1);
-        outbox.sent(1000);
+        assert_eq!(outbox.admits(1000), Ok(true));
+        assert_eq!(outbox.admits(1), Ok(false));
+        outbox.push([reply(1000)]);
+        assert_eq!(send(&outbox), 3);
         outbox.admit(60).unwrap();
         std::thread::scope(|scope| {
             let waits = scope.spawn(|| outbox.admit(60));
             std::thread::sleep(std::time::Duration::from_millis(20));
             assert!(!waits.is_finished(), "more bytes than the limit");
-            outbox.push(reply(60));
-            outbox.take().unwrap();
-            outbox.sent(60);
+            outbox.push([reply(60)]);
+            assert_eq!(send(&outbox), 3);
             assert_eq!(waits.join().unwrap(), Ok(()));
             outbox.admit(1).unwrap();
             let waits = scope.spawn(|| outbox.admit(1));
@@ -171,19 +291,45 @@ mod tests {
         outbox.admit(10).unwrap();
         outbox.close();
         std::thread::scope(|scope| {
-            let sender = scope.spawn(|| {
-                let mut count = 0;
-                while let Some(replies) = outbox.take() {
-                    count += replies.len();
-                    replies.iter().for_each(|reply| outbox.sent(reply.cost));
-                }
-                count
-            });
-            outbox.push(reply(10));
+            let sender = scope.spawn(|| outbox.wait().is_none());
+            outbox.push([reply(10)]);
+            assert_eq!(send(&outbox), 3);
             std::thread::sleep(std::time::Duration::from_millis(5));
-            outbox.push(reply(10));
-            assert_eq!(sender.join().unwrap(), 2);
+            assert!(!sender.is_finished());
+            outbox.push([reply(10)]);
+            assert_eq!(send(&outbox), 3);
+            assert!(sender.join().unwrap());
         });
+    }
+
+    #[test]
+    fn one_sends_at_a_time_and_what_it_leaves_the_sender_gets_from_where_it_stopped() {
+        let outbox = Outbox::new(1000, 8);
+        let of = |fill: u8| Reply { head: vec![fill; 3], body: None, cost: 10 };
+        (0..3).for_each(|_| outbox.admit(10).unwrap());
+        outbox.push([of(1), of(2)]);
+        let mut unsent = outbox.take().unwrap();
+        outbox.push([of(3)]);
+        assert!(outbox.take().is_none(), "somebody sends");
+        outbox.sent(&mut unsent, 4);
+        assert_eq!(outbox.state().bytes, 20);
+        outbox.leave(unsent);
+        assert!(outbox.take().is_none(), "the sender sends");
+        let mut left = outbox.wait().unwrap();
+        assert_eq!(left.parts().concat_all(), [2, 2]);
+        outbox.sent(&mut left, 2);
+        assert!(left.is_empty());
+        assert_eq!(outbox.take().unwrap().parts().concat_all(), [3, 3, 3]);
+    }
+
+    trait Concat {
+        fn concat_all(&self) -> Vec<u8>;
+    }
+
+    impl Concat for Vec<IoSlice<'_>> {
+        fn concat_all(&self) -> Vec<u8> {
+            self.iter().flat_map(|part| part.iter().copied()).collect()
+        }
     }
 
     #[test]
@@ -191,10 +337,10 @@ mod tests {
         let outbox = Outbox::new(100, 8);
         outbox.admit(10).unwrap();
         outbox.admit(10).unwrap();
-        outbox.push(reply(10));
+        outbox.push([reply(10)]);
         outbox.break_off();
-        outbox.push(reply(10));
-        assert!(outbox.take().is_none());
+        outbox.push([reply(10)]);
+        assert!(outbox.take().is_none() && outbox.wait().is_none());
         assert_eq!(outbox.admit(1), Err(Broken));
         assert_eq!(outbox.state().requests, 0);
     }

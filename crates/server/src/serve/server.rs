@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, poll};
 
 use super::address::Address;
-use super::connection::{self, Shared};
+use super::connection::{self, Job, Shared};
 use super::error::ServeError;
 use super::exports::Exports;
 use super::jobs::Jobs;
@@ -88,7 +88,7 @@ impl Server {
         let listener = Listener::bind(address)?;
         let bound = listener.address(address);
         let (exports, workers) = (Exports::new(&options.name), options.workers.max(1));
-        let jobs = Jobs::new(workers.div_ceil(2));
+        let jobs = Jobs::new(workers);
         let is_stopping = AtomicBool::new(false);
         let inner = Arc::new(Inner {
             shared: Shared { volume, exports, options, jobs, is_stopping },
@@ -200,9 +200,10 @@ fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> std::io::Result<Joi
 }
 
 fn work(shared: &Shared) {
-    while let Some((id, job)) = shared.jobs.take() {
-        job.run(&shared.volume);
-        shared.jobs.done(id);
+    while let Some((id, jobs)) = shared.jobs.take(Job::joins) {
+        Job::run(jobs, &shared.volume);
+        let is_quiet = shared.jobs.done(id);
+        shared.volume.write_waiting(is_quiet);
     }
 }
 

@@ -3,7 +3,7 @@
 use millpond_base::Reason;
 
 use crate::protocol::{
-    OptionReply, REASON_CONTEXT, REASON_SHIFT, Request, allocation, number_of, reason_of,
+    OptionReply, REASON_CONTEXT, REASON_SHIFT, Request, allocation, number_of, reason_of, residency,
 };
 
 /// A metadata context that the server has.
@@ -13,15 +13,18 @@ pub(super) enum Context {
     Allocation,
     /// The highest bits of cookies are reasons.
     Reason,
+    /// What the cache holds.
+    Residency,
 }
 
 impl Context {
-    pub const ALL: [Context; 2] = [Context::Allocation, Context::Reason];
+    pub const ALL: [Context; 3] = [Context::Allocation, Context::Reason, Context::Residency];
 
     pub fn name(self) -> &'static str {
         match self {
             Context::Allocation => allocation::NAME,
             Context::Reason => REASON_CONTEXT,
+            Context::Residency => residency::NAME,
         }
     }
 
@@ -30,6 +33,7 @@ impl Context {
         match self {
             Context::Allocation => 1,
             Context::Reason => 2,
+            Context::Residency => 3,
         }
     }
 

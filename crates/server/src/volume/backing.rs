@@ -1,7 +1,8 @@
-//! The backing file: a file as a device, which can have holes, and tells whether it was changed.
+//! The backing file, or block device: a device that can have holes, and tells whether it was
+//! changed.
 
 use std::fs::{File, Metadata, OpenOptions};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
@@ -46,9 +47,13 @@ impl BackingFile {
     }
 
     /// What tells the file from another one, and from itself after a change: device and inode,
-    /// length, and the times of the last change, in nanoseconds, of data and of anything.
+    /// length, and the times of the last change, in nanoseconds, of data and of anything. `None`:
+    /// of a block device nothing tells whether somebody else has written to it.
     pub fn identity(&self) -> Option<Identity> {
         let found = self.file.metadata().ok()?;
+        if found.file_type().is_block_device() {
+            return None;
+        }
         let time = |seconds: i64, ns: i64| seconds.wrapping_mul(1_000_000_000).wrapping_add(ns);
         let words = [
             found.ino() ^ found.dev().rotate_left(32),

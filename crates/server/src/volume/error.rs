@@ -64,6 +64,20 @@ pub enum OpenVolumeError {
         /// Where it should be.
         path: PathBuf,
     },
+    /// The backing file is something else.
+    #[error("{} is {what}: a regular file or a block device can be served", path.display())]
+    NotBacking {
+        /// What was to be opened.
+        path: PathBuf,
+        /// What it is.
+        what: &'static str,
+    },
+    /// The backing file may not be written.
+    #[error(
+        "the backing file cannot be served for reading and writing: {0}; `--read-only` serves it \
+         for reading"
+    )]
+    NotWritable(OpenFileError),
     /// The backing file cannot be opened.
     #[error("the backing file cannot be served: {0}")]
     Backing(OpenFileError),

@@ -8,6 +8,7 @@ mod open;
 mod ranges;
 mod requests;
 mod room;
+mod syncs;
 mod zeros;
 
 pub use error::{OpenVolumeError, VolumeError};

@@ -16,6 +16,8 @@ use super::requests::{BLOCK_BYTES, Volume};
 
 /// The number of "No such file or directory".
 const MISSING: Errno = Errno(2);
+/// Those of "Operation not permitted", "Permission denied" and "Read-only file system".
+const NOT_ALLOWED: [Errno; 3] = [Errno(1), Errno(13), Errno(30)];
 
 /// A cache in front of a backing file.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -36,8 +38,8 @@ pub struct CacheSpec {
 /// What a volume is made of.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct VolumeSpec {
-    /// The file that has all bytes. It must be there; its length is the volume's, rounded down to
-    /// whole blocks.
+    /// The file that has all bytes, or the block device. It must be there; its length is the
+    /// volume's, rounded down to whole blocks.
     pub backing: PathBuf,
     /// The cache, if there is one.
     pub cache: Option<CacheSpec>,
@@ -97,10 +99,22 @@ impl Volume {
             Some(tier) => tier.device(),
             None => backing.clone(),
         };
+        if let Some(tier) = &tier {
+            tier.let_copies_wait();
+        }
         let volume = Volume::over(device, block, spec.read_only);
         // Holes are asked of the backing file where it has all that was written.
         let backing = Some(backing).filter(|_| !matches!(tier, Some(AnyTier::Back(_))));
         Ok(Volume { tier, backing, ..volume })
+    }
+
+    /// Writes copies of what was read into the cache that have not been written yet, if they are
+    /// many; or any, if `even_few`: for somebody whom no client waits for. A volume that is closed
+    /// does it, too.
+    pub fn write_waiting(&self, even_few: bool) {
+        if let Some(tier) = &self.tier {
+            tier.write_waiting(even_few);
+        }
     }
 
     /// Makes everything durable, and keeps the cache for the next time, above a backing file that
@@ -136,9 +150,18 @@ fn open_backing(spec: &VolumeSpec) -> Result<BackingFile, OpenVolumeError> {
         Err(OpenFileError::Io { errno: MISSING, .. }) => {
             Err(OpenVolumeError::NoBacking { path: spec.backing.clone() })
         }
+        Err(OpenFileError::NotAFile { path, what }) => {
+            Err(OpenVolumeError::NotBacking { path, what })
+        }
+        Err(error @ OpenFileError::Io { errno, .. })
+            if !spec.read_only && NOT_ALLOWED.contains(&errno) =>
+        {
+            Err(OpenVolumeError::NotWritable(error))
+        }
         opened => opened.map_err(OpenVolumeError::Backing),
     };
-    let options = FileOptions { read_only: spec.read_only, ..file_options(spec) };
+    let options =
+        FileOptions { read_only: spec.read_only, block_devices: true, ..file_options(spec) };
     let device = open(&options)?;
     if u64::from(spec.block).is_multiple_of(device.alignment().offset) {
         return Ok(device);
@@ -163,7 +186,9 @@ fn open_tier(
         writes_back: cache.write_back && !spec.read_only,
     };
     options.frames()?;
-    let fast = Arc::new(open_cache_file(&cache.path, &file_options(spec), spec.block)?);
+    // A cache that writes go through is synced when it is opened and closed.
+    let file_options = FileOptions { zeros: options.writes_back, ..file_options(spec) };
+    let fast = Arc::new(open_cache_file(&cache.path, &file_options, spec.block)?);
     let (below, told) = (backing.clone(), backing.clone());
     let identity = move |_: &dyn Device| told.identity();
     let host = |shape: &_| policy.tier_host(shape);

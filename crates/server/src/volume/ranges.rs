@@ -3,8 +3,8 @@
 //! A device leaves it to its caller that the same bytes are not read and written at the same time,
 //! and clients of a server may ask for just that. A request waits for those before it that it
 //! overlaps, if one of the two writes: so a block is what one of them wrote, never a mixture.
-//! Requests wait only for earlier ones, and each holds one range: there is no deadlock, and nobody
-//! waits forever.
+//! Requests wait only for earlier ones, and hold nothing meanwhile: reads that are done together
+//! take what they need not wait for. So there is no deadlock, and nobody waits forever.
 
 use std::ops::Range;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -54,6 +54,19 @@ impl Ranges {
     /// Blocks to read, when nobody writes them.
     pub fn to_read(&self, blocks: Range<u64>) -> InUse<'_> {
         self.enter(blocks, false)
+    }
+
+    /// Blocks to read, unless somebody writes them, or waits for it.
+    pub fn try_to_read(&self, blocks: Range<u64>) -> Option<InUse<'_>> {
+        let mut held = self.held();
+        let mine = Use { ticket: held.next, blocks, is_write: false };
+        if held.all.iter().any(|other| other.excludes(&mine)) {
+            return None;
+        }
+        let ticket = mine.ticket;
+        held.next += 1;
+        held.all.push(mine);
+        Some(InUse { ranges: self, ticket })
     }
 
     /// Blocks to write, when nobody else uses them.

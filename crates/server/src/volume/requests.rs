@@ -13,6 +13,7 @@ use super::backing::BackingFile;
 use super::error::VolumeError;
 use super::ranges::Ranges;
 use super::room::Room;
+use super::syncs::{Syncs, Wanted};
 
 /// Bytes of a block: a power of two within these.
 pub const BLOCK_BYTES: RangeInclusive<u32> = 512..=64 << 10;
@@ -36,6 +37,7 @@ pub struct Volume {
     pub(super) read_only: bool,
     pub(super) ranges: Ranges,
     pub(super) zeros: AlignedBuffer,
+    pub(super) syncs: Syncs,
     /// The first sync that failed: asking again proves nothing.
     pub(super) sync_failed: OnceLock<DeviceError>,
     pub(super) counts: Counts,
@@ -64,7 +66,8 @@ pub struct VolumeCounts {
     pub written_bytes: u64,
     /// Blocks that were read since a write covers them in part.
     pub partial_blocks: u64,
-    /// Syncs of the device, for flushes and for writes that are to be durable at once.
+    /// Syncs of the device, for flushes and for writes that are to be durable at once; those that
+    /// were asked for at the same time are one.
     pub syncs: u64,
 }
 
@@ -94,6 +97,7 @@ impl Volume {
             read_only,
             ranges: Ranges::default(),
             zeros: AlignedBuffer::new(ZEROS),
+            syncs: Syncs::default(),
             sync_failed: OnceLock::new(),
             counts: Counts::default(),
         }
@@ -179,6 +183,35 @@ impl Volume {
         Ok(room)
     }
 
+    /// Reads from each of these offsets that many bytes, all at the same time, as far as nobody
+    /// writes there.
+    ///
+    /// # Errors
+    /// Of each as [`Volume::read`].
+    pub fn read_many(&self, wanted: &[(u64, u32)]) -> Vec<Result<Room, VolumeError>> {
+        let (mut rooms, mut in_use) = (Vec::with_capacity(wanted.len()), Vec::new());
+        for (offset, length) in wanted {
+            let room = self.check(*offset, (*length).into()).map(|()| self.room(*offset, *length));
+            let free =
+                room.as_ref().ok().and_then(|r| self.ranges.try_to_read(r.blocks(self.block)));
+            rooms.push(room.ok().filter(|_| free.is_some()));
+            in_use.extend(free);
+        }
+        let results = self.read_rooms(rooms.iter_mut().flatten());
+        drop(in_use);
+        let mut results = results.into_iter();
+        let read = |(room, (offset, length)): (Option<Room>, &(u64, u32))| match room {
+            Some(room) => {
+                self.counts.reads.fetch_add(1, Ordering::Relaxed);
+                self.counts.read_bytes.fetch_add((*length).into(), Ordering::Relaxed);
+                results.next().unwrap_or(Ok(()))?;
+                Ok(room)
+            }
+            None => self.read(*offset, *length),
+        };
+        rooms.into_iter().zip(wanted).map(read).collect()
+    }
+
     /// Writes what is in `room`. With `is_durable`, what was written is durable when this returns.
     /// `reason` is what the cache's policy goes by.
     ///
@@ -213,7 +246,7 @@ impl Volume {
     /// # Errors
     /// The device does not confirm it, now or earlier.
     pub fn flush(&self) -> Result<(), VolumeError> {
-        self.synced(|| self.device.sync())
+        self.synced(Wanted::All)
     }
 
     /// Reads blocks so that the cache may have them.
@@ -246,27 +279,30 @@ impl Volume {
     pub(super) fn sync_blocks(&self, blocks: Range<u64>) -> Result<(), VolumeError> {
         let block = u64::from(self.block);
         let range = blocks.start * block..blocks.end * block;
-        self.synced(|| self.device.sync_ranges(&[range]))
+        self.synced(Wanted::Ranges(vec![range]))
     }
 
-    fn synced(&self, sync: impl FnOnce() -> Result<(), DeviceError>) -> Result<(), VolumeError> {
+    fn synced(&self, wanted: Wanted) -> Result<(), VolumeError> {
         if let Some(error) = self.sync_failed.get() {
             return Err(VolumeError::SyncFailed(error.clone()));
         }
         if self.read_only {
             return Ok(());
         }
-        self.counts.syncs.fetch_add(1, Ordering::Relaxed);
-        let synced = sync();
-        if let Err(error) = &synced {
-            tracing::error!(%error, "a sync failed: the volume takes no more writes");
-            let _ = self.sync_failed.set(error.clone());
-        }
-        // The operating system may have confirmed this one although another one, at the same time,
-        // lost what it was about.
+        self.syncs.share(wanted, |wanted| {
+            self.counts.syncs.fetch_add(1, Ordering::Relaxed);
+            let synced = match wanted {
+                Wanted::All => self.device.sync(),
+                Wanted::Ranges(ranges) => self.device.sync_ranges(&ranges),
+            };
+            if let Err(error) = synced {
+                tracing::error!(%error, "a sync failed: the volume takes no more writes");
+                let _ = self.sync_failed.set(error);
+            }
+        });
         match self.sync_failed.get() {
             Some(error) => Err(VolumeError::SyncFailed(error.clone())),
-            None => Ok(synced?),
+            None => Ok(()),
         }
     }
 
@@ -303,6 +339,37 @@ impl Volume {
                 if has_no_end { Ok(()) } else { fill(last, &[behind]) }
             }
         }
+    }
+
+    /// Reads all blocks of rooms.
+    fn read_rooms<'r>(
+        &self,
+        rooms: impl Iterator<Item = &'r mut Room>,
+    ) -> Vec<Result<(), DeviceError>> {
+        let block = self.block as usize;
+        let mut all: Vec<(u64, Vec<IoSliceMut<'_>>, Vec<Tag>)> = rooms
+            .map(|room| {
+                let first = room.first_block();
+                let parts: Vec<_> = room.whole().chunks_mut(block).map(IoSliceMut::new).collect();
+                let tags = (first..).zip(&parts).map(|(page, _)| Tag::read(PageId(page))).collect();
+                (first, parts, tags)
+            })
+            .collect();
+        let (mut requests, mut counts) = (Vec::with_capacity(all.len()), Vec::new());
+        for (first, parts, tags) in &mut all {
+            let before = requests.len();
+            let chunks = parts.chunks_mut(PARTS_MAX).zip(tags.chunks(PARTS_MAX));
+            requests.extend(
+                chunks
+                    .zip(self.offsets(*first))
+                    .map(|((parts, tags), offset)| ReadRequest::new(offset, parts).tagged(tags)),
+            );
+            counts.push(requests.len() - before);
+        }
+        self.device.read_batch(&mut requests);
+        let mut results = requests.into_iter().map(|request| request.result);
+        let of_room = |count| results.by_ref().take(count).fold(Ok(()), Result::and);
+        counts.into_iter().map(of_room).collect()
     }
 
     /// Reads whole blocks.

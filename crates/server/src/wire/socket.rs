@@ -1,9 +1,11 @@
 //! A connected socket of either kind.
 
-use std::io::{self, Read, Write};
+use std::io::{self, IoSlice, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
+
+use rustix::net::{SendAncillaryBuffer, SendFlags, sendmsg};
 
 /// A connected socket; any number of threads may use it.
 #[derive(Debug)]
@@ -51,6 +53,17 @@ impl Socket {
             Socket::Unix(stream) => (&*stream).read(bytes),
             Socket::Tcp(stream) => (&*stream).read(bytes),
         }
+    }
+
+    /// Sends some of the bytes; unless it `waits`, what is taken at once.
+    pub fn send(&self, parts: &[IoSlice<'_>], waits: bool) -> io::Result<usize> {
+        let flags = if waits { SendFlags::empty() } else { SendFlags::DONTWAIT };
+        let (flags, mut none) = (flags | SendFlags::NOSIGNAL, SendAncillaryBuffer::default());
+        let sent = match self {
+            Socket::Unix(stream) => sendmsg(stream, parts, &mut none, flags),
+            Socket::Tcp(stream) => sendmsg(stream, parts, &mut none, flags),
+        };
+        sent.map_err(io::Error::from)
     }
 
     pub fn write(&self, bytes: &[u8]) -> io::Result<usize> {

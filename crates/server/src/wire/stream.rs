@@ -1,12 +1,15 @@
 //! A connection's bytes, with a time limit while it is young.
 
-use std::io::{self, Read, Write};
+use std::io::{self, IoSlice, Read, Write};
 use std::net::Shutdown;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::socket::Socket;
 use super::tls::Tls;
+
+/// Bytes that are encrypted at once, at most.
+const TOGETHER: usize = 64 << 10;
 
 /// A connection's two streams. Clones are of the same connection: one thread reads, and one writes.
 #[derive(Clone, Debug)]
@@ -50,11 +53,28 @@ impl Wire {
         self.raw.socket.shut_down(how);
     }
 
+    /// Whether bytes go as they are.
+    pub fn is_plain(&self) -> bool {
+        self.tls.is_none()
+    }
+
+    /// Sends some of the bytes. Plain ones that are not to wait are what the socket takes at once.
+    pub fn send(&self, parts: &[IoSlice<'_>], waits: bool) -> io::Result<usize> {
+        let Some(tls) = &self.tls else { return self.raw.socket.send(parts, waits) };
+        let mut together = Vec::new();
+        for part in parts {
+            let rest = TOGETHER.saturating_sub(together.len()).min(part.len());
+            together.extend_from_slice(part.get(..rest).unwrap_or(&[]));
+        }
+        tls.write(&mut self.raw.clone(), &together)?;
+        Ok(together.len())
+    }
+
     /// Ends writes; the peer gets all that was written.
-    pub fn finish(&mut self) {
+    pub fn finish(&self) {
         if let Some(tls) = &self.tls {
             // The peer may be gone already.
-            let _ = tls.finish(&mut self.raw);
+            let _ = tls.finish(&mut self.raw.clone());
         }
         self.shut_down(Shutdown::Write);
     }

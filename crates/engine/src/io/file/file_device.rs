@@ -17,7 +17,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rustix::fs::FallocateFlags;
+use rustix::fs::{FallocateFlags, SeekFrom};
 
 use super::file_open::{FileOptions, Submission, open_file, rings, what_else};
 use super::lock;
@@ -42,6 +42,8 @@ pub struct FileDevice {
     file: File,
     path: PathBuf,
     read_only: bool,
+    /// Whether it grows by zeros that are written.
+    zeros: bool,
     /// What direct I/O demands; `None` if bytes go through the page cache.
     direct: Option<Alignment>,
     rings: Option<RingPool>,
@@ -81,12 +83,13 @@ impl FileDevice {
         create: bool,
     ) -> Result<FileDevice, OpenFileError> {
         let fail = |errno| OpenFileError::Io { path: path.to_path_buf(), errno };
-        if let Some(what) = what_else(path) {
+        if let Some(what) = what_else(path, options) {
             return Err(OpenFileError::NotAFile { path: path.to_path_buf(), what });
         }
         let (file, direct) = open_file(path, options, create).map_err(fail)?;
         lock::acquire(&file, path, !options.read_only)?;
-        let length = file.metadata().map_err(|e| fail(Errno::of(&e)))?.len();
+        // Of a block device nothing else says it.
+        let length = rustix::fs::seek(&file, SeekFrom::End(0)).map_err(|e| fail(e.into()))?;
         if direct.is_none() {
             // Read-ahead would make the kernel cache, and later write back, in units far larger
             // than a page. Advice only: a file system that ignores it works the same.
@@ -98,8 +101,8 @@ impl FileDevice {
         };
         let syncs_ranges = direct.is_none() && rings.is_some() && is_known(&file);
         let (path, length) = (path.to_path_buf(), AtomicU64::new(length));
-        let read_only = options.read_only;
-        Ok(FileDevice { file, path, read_only, direct, rings, syncs_ranges, length })
+        let FileOptions { read_only, zeros, .. } = *options;
+        Ok(FileDevice { file, path, read_only, zeros, direct, rings, syncs_ranges, length })
     }
 
     /// Whether bytes bypass the kernel's page cache.
@@ -302,6 +305,7 @@ impl FileDevice {
         let fallocate =
             || rustix::fs::fallocate(&self.file, FallocateFlags::empty(), from, to - from);
         match rustix::io::retry_on_intr(fallocate) {
+            Ok(()) if !self.zeros => return Ok(()),
             Ok(()) => {}
             // The file system cannot reserve; writing finds out as well.
             Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::NOSYS) => {}

@@ -52,20 +52,33 @@ pub struct FileOptions {
     pub submission: Submission,
     /// Requests of a batch that are under way at once, 1 to 4096 (io_uring only).
     pub depth: u32,
+    /// Grow by zeros that are really written. Without them the file's blocks are only reserved,
+    /// which takes no time; but what is written there first costs the file system a note of its
+    /// own, for which a sync waits.
+    pub zeros: bool,
+    /// Take a block device, too: of a length that stays.
+    pub block_devices: bool,
 }
 
 impl Default for FileOptions {
     fn default() -> FileOptions {
-        FileOptions { read_only: false, direct: true, submission: Submission::Auto, depth: 64 }
+        FileOptions {
+            read_only: false,
+            direct: true,
+            submission: Submission::Auto,
+            depth: 64,
+            zeros: true,
+            block_devices: false,
+        }
     }
 }
 
-/// What is at `path` instead of a regular file. Opening some of it would wait for somebody else, or
-/// act on a device.
-pub(super) fn what_else(path: &Path) -> Option<&'static str> {
+/// What is at `path` instead of a regular file, or a block device if those are taken. Opening some
+/// of it would wait for somebody else, or act on a device.
+pub(super) fn what_else(path: &Path, options: &FileOptions) -> Option<&'static str> {
     let kind = std::fs::metadata(path).ok()?.file_type();
     match () {
-        () if kind.is_file() => None,
+        () if kind.is_file() || (options.block_devices && kind.is_block_device()) => None,
         () if kind.is_dir() => Some("a directory"),
         () if kind.is_block_device() => Some("a block device"),
         () if kind.is_char_device() => Some("a character device"),
@@ -81,9 +94,13 @@ pub(super) fn open_file(
     options: &FileOptions,
     create: bool,
 ) -> Result<(File, Option<Alignment>), Errno> {
+    let is_block_device = || std::fs::metadata(path).is_ok_and(|f| f.file_type().is_block_device());
+    let is_claimed = options.block_devices && !options.read_only && is_block_device();
     let open = |flags: i32| {
         let mut how = OpenOptions::new();
-        how.read(true).write(!options.read_only).create(create).custom_flags(flags);
+        // Of a block device it says that nobody else has claimed it, a file system for instance.
+        let claim = if is_claimed { libc::O_EXCL } else { 0 };
+        how.read(true).write(!options.read_only).create(create).custom_flags(flags | claim);
         how.open(path).map_err(|e| Errno::of(&e))
     };
     if !options.direct {
@@ -138,7 +155,9 @@ fn likely_alignment(file: &File) -> Alignment {
 
 /// Bytes of a block of the drive that has the file.
 fn logical_block(file: &File) -> Option<u64> {
-    let device = file.metadata().ok()?.dev();
+    let found = file.metadata().ok()?;
+    let is_drive = found.file_type().is_block_device();
+    let device = if is_drive { found.rdev() } else { found.dev() };
     let drive = format!("/sys/dev/block/{}:{}", libc::major(device), libc::minor(device));
     // A partition's are those of the drive that it is a part of.
     let read = |folder: &str| {

@@ -20,6 +20,7 @@ use crate::tier::directory::{Entry, is_other_file};
 use crate::tier::error::TierError;
 use crate::tier::frames::spare_of;
 use crate::tier::options::TierOptions;
+use crate::tier::waiting::Waiting;
 use crate::tier::write_back::back_tier::BackTier;
 use crate::tier::write_back::format::{Header, Journal, Kind, Record, State, load_directory};
 
@@ -57,6 +58,7 @@ impl BackTier {
             journal: Journal::new(header).into(),
             destaging: ().into(),
             writing_pinned: ().into(),
+            waiting: Waiting::default(),
             growing: ().into(),
             pinned_bytes,
             spare_slots: spare_of(layout.slots.slots) as usize,

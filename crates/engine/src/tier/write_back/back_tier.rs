@@ -31,6 +31,7 @@ use crate::tier::back_layout::BackLayout;
 use crate::tier::cache::Cache;
 use crate::tier::counts::TierCounts;
 use crate::tier::parts::grow_for_slot;
+use crate::tier::waiting::Waiting;
 use crate::tier::write_back::format::{Journal, State};
 
 /// A device, and a cache that has what was written to it last.
@@ -43,6 +44,7 @@ pub struct BackTier {
     /// Held while extents are written to storage.
     pub(super) destaging: Mutex<()>,
     pub(super) writing_pinned: Mutex<()>,
+    pub(super) waiting: Waiting,
     /// Held while the cache's file grows.
     pub(super) growing: Mutex<()>,
     /// Bytes at the beginning of the device that stay in the cache.
@@ -95,7 +97,7 @@ impl BackTier {
         self.cache().check()
     }
 
-    pub(super) fn cache(&self) -> MutexGuard<'_, Cache> {
+    pub(in crate::tier) fn cache(&self) -> MutexGuard<'_, Cache> {
         // A thread that panicked between two steps of the tables is a bug in them.
         self.cache.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -219,6 +221,7 @@ impl Device for BackTier {
 
     fn release(&self) {
         if !self.is_closed.swap(true, Ordering::AcqRel) {
+            self.write_waiting(true);
             if let Err(error) = self.close_as(State::Closed) {
                 let path = self.fast.path().display().to_string();
                 tracing::warn!(%error, path, "the second tier cannot be closed");

@@ -8,7 +8,8 @@ use std::sync::atomic::Ordering;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::io::{DeviceError, Errno, Operation, ReadRequest, WriteRequest};
-use crate::tier::parts::ToCache;
+use crate::tier::parts::{ToCache, write_slots};
+use crate::tier::waiting::{NewCopy, WaitingCopy};
 use crate::tier::write_back::back_tier::BackTier;
 use crate::tier::write_back::tables::{Incoming, Overlap};
 
@@ -295,35 +296,58 @@ impl BackTier {
         Ok(())
     }
 
-    /// Writes copies of what was read from storage into the cache.
+    /// Writes copies of what was read from storage into the cache, or has them wait.
     pub(super) fn keep(&self, fills: Vec<ToCache>, requests: &[ReadRequest<'_, '_>]) {
         if fills.is_empty() {
             return;
         }
         let bytes_of = |keep: &ToCache| {
             let request = requests.get(keep.request).filter(|request| request.result.is_ok())?;
-            self.reach(keep.fill.slot).ok()?;
             request.parts.get(keep.part).map(|part| &part[..])
         };
-        let copies: Vec<Option<&[u8]>> = fills.iter().map(bytes_of).collect();
-        let parts: Vec<[IoSlice<'_>; 1]> =
-            copies.iter().map(|bytes| [IoSlice::new(bytes.unwrap_or(&[]))]).collect();
-        let there = fills.iter().zip(&copies).zip(&parts).filter(|((_, bytes), _)| bytes.is_some());
-        let mut writes: Vec<WriteRequest<'_, '_>> = there
-            .map(|((keep, _), parts)| {
-                WriteRequest::new(self.layout.slot_offset(keep.fill.slot), parts)
-            })
-            .collect();
-        self.fast.write_batch(&mut writes);
-        let mut written = writes.into_iter().map(|write| self.judge(write.result));
-        let mut done = Vec::with_capacity(fills.len());
-        for (keep, bytes) in fills.iter().zip(&copies) {
-            let checksum = bytes.and_then(|bytes| written.next()?.map(|()| xxh3_64(bytes)));
-            done.push((keep, checksum));
+        if self.waiting.is_on() {
+            if self.waiting.push(fills, bytes_of) {
+                self.write_waiting(true);
+            }
+            return;
+        }
+        let copy = |to: ToCache| NewCopy { bytes: bytes_of(&to), range: to.range, fill: to.fill };
+        self.write_copies(fills.into_iter().map(copy).collect());
+    }
+
+    /// From now on copies of what was read wait until [`BackTier::write_waiting`] is called.
+    pub(in crate::tier) fn let_copies_wait(&self) {
+        self.waiting.begin(u32::try_from(self.spare_slots).unwrap_or(u32::MAX) / 4);
+    }
+
+    /// Writes copies that wait, if they are many; or any, if `even_few`.
+    pub(in crate::tier) fn write_waiting(&self, even_few: bool) {
+        let waiting = self.waiting.take(even_few);
+        self.write_copies(waiting.iter().map(WaitingCopy::as_new).collect());
+    }
+
+    fn write_copies(&self, mut copies: Vec<NewCopy<'_>>) {
+        if copies.is_empty() {
+            return;
+        }
+        copies.sort_unstable_by_key(|copy| copy.fill.slot);
+        for copy in &mut copies {
+            copy.bytes = copy.bytes.filter(|_| self.reach(copy.fill.slot).is_ok());
+        }
+        let there: Vec<(u32, &[u8])> =
+            copies.iter().filter_map(|copy| Some((copy.fill.slot, copy.bytes?))).collect();
+        let offset_of = |slot| self.layout.slot_offset(slot);
+        let runs = write_slots(&*self.fast, self.layout.slots.slot_bytes, offset_of, &there);
+        let judge = |(count, result)| std::iter::repeat_n(self.judge(result).is_some(), count);
+        let mut written = runs.into_iter().flat_map(judge);
+        let mut done = Vec::with_capacity(copies.len());
+        for NewCopy { range, fill, bytes } in copies {
+            let is_written = |_: &&[u8]| written.next() == Some(true);
+            done.push((fill, range, bytes.filter(is_written).map(xxh3_64)));
         }
         let mut cache = self.cache();
-        for (keep, checksum) in done {
-            cache.filled(keep.fill, keep.range.clone(), checksum);
+        for (fill, range, checksum) in done {
+            cache.filled(fill, range, checksum);
         }
     }
 }

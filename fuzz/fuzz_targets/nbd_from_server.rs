@@ -1,0 +1,12 @@
+//! Any bytes of a server, to the parser alone: an error, or messages, which are the same again.
+#![no_main]
+
+#[path = "../bodies/nbd_messages.rs"]
+#[allow(dead_code, reason = "the targets share their body with tests")]
+mod body;
+
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|data: &[u8]| {
+    let _ = body::from_server(data);
+});
