@@ -14,6 +14,8 @@ mod hints;
 mod hints_claims;
 mod io;
 mod io_claims;
+mod kept;
+mod listed;
 mod places;
 mod printed;
 mod simulate;
@@ -24,4 +26,5 @@ mod traces;
 
 pub use experiment::experiment;
 pub use first_tier::{Course, Family, FirstTier, PAGE_SIZE, TRACES};
+pub use kept::kept;
 pub use traces::{RecordLi, Recorded};
