@@ -72,11 +72,7 @@ fn read([trace, how]: &[PathBuf; 2], wanted: &str) -> Result<Option<Recorded>, K
 }
 
 /// Writes a recording to its files.
-fn write(
-    [trace, how]: &[PathBuf; 2],
-    made: &str,
-    recorded: &Recorded,
-) -> Result<(), KeptError> {
+fn write([trace, how]: &[PathBuf; 2], made: &str, recorded: &Recorded) -> Result<(), KeptError> {
     let options = WriteOptions { page_lsns: true, ..WriteOptions::default() };
     let mut sink = create(trace, &options)?;
     let all = &recorded.batch;

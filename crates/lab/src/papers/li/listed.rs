@@ -108,7 +108,7 @@ fn claims(places: &Places, dsyncs: &Places) -> Vec<Claim> {
             SAME,
         ),
         claim_named(
-            "5.6.2.1: nor what write-aware policies leave of their twins' totals (here: within 5 %)",
+            "5.6.2.1: nor what write-aware policies leave of their twins' (here: within 5 %)",
             &saved,
             SAME,
         ),

@@ -109,7 +109,9 @@ impl Trace {
     pub fn unwritten(&self) -> [(&'static str, Option<f64>); 2] {
         let rows = || self.batch.pages.iter().zip(&self.batch.marks).filter(|(_, m)| !m.is_dsync());
         let mut is_written = vec![false; self.distinct as usize];
-        rows().filter(|(_, m)| m.is_write()).for_each(|(page, _)| is_written[*page as usize] = true);
+        rows()
+            .filter(|(_, m)| m.is_write())
+            .for_each(|(page, _)| is_written[*page as usize] = true);
         // The last request of each page, if that is a READ.
         let mut was_read = vec![false; is_written.len()];
         let [mut reads, mut unwritten, mut followed, mut by_write] = [0u64; 4];
