@@ -40,8 +40,8 @@ pub fn experiment(scale: Scale, record: RecordLi) -> Result<Experiment, PolicyEr
         Scale::Paper => {
             "Gaps are in bytes of log for each page of the data those of the standard \
                          scale: softmax 4000 is 1.4 times the data's bytes, 400 half of that, 50 \
-                         and 40 are 1.8 and 1.4 % of them; a warm-up goes on until the gap is \
-                         full."
+                         and 40 are 1.8 and 1.4 % of them; a warm-up goes on until pages are \
+                         written for the gap's sake."
         }
         _ => {
             "Gaps are chosen by the mix of requests: softmax 4000 is a third of the log that a \

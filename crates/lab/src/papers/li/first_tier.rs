@@ -27,9 +27,10 @@ pub struct Course {
     pub is_tiny: bool,
     /// Transactions before the first request is recorded.
     pub warm_up: u64,
-    /// Whether the warm-up goes on until the first tier's gap is full, so that the recording has
-    /// as many RECOV writes at its beginning as at its end.
-    pub fills_gap: bool,
+    /// How long a warm-up goes on at most until the first tier's gap is full, in transactions, so
+    /// that the recording has as many RECOV writes at its beginning as at its end. A page is
+    /// written when it is three eighths of the gap old.
+    pub fills_gap: u64,
     /// Transactions whose requests are recorded.
     pub transactions: u64,
     /// Bytes of log that the gaps are shares of.
@@ -53,7 +54,7 @@ impl Course {
             warehouses,
             is_tiny: scale == Scale::Quick,
             warm_up,
-            fills_gap: scale == Scale::Paper,
+            fills_gap: scale.pick(0, 0, 45_600) * each,
             transactions,
             gap_log: scale.pick(all, all, 600_000.0 * LOG_PER_PAGE),
             references: scale.pick(100_000, 10_000_000, 100_000_000),
@@ -122,7 +123,7 @@ impl FirstTier {
     /// Transactions before the first request is recorded.
     pub fn warm_up(&self, course: &Course) -> u64 {
         let full = (self.gap_bytes(course) as f64 / LOG_PER_TRANSACTION).ceil() as u64;
-        course.warm_up.max(if course.fills_gap { full } else { 0 })
+        course.warm_up.max(full.min(course.fills_gap))
     }
 
     /// Seconds that recording it takes, about.
@@ -249,7 +250,7 @@ mod tests {
             let ratio = per_page(&full, 600_000.0) / per_page(&course, 22_687.0);
             assert!((ratio - 1.0).abs() < 1e-3, "{name}: {ratio}");
             let log = tier.warm_up(&full) as f64 * LOG_PER_TRANSACTION;
-            assert!(log >= tier.gap_bytes(&full) as f64, "{name}: the gap is full");
+            assert!(log > tier.gap_bytes(&full) as f64 * 0.45, "{name}: pages are old enough");
             assert_eq!(tier.warm_up(&course), course.warm_up);
         }
         let [sent, added] = ["listed-sent", "listed-added"].map(|name| first_tier(name).unwrap());

@@ -130,6 +130,33 @@ impl Trace {
         ]
     }
 
+    /// Of the READs in its first third how many a write follows, of the REPLACE writes there how
+    /// many a READ: for these the trace goes on for twice as long at least.
+    pub fn early(&self) -> [(&'static str, Option<f64>); 2] {
+        let mut next: Vec<Option<bool>> = vec![None; self.distinct as usize];
+        let third = self.batch.len() / 3;
+        let [mut reads, mut then_write, mut replace, mut then_read] = [0u64; 4];
+        let rows = self.batch.pages.iter().zip(&self.batch.marks).enumerate();
+        for (at, (page, mark)) in rows.rev().filter(|(_, (_, mark))| !mark.is_dsync()) {
+            let is_write = std::mem::replace(&mut next[*page as usize], Some(mark.is_write()));
+            if at >= third {
+                continue;
+            }
+            if !mark.is_write() {
+                reads += 1;
+                then_write += u64::from(is_write == Some(true));
+            } else if mark.reason() == Reason::Replace {
+                replace += 1;
+                then_read += u64::from(is_write == Some(false));
+            }
+        }
+        let share = |part: u64, of: u64| (of > 0).then(|| part as f64 / of as f64);
+        [
+            ("read_then_write_early", share(then_write, reads)),
+            ("replace_then_read_early", share(then_read, replace)),
+        ]
+    }
+
     /// Its mix of requests, and what follows them.
     ///
     /// # Errors
@@ -371,6 +398,23 @@ mod tests {
         assert_eq!(unwritten, ("unwritten_share", Some(0.4)), "two of five");
         assert_eq!(written, ("read_then_write_written", Some(0.5)), "one of page 2's two");
         let nothing = Trace::of("t", Batch::default(), 1).unwritten();
+        assert!(nothing.iter().all(|(_, value)| value.is_none()));
+    }
+
+    #[test]
+    fn of_early_requests_it_is_known_what_follows() {
+        let replace = Mark::WRITE.with_reason(Reason::Replace);
+        let mut batch = Batch::default();
+        let early = [(1, Mark::READ), (2, replace), (3, replace), (4, Mark::READ)];
+        let later = [(1, replace), (2, Mark::READ), (4, Mark::READ), (5, replace), (6, Mark::READ)];
+        let last = [(5, Mark::READ), (3, Mark::WRITE.with_reason(Reason::Dsync)), (3, replace)];
+        for (page, mark) in early.into_iter().chain(later).chain(last) {
+            batch.push(page, mark);
+        }
+        let [read, write] = Trace::of("t", batch, 1).early();
+        assert_eq!(read, ("read_then_write_early", Some(0.5)));
+        assert_eq!(write, ("replace_then_read_early", Some(0.5)), "a dsync follows nothing");
+        let nothing = Trace::of("t", Batch::default(), 1).early();
         assert!(nothing.iter().all(|(_, value)| value.is_none()));
     }
 
