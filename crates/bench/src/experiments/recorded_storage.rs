@@ -6,8 +6,9 @@
 use std::num::NonZero;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use millpond::EvictionMode;
 use millpond::internals::pool::{StorageRequest, StorageSink};
+use millpond::internals::store::SyncMode;
+use millpond::{EvictionMode, Placement};
 use millpond_base::Size;
 use millpond_base::cleaning::Cleaning;
 use millpond_lab::experiment::{FigureError, Watch};
@@ -58,8 +59,13 @@ fn setup(first_tier: &FirstTier, course: &Course, seed: u64) -> Setup {
         lab.eviction = EvictionMode::Threads(CLEANERS);
         lab.cleaning = Some(Cleaning::default());
         lab.seed = seed;
+        if first_tier.has_sync_list {
+            lab.placement = Placement::InPlace;
+            lab.sync_mode = SyncMode::Ranges;
+        }
     });
-    let growth = workload(course).bytes_added(course.warm_up + course.transactions) + (16 << 20);
+    let transactions = first_tier.warm_up(course) + first_tier.transactions(course);
+    let growth = workload(course).bytes_added(transactions) + (16 << 20);
     let pool = Some(Size::Share(first_tier.percent / 100.0));
     Setup { options, pool, growth, ..Setup::new() }
 }
@@ -88,7 +94,7 @@ pub fn li(
     let mut instance = prepare(&setup, &workload, &mut observer).map_err(failed)?;
     let kept = Kept::default();
     let mut spec = RunSpec::of(Length::Operations(first_tier.transactions(course)));
-    spec.warm_up = Length::Operations(course.warm_up);
+    spec.warm_up = Length::Operations(first_tier.warm_up(course));
     let sink = kept.clone();
     let mut start = |recorders: Recorders<'_>| {
         let no_pool = || BenchError::Usage("this engine has no pool to record".to_string());

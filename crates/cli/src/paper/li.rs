@@ -1,8 +1,10 @@
 //! `millpond paper li`: second-tier caches with hints, deferred syncs, and write-aware policies
 //! (Li's thesis of 2011).
 
+use std::path::PathBuf;
+
 use millpond_bench::experiments::recorded_storage::li;
-use millpond_lab::papers::li::experiment;
+use millpond_lab::papers::li::{RecordLi, experiment, kept, only};
 
 use super::frame::{FrameArgs, play};
 use crate::error::Failure;
@@ -15,6 +17,10 @@ const EXAMPLES: &str = "Examples:
   millpond paper li --figure 3.3,3.4   read hit ratios over sizes of the second tier and the pool
   millpond paper li --figure 4.5,4.6,tables-4,why-4
                                        deferred syncs above modelled disks
+  millpond paper li --scale paper --figure 3.4 --repetitions 3 --traces DIR
+                                       full size: recordings are kept in DIR, for other figures
+  millpond paper li --scale paper --trace 300k_400,540k_400 --traces DIR --minutes 0
+                                       the cells of two first tiers alone
   millpond paper li --judge DIR        the rows of an earlier run, by today's claims
   millpond paper li --scale quick      seconds: everything runs, nothing is proved";
 
@@ -23,9 +29,25 @@ const EXAMPLES: &str = "Examples:
 pub(crate) struct Args {
     #[command(flatten)]
     frame: FrameArgs,
+    /// Keep recordings of first tiers in this folder, and take those that are there: parquet files
+    /// with their storage requests
+    #[arg(long, value_name = "DIR")]
+    traces: Option<PathBuf>,
+    /// Only the cells of these traces, separated by commas: 300k_400,540k_400
+    #[arg(long, value_delimiter = ',', value_name = "NAMES")]
+    trace: Vec<String>,
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    let mut experiment = experiment(args.frame.scale(), Box::new(li))?;
+    let record: RecordLi = match &args.traces {
+        Some(folder) => kept(folder.clone(), Box::new(li))
+            .map_err(|error| Failure::Usage(format!("--traces {}: {error}", folder.display())))?,
+        None => Box::new(li),
+    };
+    let mut experiment = experiment(args.frame.scale(), record)?;
+    if !args.trace.is_empty() {
+        experiment = only(experiment, &args.trace)
+            .map_err(|error| Failure::Usage(format!("--trace: {error}")))?;
+    }
     play(&mut experiment, &args.frame)
 }

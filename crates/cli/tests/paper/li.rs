@@ -1,12 +1,13 @@
 //! `millpond paper li`.
 
-use super::support::{labels, number, of_figure, paper, text, whole_run};
+use super::support::{folder, labels, number, of_figure, paper, rows, text, whole_run};
 
 #[test]
 fn the_whole_experiment_runs_in_small_and_leaves_rows_and_a_page() {
     let out = tempfile::tempdir().unwrap();
     let of_chapter_4 = ["4.5", "4.6", "tables-4", "why-4"];
-    let others = ["tables", "3.3", "3.4", "3.5", "5.4", "5.5", "5.6", "5.8", "5.9", "dsyncs"];
+    let others =
+        ["tables", "3.3", "3.4", "3.5", "5.4", "5.5", "5.6", "5.8", "5.9", "dsyncs", "listed"];
     let figures = [&others[..], &of_chapter_4].concat();
     let (table, page) = whole_run("li", out.path(), &figures);
     assert_eq!(labels(&table, "tables", "trace").len(), 12);
@@ -40,6 +41,13 @@ fn the_whole_experiment_runs_in_small_and_leaves_rows_and_a_page() {
         let dsyncs = number(&table, row, "dsyncs_per_write");
         assert_eq!(dsyncs == 0.0, trace == "gap-5", "{trace}: {dsyncs} dsyncs a write");
     }
+    assert_eq!(labels(&table, "listed", "trace"), ["listed-added", "listed-sent"]);
+    for row in of_figure(&table, "listed") {
+        assert!(number(&table, row, "dsyncs") > 0.0, "a sync list is synced");
+    }
+    let requests = |row| number(&table, row, "requests") - number(&table, row, "dsyncs");
+    let same: Vec<f64> = of_figure(&table, "listed").into_iter().map(requests).collect();
+    assert!(same.windows(2).all(|pair| pair[0] == pair[1]), "one recording: {same:?}");
     // A second tier is a share of the data.
     for row in of_figure(&table, "5.6") {
         let of = |column| number(&table, row, column);
@@ -75,4 +83,33 @@ fn the_plan_is_a_matter_of_minutes_and_unknown_figures_are_refused() {
     let refused = paper("li", out.path(), &["--figure", "4.1"]);
     assert!(!refused.status.success());
     assert!(text(&refused.stderr).contains("tables, 3.3"), "{}", text(&refused.stderr));
+}
+
+#[test]
+fn recordings_are_kept_and_some_traces_can_be_run_alone() {
+    let out = tempfile::tempdir().unwrap();
+    let traces = out.path().join("traces");
+    let run = |more: &[&str]| {
+        let some = ["--scale", "quick", "--figure", "tables", "--traces", traces.to_str().unwrap()];
+        paper("li", out.path(), &[&some[..], more].concat())
+    };
+    let of = |output| {
+        let table = rows(&folder(&output));
+        let row = of_figure(&table, "tables");
+        assert_eq!(row.len(), 1);
+        ["requests", "dsyncs", "pages", "read_share", "replace_share", "recov_share"]
+            .map(|column| number(&table, row[0], column))
+    };
+    let first = of(run(&["--trace", "300k_400"]));
+    let files = || std::fs::read_dir(&traces).unwrap().count();
+    assert_eq!(files(), 2, "a trace, and how it was made");
+    // A live pool with cleaners is not the same twice.
+    assert_eq!(of(run(&["--trace", "300k_400"])), first);
+    assert_eq!(files(), 2);
+    let unknown = run(&["--trace", "300k"]);
+    assert!(!unknown.status.success());
+    assert!(text(&unknown.stderr).contains("540k_4000"), "{}", text(&unknown.stderr));
+    std::fs::write(traces.join("300k_400-1.txt"), "otherwise\n").unwrap();
+    let refused = run(&["--trace", "300k_400"]);
+    assert!(text(&refused.stderr).contains("300k_400-1.txt"), "{}", text(&refused.stderr));
 }

@@ -24,5 +24,5 @@ mod spc;
 mod text;
 
 pub use columns::{Columns, Place, Role};
-pub use open::{open, open_reader};
+pub use open::{open, open_reader, open_rec_lsns};
 pub use options::{FORMATS, Format, FormatInfo, ReadOptions};

@@ -40,6 +40,7 @@ const STEP: usize = 1 << 14;
 pub(crate) struct Native {
     path: PathBuf,
     reader: SerializedFileReader<File>,
+    names: [&'static str; 7],
     places: [Option<usize>; 7],
     group: usize,
     open: Option<Group>,
@@ -58,8 +59,10 @@ struct Group {
 }
 
 impl Native {
-    /// Opens the file and finds the columns.
-    pub(crate) fn open(path: &Path) -> Result<Native, TraceError> {
+    /// Opens the file and finds the columns; log positions are those of the column `lsn`.
+    pub(crate) fn open(path: &Path, lsn: &'static str) -> Result<Native, TraceError> {
+        let mut names = COLUMNS;
+        names[6] = lsn;
         let file = File::open(path).map_err(|error| TraceError::Io { path: path.into(), error })?;
         let reader = guarded(|| SerializedFileReader::new(file))
             .map_err(|reason| TraceError::Corrupt { path: path.into(), record: 1, reason })?;
@@ -68,7 +71,7 @@ impl Native {
         for (at, column) in schema.columns().iter().enumerate() {
             let name = column.name().to_ascii_lowercase();
             let is_flat = column.path().parts().len() == 1 && column.max_rep_level() == 0;
-            let place = COLUMNS.iter().position(|c| *c == name);
+            let place = names.iter().position(|c| *c == name);
             if let Some(place) = place.filter(|_| is_flat) {
                 places[place] = Some(at);
             }
@@ -87,7 +90,7 @@ impl Native {
             return Err(TraceError::Corrupt { path, record: 1, reason });
         }
         let has_lsn = places[6].is_some_and(|at| has_values(&reader, at));
-        Ok(Native { path, reader, places, group: 0, open: None, rows: 0, has_lsn })
+        Ok(Native { path, reader, names, places, group: 0, open: None, rows: 0, has_lsn })
     }
 
     fn next_group(&mut self) -> Result<bool, String> {
@@ -101,7 +104,7 @@ impl Native {
         for (i, place) in self.places.iter().enumerate() {
             let wanted = place.filter(|_| i != 6 || self.has_lsn);
             columns.push(match wanted {
-                Some(at) => Some(Cells::open(&self.reader, group, at, COLUMNS[i])?),
+                Some(at) => Some(Cells::open(&self.reader, group, at, self.names[i])?),
                 None => None,
             });
         }
@@ -117,7 +120,7 @@ impl Native {
         if group.at == group.decoded {
             let n = group.left.min(STEP);
             (group.at, group.decoded) = (0, 0);
-            for (column, name) in group.columns.iter_mut().zip(COLUMNS) {
+            for (column, name) in group.columns.iter_mut().zip(self.names) {
                 if let Some(cells) = column {
                     cells.read(n, name).map_err(|e| format!("column '{name}': {e}"))?;
                 }

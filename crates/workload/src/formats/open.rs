@@ -30,13 +30,28 @@ pub fn open(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Box<dyn Sou
     let path = path.as_ref();
     check(options)?;
     if options.format.unwrap_or(Format::Parquet) == Format::Parquet && is_parquet(path)? {
-        return Ok(Box::new(Checked::new(path.into(), Native::open(path)?)));
+        return Ok(Box::new(Checked::new(path.into(), Native::open(path, "lsn")?)));
     }
     if options.format == Some(Format::Parquet) {
         let reason = "it is no Parquet file (they begin with PAR1, and cannot be piped)";
         return Err(TraceError::UnknownFormat { path: path.into(), reason: reason.into() });
     }
     from_input(Input::open(path)?, options)
+}
+
+/// Opens a storage-level trace of Millpond's own format; the log position of each reference is its
+/// recLSN, 0 where it has none, and not the log's end at that time. Traces without recLSNs have no
+/// log positions at all.
+///
+/// # Errors
+/// As [`open`]; [`TraceError::UnknownFormat`] for another format.
+pub fn open_rec_lsns(path: impl AsRef<Path>) -> Result<Box<dyn Source>, TraceError> {
+    let path = path.as_ref();
+    if is_parquet(path)? {
+        return Ok(Box::new(Checked::new(path.into(), Native::open(path, "rec_lsn")?)));
+    }
+    let reason = "only Parquet files have recLSNs (they begin with PAR1)".into();
+    Err(TraceError::UnknownFormat { path: path.into(), reason })
 }
 
 /// Opens a trace that `reader` delivers; `name` is the file's name in messages and detection.

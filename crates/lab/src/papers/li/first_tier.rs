@@ -14,8 +14,12 @@ pub const PAGE_SIZE: u32 = 4096;
 /// Log of a transaction of TPC-C, about, in bytes.
 const LOG_PER_TRANSACTION: f64 = 1340.0;
 
+/// Bytes of log that gaps are shares of, for each page of the data as loaded: 300,000 transactions
+/// above the 22,687 pages of one warehouse.
+const LOG_PER_PAGE: f64 = 300_000.0 * LOG_PER_TRANSACTION / 22_687.0;
+
 /// What runs while a trace is recorded.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Course {
     /// Warehouses of TPC-C.
     pub warehouses: u32,
@@ -23,8 +27,14 @@ pub struct Course {
     pub is_tiny: bool,
     /// Transactions before the first request is recorded.
     pub warm_up: u64,
+    /// How long a warm-up goes on at most until the first tier's gap is full, in transactions, so
+    /// that the recording has as many RECOV writes at its beginning as at its end. A page is
+    /// written when it is three eighths of the gap old.
+    pub fills_gap: u64,
     /// Transactions whose requests are recorded.
     pub transactions: u64,
+    /// Bytes of log that the gaps are shares of.
+    pub gap_log: f64,
     /// Page references of the MySQL-like family, the warm-up included.
     pub references: usize,
     /// Bytes of a page.
@@ -32,15 +42,21 @@ pub struct Course {
 }
 
 impl Course {
-    /// That of a scale. His DB2 has 25 warehouses and his MySQL 10.
+    /// That of a scale. His DB2 has 25 warehouses in 606,317 pages, and his MySQL 10; 29 of ours
+    /// have 600,000 pages.
     pub fn of(scale: Scale) -> Course {
-        let warehouses = scale.pick(1, 1, 25);
+        let warehouses = scale.pick(1, 1, 29);
         let each = u64::from(warehouses);
+        let warm_up = scale.pick(1_000, 25_000, 10_000) * each;
+        let transactions = scale.pick(2_000, 275_000, 40_000) * each;
+        let all = (warm_up + transactions) as f64 * LOG_PER_TRANSACTION;
         Course {
             warehouses,
             is_tiny: scale == Scale::Quick,
-            warm_up: scale.pick(1_000, 25_000, 25_000) * each,
-            transactions: scale.pick(2_000, 275_000, 275_000) * each,
+            warm_up,
+            fills_gap: scale.pick(0, 0, 45_600) * each,
+            transactions,
+            gap_log: scale.pick(all, all, 600_000.0 * LOG_PER_PAGE),
             references: scale.pick(100_000, 10_000_000, 100_000_000),
             page_size: PAGE_SIZE,
         }
@@ -55,11 +71,6 @@ impl Course {
             ..Course::of(scale)
         }
     }
-
-    /// Bytes of log that it writes, about.
-    fn log(&self) -> f64 {
-        (self.warm_up + self.transactions) as f64 * LOG_PER_TRANSACTION
-    }
 }
 
 /// Which system a first tier is like.
@@ -71,11 +82,22 @@ pub enum Family {
     Mysql,
 }
 
+/// Where the dsync requests of a trace come from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Dsyncs {
+    /// They are put in afterwards, by his procedure (li 5.6.2.1).
+    Added,
+    /// The engine sent them.
+    Sent,
+}
+
 /// One of his traces.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct FirstTier {
     /// His name of it, that of chapter 5 where both chapters have it.
     pub name: &'static str,
+    /// The recording that it is made of; several traces may have one.
+    pub recording: &'static str,
     /// What it is like.
     pub family: Family,
     /// Its pool, in per cent of the data as loaded.
@@ -85,18 +107,31 @@ pub struct FirstTier {
     pub gap: f64,
     /// The part of the course's transactions that is recorded.
     pub part: f64,
+    /// Whether the engine writes in place, and syncs those pages of its sync list that the log is
+    /// about to forget (li 4.3.2).
+    pub has_sync_list: bool,
+    /// Where its dsync requests come from.
+    pub(super) dsyncs: Dsyncs,
 }
 
 impl FirstTier {
     /// The LSN gap in bytes of log.
     pub fn gap_bytes(&self, course: &Course) -> u64 {
-        (course.log() * self.gap).max(1.0) as u64
+        (course.gap_log * self.gap).max(1.0) as u64
+    }
+
+    /// Transactions before the first request is recorded.
+    pub fn warm_up(&self, course: &Course) -> u64 {
+        let full = (self.gap_bytes(course) as f64 / LOG_PER_TRANSACTION).ceil() as u64;
+        course.warm_up.max(full.min(course.fills_gap))
     }
 
     /// Seconds that recording it takes, about.
     pub(super) fn seconds(&self, scale: Scale) -> f64 {
+        let course = Course::of(scale);
+        let all = (self.warm_up(&course) + self.transactions(&course)) as f64;
         match self.family {
-            Family::Db2 => scale.pick(0.3, 10.0, 500.0) * self.part,
+            Family::Db2 => scale.pick(0.3, 10.0 * self.part, 30.0 + all * 40e-6),
             Family::Mysql => scale.pick(0.2, 5.0, 100.0),
         }
     }
@@ -108,11 +143,26 @@ impl FirstTier {
 }
 
 const fn db2(name: &'static str, percent: f64, gap: f64) -> FirstTier {
-    FirstTier { name, family: Family::Db2, percent, gap, part: 1.0 }
+    FirstTier {
+        name,
+        recording: name,
+        family: Family::Db2,
+        percent,
+        gap,
+        part: 1.0,
+        has_sync_list: false,
+        dsyncs: Dsyncs::Added,
+    }
 }
 
 const fn mysql(name: &'static str, percent: f64) -> FirstTier {
-    FirstTier { name, family: Family::Mysql, percent, gap: MYSQL_GAP, part: 1.0 }
+    FirstTier { family: Family::Mysql, ..db2(name, percent, MYSQL_GAP) }
+}
+
+/// One of an engine with a sync list.
+const fn listed(name: &'static str, dsyncs: Dsyncs) -> FirstTier {
+    let tier = db2(name, 50.0, GAP_LISTED);
+    FirstTier { recording: "listed", has_sync_list: true, dsyncs, ..tier }
 }
 
 /// One whose recording ends before the data have grown much.
@@ -125,12 +175,15 @@ const GAP_40: f64 = 0.0033;
 const GAP_50: f64 = 0.0041;
 const GAP_400: f64 = 1.0 / 6.0;
 const GAP_4000: f64 = 1.0 / 3.0;
+/// A store in place logs each page that becomes dirty, whole: 7 times the log, so that this is
+/// about as many transactions as `softmax` 400.
+const GAP_LISTED: f64 = 4.0 / 3.0;
 /// That of all his MySQL traces, which have 120 MB of log.
 const MYSQL_GAP: f64 = 0.1;
 
 /// His traces: chapter 3 has the five with `softmax` 50, 400 and 4000 (li table 3.2), chapter 5 has
 /// those with 40 and 4000 and the middle one (5.4), and four of MySQL (5.2).
-pub const TRACES: [FirstTier; 18] = [
+pub const TRACES: [FirstTier; 20] = [
     db2("300k_400", 50.0, GAP_400),
     db2("60k_400", 10.0, GAP_400),
     db2("540k_400", 90.0, GAP_400),
@@ -151,6 +204,9 @@ pub const TRACES: [FirstTier; 18] = [
     short("60k_400-short", 10.0, GAP_400),
     short("300k_400-short", 50.0, GAP_400),
     short("540k_400-short", 90.0, GAP_400),
+    // Ours: one recording, with the dsync requests of the engine and with those of his procedure.
+    listed("listed-sent", Dsyncs::Sent),
+    listed("listed-added", Dsyncs::Added),
 ];
 
 /// Pages of his data, in thousands, to which his sizes of second tiers belong: 606,317 of 4 KiB
@@ -187,6 +243,18 @@ mod tests {
         names.sort_unstable();
         names.dedup();
         assert_eq!(names.len(), TRACES.len());
+        let full = Course::of(Scale::Paper);
+        for name in ["300k_40", "300k_400", "300k_4000"] {
+            let tier = first_tier(name).unwrap();
+            let per_page = |course: &Course, pages: f64| tier.gap_bytes(course) as f64 / pages;
+            let ratio = per_page(&full, 600_000.0) / per_page(&course, 22_687.0);
+            assert!((ratio - 1.0).abs() < 1e-3, "{name}: {ratio}");
+            let log = tier.warm_up(&full) as f64 * LOG_PER_TRANSACTION;
+            assert!(log > tier.gap_bytes(&full) as f64 * 0.45, "{name}: pages are old enough");
+            assert_eq!(tier.warm_up(&course), course.warm_up);
+        }
+        let [sent, added] = ["listed-sent", "listed-added"].map(|name| first_tier(name).unwrap());
+        assert_eq!(sent.recording, added.recording);
         for trace in TRACES {
             let small = trace.gap_bytes(&Course::of(Scale::Quick));
             assert!(small > 0 && small < trace.gap_bytes(&course), "{}", trace.name);

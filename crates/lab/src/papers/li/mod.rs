@@ -14,6 +14,9 @@ mod hints;
 mod hints_claims;
 mod io;
 mod io_claims;
+mod kept;
+mod listed;
+mod only;
 mod places;
 mod printed;
 mod simulate;
@@ -24,4 +27,6 @@ mod traces;
 
 pub use experiment::experiment;
 pub use first_tier::{Course, Family, FirstTier, PAGE_SIZE, TRACES};
+pub use kept::kept;
+pub use only::only;
 pub use traces::{RecordLi, Recorded};

@@ -136,7 +136,7 @@ impl Figure for Simulated {
 
     fn cells(&self, repetition: u32) -> Vec<Cell> {
         // A trace has some million requests.
-        let each = self.scale.pick(2e4, 1.5e6, 4e7);
+        let each = self.scale.pick(2e4, 1.5e6, 8e6);
         let seconds = each * 150e-9 / self.cores as f64;
         let need = Need { seconds, memory: (each * 500.0) as u64, disk: 1 << 20 };
         // What the tables have is recorded there.

@@ -23,6 +23,17 @@ const ABOUT: About = About {
            neither is so.",
 };
 
+/// Columns that explain where ours differ.
+const WHY: [&str; 7] = [
+    "read_then_none",
+    "read_then_write_known",
+    "replace_then_read_known",
+    "unwritten_share",
+    "read_then_write_written",
+    "read_then_write_early",
+    "replace_then_read_early",
+];
+
 /// The requests of all traces.
 pub(super) struct Tables {
     scale: Scale,
@@ -37,7 +48,7 @@ impl Tables {
     /// What recording a trace needs.
     fn need(&self, first_tier: &FirstTier) -> Need {
         let seconds = first_tier.seconds(self.scale);
-        Need { seconds, memory: self.scale.pick(256 << 20, 2 << 30, 40 << 30), disk: 1 << 20 }
+        Need { seconds, memory: self.scale.pick(256 << 20, 2 << 30, 14 << 30), disk: 1 << 20 }
     }
 }
 
@@ -67,7 +78,8 @@ fn described(stat: &StorageStat) -> Fields {
         of(RequestType::Replace),
         of(RequestType::Recov),
     ];
-    let fields: [(&str, Value); 14] = [
+    let known = |row: &NextRequest, part: u64| share(part, row.requests - row.then_none);
+    let fields: [(&str, Value); 17] = [
         ("requests", stat.requests.into()),
         ("dsyncs", stat.dsyncs.into()),
         ("read_share", read.share.into()),
@@ -78,6 +90,9 @@ fn described(stat: &StorageStat) -> Fields {
         ("read_then_recov", share(read.then_recov, read.requests)),
         ("read_then_replace", share(read.then_replace, read.requests)),
         ("read_then_write", share(read.then_any_write(), read.requests)),
+        ("read_then_none", share(read.then_none, read.requests)),
+        ("read_then_write_known", known(&read, read.then_any_write())),
+        ("replace_then_read_known", known(&replace, replace.then_read)),
         ("replace_then_read", share(replace.then_read, replace.requests)),
         ("replace_then_recov", share(replace.then_recov, replace.requests)),
         ("replace_then_replace", share(replace.then_replace, replace.requests)),
@@ -114,6 +129,8 @@ impl Figure for Tables {
                 ("pages".to_string(), trace.distinct.into()),
             ];
             fields.extend(stat.as_ref().map(described).unwrap_or_default());
+            let why = trace.unwritten().into_iter().chain(trace.early());
+            fields.extend(why.map(|(name, value)| (name.to_string(), value.into())));
             all.push(vec![fields]);
         }
         Ok(all)
@@ -127,6 +144,7 @@ impl Figure for Tables {
 pub(super) fn draw(rows: &Table) -> Section {
     let mut columns = vec!["trace".to_string(), "requests".to_string(), "dsyncs".to_string()];
     columns.extend(COLUMNS.iter().flat_map(|name| [(*name).to_string(), format!("{name}, his")]));
+    columns.extend(WHY.iter().map(|name| (*name).to_string()));
     let mut table = Table::new(columns.iter().map(String::as_str));
     let mean = |trace: &str, column: &str| Grid::of(rows, &["trace"], column).mean(&[trace]);
     for (trace, printed) in PRINTED {
@@ -139,11 +157,16 @@ pub(super) fn draw(rows: &Table) -> Section {
             row.push(mean(trace, column).into());
             row.push(printed.map(|percent| percent / 100.0).into());
         }
+        row.extend(WHY.map(|column| mean(trace, column).into()));
         table.rows.push(row);
     }
     Section {
         note: "Shares are of reads and writes; dsync requests are apart. Traces of chapter 3 that \
-               chapter 5 has, too, stand once, with its names and the shares of table 3.2."
+               chapter 5 has, too, stand once, with its names and the shares of table 3.2. The \
+               last columns explain: READs and REPLACE writes that no other request of their page \
+               follows say nothing of the next one, and pages that are never written in a trace \
+               have READs that no write can follow. *early* is of the requests in a trace's first \
+               third."
             .to_string(),
         table,
         claims: claims(rows),

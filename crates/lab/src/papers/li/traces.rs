@@ -10,7 +10,7 @@ use millpond_workload::stat::{Describer, StorageStat};
 use millpond_workload::trace::{BATCH_LEN, Batch, Source, TraceError};
 
 use super::deferred::deferred;
-use super::first_tier::{Course, Family, FirstTier, first_tier};
+use super::first_tier::{Course, Dsyncs, Family, FirstTier, first_tier};
 use crate::experiment::{FigureError, Scale, Watch};
 use crate::registry::Registry;
 use crate::sim::Renumber;
@@ -104,6 +104,59 @@ impl Trace {
         all
     }
 
+    /// The share of its READs that are of pages which it never writes, and how many of the others
+    /// a write follows, of those that any request of their page follows.
+    pub fn unwritten(&self) -> [(&'static str, Option<f64>); 2] {
+        let rows = || self.batch.pages.iter().zip(&self.batch.marks).filter(|(_, m)| !m.is_dsync());
+        let mut is_written = vec![false; self.distinct as usize];
+        rows()
+            .filter(|(_, m)| m.is_write())
+            .for_each(|(page, _)| is_written[*page as usize] = true);
+        // The last request of each page, if that is a READ.
+        let mut was_read = vec![false; is_written.len()];
+        let [mut reads, mut unwritten, mut followed, mut by_write] = [0u64; 4];
+        for (page, mark) in rows() {
+            let at = *page as usize;
+            let before = std::mem::replace(&mut was_read[at], !mark.is_write());
+            followed += u64::from(before && is_written[at]);
+            by_write += u64::from(before && mark.is_write());
+            reads += u64::from(!mark.is_write());
+            unwritten += u64::from(!mark.is_write() && !is_written[at]);
+        }
+        let share = |part: u64, of: u64| (of > 0).then(|| part as f64 / of as f64);
+        [
+            ("unwritten_share", share(unwritten, reads)),
+            ("read_then_write_written", share(by_write, followed)),
+        ]
+    }
+
+    /// Of the READs in its first third how many a write follows, of the REPLACE writes there how
+    /// many a READ: for these the trace goes on for twice as long at least.
+    pub fn early(&self) -> [(&'static str, Option<f64>); 2] {
+        let mut next: Vec<Option<bool>> = vec![None; self.distinct as usize];
+        let third = self.batch.len() / 3;
+        let [mut reads, mut then_write, mut replace, mut then_read] = [0u64; 4];
+        let rows = self.batch.pages.iter().zip(&self.batch.marks).enumerate();
+        for (at, (page, mark)) in rows.rev().filter(|(_, (_, mark))| !mark.is_dsync()) {
+            let is_write = std::mem::replace(&mut next[*page as usize], Some(mark.is_write()));
+            if at >= third {
+                continue;
+            }
+            if !mark.is_write() {
+                reads += 1;
+                then_write += u64::from(is_write == Some(true));
+            } else if mark.reason() == Reason::Replace {
+                replace += 1;
+                then_read += u64::from(is_write == Some(false));
+            }
+        }
+        let share = |part: u64, of: u64| (of > 0).then(|| part as f64 / of as f64);
+        [
+            ("read_then_write_early", share(then_write, reads)),
+            ("replace_then_read_early", share(then_read, replace)),
+        ]
+    }
+
     /// Its mix of requests, and what follows them.
     ///
     /// # Errors
@@ -121,6 +174,8 @@ pub(super) struct Traces {
     record: RecordLi,
     repetition: u32,
     kept: Vec<Arc<Trace>>,
+    /// The recording that several traces are made of.
+    shared: Option<(&'static str, Arc<Recorded>)>,
     /// What the MySQL-like first tiers serve.
     references: Option<Arc<Recorded>>,
     /// What the systems of chapter 4 serve.
@@ -130,13 +185,15 @@ pub(super) struct Traces {
 impl Traces {
     pub fn new(scale: Scale, record: RecordLi) -> Traces {
         let kept = Vec::new();
-        Traces { scale, record, repetition: 0, kept, references: None, of_chapter_4: None }
+        let (shared, references, of_chapter_4) = (None, None, None);
+        Traces { scale, record, repetition: 0, kept, shared, references, of_chapter_4 }
     }
 
     /// Lets go of what other repetitions had.
     fn turn_to(&mut self, repetition: u32) {
         if self.repetition != repetition {
             self.kept.clear();
+            self.shared = None;
             self.references = None;
             self.of_chapter_4 = None;
             self.repetition = repetition;
@@ -183,9 +240,11 @@ impl Traces {
         watch.detail(&format!("recording {name}"));
         let made = match first_tier.family {
             Family::Db2 => {
-                let seed = u64::from(repetition);
-                let recorded = (self.record)(Some(first_tier), &course, seed, watch)?;
-                let batch = deferred(&recorded.batch, &recorded.rec_lsns);
+                let recorded = self.recorded(first_tier, &course, watch)?;
+                let batch = match first_tier.dsyncs {
+                    Dsyncs::Added => deferred(&recorded.batch, &recorded.rec_lsns),
+                    Dsyncs::Sent => recorded.batch.clone(),
+                };
                 Trace::of(name, batch, recorded.data_pages)
             }
             Family::Mysql => {
@@ -197,6 +256,24 @@ impl Traces {
         let made = Arc::new(made);
         self.kept.push(made.clone());
         Ok(made)
+    }
+
+    /// What the engine asked of storage; kept while another trace may be made of it.
+    fn recorded(
+        &mut self,
+        first_tier: &FirstTier,
+        course: &Course,
+        watch: &mut dyn Watch,
+    ) -> Result<Arc<Recorded>, FigureError> {
+        if let Some((_, there)) = self.shared.as_ref().filter(|of| of.0 == first_tier.recording) {
+            return Ok(there.clone());
+        }
+        let seed = u64::from(self.repetition);
+        let recorded = Arc::new((self.record)(Some(first_tier), course, seed, watch)?);
+        if first_tier.recording != first_tier.name {
+            self.shared = Some((first_tier.recording, recorded.clone()));
+        }
+        Ok(recorded)
     }
 
     fn references(
@@ -299,5 +376,78 @@ mod tests {
         assert_eq!(all, one);
         assert_eq!((all.share(all.reads), all.dsyncs_per_write()), (0.25, 2.0 / 3.0));
         assert_eq!(Requests::default().dsyncs_per_write(), 0.0);
+    }
+
+    #[test]
+    fn reads_of_pages_that_are_never_written_are_told_apart() {
+        let write = |reason| Mark::WRITE.with_reason(reason);
+        let mut batch = Batch::default();
+        for (page, mark) in [
+            (1, Mark::READ),
+            (1, Mark::READ),
+            (2, Mark::READ),
+            (2, Mark::READ),
+            (2, write(Reason::Dsync)),
+            (2, write(Reason::Replace)),
+            (2, Mark::READ),
+            (3, write(Reason::Recov)),
+        ] {
+            batch.push(page, mark);
+        }
+        let [unwritten, written] = Trace::of("t", batch, 1).unwritten();
+        assert_eq!(unwritten, ("unwritten_share", Some(0.4)), "two of five");
+        assert_eq!(written, ("read_then_write_written", Some(0.5)), "one of page 2's two");
+        let nothing = Trace::of("t", Batch::default(), 1).unwritten();
+        assert!(nothing.iter().all(|(_, value)| value.is_none()));
+    }
+
+    #[test]
+    fn of_early_requests_it_is_known_what_follows() {
+        let replace = Mark::WRITE.with_reason(Reason::Replace);
+        let mut batch = Batch::default();
+        let early = [(1, Mark::READ), (2, replace), (3, replace), (4, Mark::READ)];
+        let later = [(1, replace), (2, Mark::READ), (4, Mark::READ), (5, replace), (6, Mark::READ)];
+        let last = [(5, Mark::READ), (3, Mark::WRITE.with_reason(Reason::Dsync)), (3, replace)];
+        for (page, mark) in early.into_iter().chain(later).chain(last) {
+            batch.push(page, mark);
+        }
+        let [read, write] = Trace::of("t", batch, 1).early();
+        assert_eq!(read, ("read_then_write_early", Some(0.5)));
+        assert_eq!(write, ("replace_then_read_early", Some(0.5)), "a dsync follows nothing");
+        let nothing = Trace::of("t", Batch::default(), 1).early();
+        assert!(nothing.iter().all(|(_, value)| value.is_none()));
+    }
+
+    #[test]
+    fn traces_of_one_recording_differ_in_their_dsync_requests_alone() {
+        let times = Arc::new(std::sync::atomic::AtomicU32::new(0));
+        let counted = times.clone();
+        let record: RecordLi = Box::new(move |_, _, _, _| {
+            counted.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            let mut recorded = Recorded { data_pages: 10, ..Recorded::default() };
+            let write = |reason| Mark::WRITE.with_reason(reason);
+            for (page, mark, rec_lsn) in [
+                (7, write(Reason::Replace), 10),
+                (7, write(Reason::Dsync), 0),
+                (8, write(Reason::Replace), 30),
+                (9, write(Reason::Recov), 20),
+            ] {
+                recorded.batch.push(page, mark);
+                recorded.rec_lsns.push(rec_lsn);
+            }
+            Ok(recorded)
+        });
+        let mut traces = Traces::new(Scale::Quick, record);
+        let mut dsyncs = |name: &str, repetition: u32| {
+            let trace = traces.get(name, repetition, &mut crate::experiment::Unwatched).unwrap();
+            let is_dsync = |at: &usize| trace.batch.marks[*at].is_dsync();
+            (0..trace.batch.len()).filter(is_dsync).collect::<Vec<_>>()
+        };
+        assert_eq!(dsyncs("listed-sent", 1), [1], "as the engine sent it");
+        assert_eq!(dsyncs("listed-added", 1), [3, 4], "of page 7 and of the RECOV write itself");
+        assert_eq!(times.load(std::sync::atomic::Ordering::Relaxed), 1);
+        dsyncs("listed-added", 2);
+        dsyncs("300k_400", 2);
+        assert_eq!(times.load(std::sync::atomic::Ordering::Relaxed), 3);
     }
 }
