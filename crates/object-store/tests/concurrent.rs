@@ -279,3 +279,46 @@ async fn a_write_that_is_given_up_is_never_served_from_the_cache() {
     far.put(&path, vec![2; 5000].into()).await.unwrap();
     assert_eq!(store.get(&path).await.unwrap().bytes().await.unwrap(), vec![2; 5000]);
 }
+
+#[tokio::test]
+async fn what_a_read_has_learnt_of_a_version_that_is_gone_does_not_count() {
+    for is_head in [false, true] {
+        let far = Far::new();
+        let store = cached(far.clone(), options("tq", 30, Freshness::Immutable));
+        let path = Path::from("x");
+        far.put(&path, content(1, 0..5000).into()).await.unwrap();
+        let gate = Arc::new(tokio::sync::Notify::new());
+        *far.gate.lock().unwrap() = Some(gate.clone());
+        let (reader, from) = (store.clone(), path.clone());
+        let read = tokio::spawn(async move {
+            let options = GetOptions { head: is_head, ..GetOptions::default() };
+            reader.get_opts(&from, options).await.unwrap().meta.e_tag
+        });
+        while far.gate.lock().unwrap().is_some() {
+            tokio::task::yield_now().await;
+        }
+        store.put(&path, content(2, 0..5000).into()).await.unwrap();
+        gate.notify_one();
+        read.await.unwrap();
+        for _ in 0..2 {
+            let found = store.get(&path).await.unwrap().bytes().await.unwrap();
+            assert_eq!(found, content(2, 0..5000));
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_upload_whose_parts_failed_is_not_taken_from_what_was_sent() {
+    let far = Far::failing(1.0, 1);
+    let store = cached(far.clone(), options("tq", 30, Freshness::Immutable));
+    let path = Path::from("x");
+    let mut upload = store.put_multipart(&path).await.unwrap();
+    assert!(upload.put_part(content(1, 0..9000).into()).await.is_err());
+    far.heal();
+    upload.complete().await.unwrap();
+    assert_eq!(store.stats().objects, 0);
+    drop(upload);
+    assert_eq!(store.stats().tier.resident, 0);
+    let other = far.inner.get(&path).await.unwrap().bytes().await.unwrap();
+    assert_eq!(store.get(&path).await.unwrap().bytes().await.unwrap(), other);
+}

@@ -16,6 +16,7 @@ use object_store::{
     ObjectStore, PutMultipartOptions, PutOptions, PutPayload, PutResult, RenameOptions, Result,
     UploadPart,
 };
+use tokio::sync::Notify;
 
 /// Policies of a second tier, and two of the first.
 pub const POLICIES: [&str; 12] = [
@@ -41,7 +42,8 @@ pub struct Far {
     pub heads: AtomicU64,
     /// Requests that fail: before they are done, and after.
     chance: Mutex<(fastrand::Rng, f64)>,
-    yields: bool,
+    /// The next get waits here when it has been answered, on its way back.
+    pub gate: Mutex<Option<Arc<Notify>>>,
 }
 
 impl fmt::Display for Far {
@@ -69,7 +71,7 @@ impl Far {
             bytes: AtomicU64::new(0),
             heads: AtomicU64::new(0),
             chance: Mutex::new((fastrand::Rng::with_seed(seed), share)),
-            yields: true,
+            gate: Mutex::default(),
         })
     }
 
@@ -91,10 +93,8 @@ impl Far {
             let (random, share) = &mut *self.chance.lock().unwrap();
             (random.u32(0..4), random.f64() < *share)
         };
-        if self.yields {
-            for _ in 0..count {
-                tokio::task::yield_now().await;
-            }
+        for _ in 0..count {
+            tokio::task::yield_now().await;
         }
         if fails { Err(lost()) } else { Ok(()) }
     }
@@ -161,6 +161,10 @@ impl ObjectStore for Far {
         self.trip().await?;
         let is_head = options.head;
         let result = self.inner.get_opts(location, options).await?;
+        let gate = self.gate.lock().unwrap().take();
+        if let Some(gate) = gate {
+            gate.notified().await;
+        }
         if is_head {
             self.heads.fetch_add(1, Ordering::Relaxed);
         } else {

@@ -34,7 +34,7 @@ fn arguments() -> Result<Option<Arguments>> {
     let mut found = Arguments {
         workload: Workload {
             rows: 60_000,
-            operations: 30_000,
+            operations: 40_000,
             tasks: 32,
             cache: 8 << 20,
             memory: 1 << 20,
@@ -42,7 +42,7 @@ fn arguments() -> Result<Option<Arguments>> {
             distance,
             seed: 0,
         },
-        seeds: (1, 3),
+        seeds: (1, 5),
         part: 16 << 10,
         csv: "slate.csv".into(),
         words: Vec::new(),

@@ -151,10 +151,7 @@ impl ObjectStore for Remote {
         self.inner.list(prefix)
     }
 
-    async fn list_with_delimiter(
-        &self,
-        prefix: Option<&Path>,
-    ) -> object_store::Result<ListResult> {
+    async fn list_with_delimiter(&self, prefix: Option<&Path>) -> object_store::Result<ListResult> {
         self.travel(0).await;
         self.inner.list_with_delimiter(prefix).await
     }

@@ -9,12 +9,12 @@ use anyhow::Result;
 use millpond_object_store::{CacheOptions, CachedStore, Class, Freshness};
 use object_store::ObjectStore;
 use slatedb::Db;
+use slatedb::cached_object_store_stats::{PART_ACCESS_COUNT, PART_HIT_COUNT};
 use slatedb::config::{
     CompactionWorkerOptions, CompactorOptions, GarbageCollectorDirectoryOptions,
-    GarbageCollectorOptions, ObjectStoreCacheOptions, PutOptions, Settings, WriteOptions,
+    GarbageCollectorOptions, ObjectStoreCacheOptions, Settings,
 };
 use slatedb::db_cache::moka::{MokaCache, MokaCacheOptions};
-use slatedb::cached_object_store_stats::{PART_ACCESS_COUNT, PART_HIT_COUNT};
 use slatedb_common::metrics::{DefaultMetricsRecorder, MetricValue};
 
 use crate::hints::Deaf;
@@ -26,7 +26,7 @@ use crate::roster::Cache;
 pub struct Workload {
     /// Rows of 16 and 400 bytes.
     pub rows: u64,
-    /// Operations after loading, 80 % of them reads.
+    /// Operations after loading, half of them reads.
     pub operations: u64,
     /// Tasks that do them.
     pub tasks: u64,
@@ -116,7 +116,7 @@ fn settings(cache: &Cache, workload: &Workload, folder: &Folder) -> Settings {
     let age = soon(Duration::from_secs(3));
     let mut settings = Settings {
         flush_interval: Some(Duration::from_millis(50)),
-        l0_sst_size_bytes: 1 << 20,
+        l0_sst_size_bytes: 512 << 10,
         max_unflushed_bytes: 8 << 20,
         compactor_options: Some(CompactorOptions {
             poll_interval: Duration::from_millis(200),
@@ -193,10 +193,9 @@ async fn load(db: &Db, workload: &Workload) -> Result<()> {
     let mut random = fastrand::Rng::with_seed(workload.seed);
     let mut rows: Vec<u64> = (0..workload.rows).collect();
     random.shuffle(&mut rows);
-    let lazily = WriteOptions { await_durable: false, ..WriteOptions::default() };
     for row in rows {
         let value = value(&mut random);
-        db.put_with_options(key(row), value, &PutOptions::default(), &lazily).await?;
+        db.put(key(row), value).await?;
     }
     db.flush().await?;
     Ok(())
@@ -209,13 +208,11 @@ async fn operate(db: &Db, workload: &Workload) -> Result<()> {
             let (db, zipf, workload) = (db.clone(), zipf.clone(), *workload);
             tokio::spawn(async move {
                 let mut random = fastrand::Rng::with_seed(workload.seed << 16 | (task + 1));
-                let lazily = WriteOptions { await_durable: false, ..WriteOptions::default() };
                 for _ in 0..workload.operations / workload.tasks {
                     let key = key(zipf.draw(&mut random));
-                    if random.u8(0..5) == 0 {
+                    if random.bool() {
                         let value = value(&mut random);
-                        let options = PutOptions::default();
-                        db.put_with_options(key, value, &options, &lazily).await?;
+                        db.put(key, value).await?;
                     } else {
                         let found = db.get(key).await?;
                         anyhow::ensure!(found.is_some_and(|found| found.len() == VALUE_BYTES));
