@@ -17,6 +17,10 @@ use object_store::path::Path;
 use crate::object::{Head, Identity, Object};
 
 const GROUPS: usize = 1024;
+/// Bytes that an upload has numbers for, since it does not tell its size: at most, and at least.
+const UPLOAD_BYTES: (u64, u64) = (1 << 40, 1 << 36);
+/// Ranges of numbers that uploads did not need, at most.
+const SPARE_MAX: usize = 256;
 
 #[derive(Default)]
 struct Writing {
@@ -32,7 +36,29 @@ struct Tables {
     writing: HashMap<Path, Writing>,
     uncertain: HashSet<Path>,
     epochs: Vec<u64>,
+    /// From here on nobody had a number.
     next: u64,
+    /// Numbers before, that nobody had either.
+    spare: Vec<Range<u64>>,
+}
+
+impl Tables {
+    /// Numbers that nobody had; `None`: there are no more, below what an offset can say.
+    fn fresh(&mut self, count: u64, part: u64) -> Option<u64> {
+        let end = self.next.checked_add(count).filter(|end| *end < u64::MAX / part)?;
+        Some(std::mem::replace(&mut self.next, end))
+    }
+
+    fn reserve(&mut self, count: u64, part: u64) -> Option<u64> {
+        let room = self.spare.iter().position(|range| range.end - range.start >= count);
+        match room.and_then(|at| self.spare.get_mut(at)) {
+            Some(range) => {
+                range.start += count;
+                Some(range.start - count)
+            }
+            None => self.fresh(count, part),
+        }
+    }
 }
 
 /// The objects that are known.
@@ -58,6 +84,7 @@ impl Registry {
             uncertain: HashSet::new(),
             epochs: vec![0; GROUPS],
             next: 0,
+            spare: Vec::new(),
         };
         Registry { tables: Mutex::new(tables), groups: RandomState::new(), part, objects_max }
     }
@@ -81,12 +108,30 @@ impl Registry {
         Some(Known { object: tables.objects.get(path).cloned(), epoch })
     }
 
-    /// Numbers for `count` parts, which nobody had before.
-    pub fn reserve(&self, count: u64) -> u64 {
+    /// Numbers for `count` parts, which nobody had before; `None`: there are no more, and what
+    /// needs new ones is not cached.
+    pub fn reserve(&self, count: u64) -> Option<u64> {
+        self.tables().reserve(count, self.part)
+    }
+
+    /// Numbers for an object whose size is not known yet. What it does not need is given back.
+    pub fn reserve_many(&self) -> Option<Range<u64>> {
+        let (most, least) = (UPLOAD_BYTES.0 / self.part, UPLOAD_BYTES.1 / self.part);
         let mut tables = self.tables();
-        let base = tables.next;
-        tables.next += count;
-        base
+        let room = tables.spare.iter().position(|range| range.end - range.start >= least);
+        match room {
+            Some(at) => Some(tables.spare.swap_remove(at)),
+            None => tables.fresh(most, self.part).map(|base| base..base + most),
+        }
+    }
+
+    /// Nobody ever had these numbers.
+    pub fn give_back(&self, unused: Range<u64>) {
+        let mut tables = self.tables();
+        tables.spare.retain(|range| !range.is_empty());
+        if !unused.is_empty() && tables.spare.len() < SPARE_MAX {
+            tables.spare.push(unused);
+        }
     }
 
     /// A read found what an object is. Returns it as it is known now, unless it was written
@@ -111,8 +156,8 @@ impl Registry {
             let _ = object.head.set(head);
             return (Some(object.clone()), Vec::new());
         }
-        let base = tables.next;
-        tables.next += Object::parts_of(identity.size, self.part);
+        let count = Object::parts_of(identity.size, self.part);
+        let Some(base) = tables.reserve(count, self.part) else { return (None, Vec::new()) };
         let object = Object { path: path.clone(), identity, base, head: OnceLock::from(head) };
         let (object, gone) = self.insert(&mut tables, object);
         (Some(object), gone)
@@ -207,5 +252,39 @@ impl Registry {
 
     pub fn len(&self) -> usize {
         self.tables().objects.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_never_given_twice_and_uploads_share_what_they_reserve() {
+        let part = 64 << 10;
+        let registry = Registry::new(part, 10);
+        let mut random = fastrand::Rng::with_seed(8);
+        let mut given: Vec<Range<u64>> = Vec::new();
+        for _ in 0..300 {
+            if random.bool() {
+                let count = random.u64(1..200);
+                let base = registry.reserve(count).unwrap();
+                given.push(base..base + count);
+            } else {
+                let many = registry.reserve_many().unwrap();
+                let used = random.u64(0..100);
+                given.push(many.start..many.start + used);
+                registry.give_back(many.start + used..many.end);
+            }
+        }
+        given.retain(|range| !range.is_empty());
+        given.sort_by_key(|range| range.start);
+        assert!(given.windows(2).all(|two| two[0].end <= two[1].start));
+        assert!(registry.tables().next <= 2 * UPLOAD_BYTES.0 / part, "one upload at a time");
+        // At the end there are none, and nothing overflows.
+        registry.tables().next = u64::MAX / part - 5;
+        registry.tables().spare.clear();
+        assert!(registry.reserve(4).is_some() && registry.reserve(4).is_none());
+        assert!(registry.reserve_many().is_none());
     }
 }

@@ -1,5 +1,6 @@
 //! Uploads in several parts, whose bytes go to the cache as they come.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -12,18 +13,17 @@ use object_store::{
 };
 
 use crate::hints::{Class, WritePlan};
+use crate::object::Object;
 use crate::store::Core;
 
-/// Numbers that an upload reserves, since it does not tell its size: 2 GiB parts of 4 KiB are more
-/// than any object store takes.
-const NUMBERS: u64 = 1 << 31;
 /// Bytes that are collected before they go to the cache.
 const COLLECTED: usize = 1 << 20;
 
 /// What goes to the cache meanwhile.
 struct Copying {
     reason: Reason,
-    base: u64,
+    /// Numbers for its parts.
+    numbers: Range<u64>,
     /// Parts that were handed to the cache.
     offered: u64,
     /// What is not a whole part yet, or waits for more.
@@ -58,9 +58,9 @@ impl Core {
         let inner = self.inner.put_multipart_opts(path, options).await?;
         let copying = match plan {
             WritePlan::Pass => None,
-            WritePlan::Keep(reason) => Some(Copying {
+            WritePlan::Keep(reason) => self.registry.reserve_many().map(|numbers| Copying {
                 reason,
-                base: self.registry.reserve(NUMBERS),
+                numbers,
                 offered: 0,
                 collected: Vec::new(),
                 bytes: 0,
@@ -94,9 +94,18 @@ impl Copying {
         }
         self.collected.retain(|bytes| !bytes.is_empty());
         self.bytes -= most;
-        let first = self.base + self.offered;
+        let first = self.numbers.start + self.offered;
         self.offered += most.div_ceil(part) as u64;
         Some((first, PutPayload::from_iter(taken)))
+    }
+}
+
+impl Upload {
+    /// Nothing of it is kept.
+    fn give_up(&self, copying: &Copying) {
+        let end = copying.numbers.start + copying.offered;
+        self.core.front.forget_parts(copying.numbers.start..end);
+        self.core.registry.give_back(end..copying.numbers.end);
     }
 }
 
@@ -104,7 +113,7 @@ impl Drop for Upload {
     fn drop(&mut self) {
         // An upload that ended well has taken this out.
         if let Some(copying) = self.copying.take() {
-            self.core.front.forget_parts(copying.base..copying.base + copying.offered);
+            self.give_up(&copying);
         }
     }
 }
@@ -115,10 +124,19 @@ impl MultipartUpload for Upload {
         self.size += data.content_length() as u64;
         self.begun += 1;
         let mut offer = None;
+        let part = self.core.front.part;
+        let has_numbers = |copying: &Copying| {
+            self.size.div_ceil(part) <= copying.numbers.end - copying.numbers.start
+        };
+        if !self.copying.as_ref().is_none_or(has_numbers)
+            && let Some(copying) = self.copying.take()
+        {
+            self.give_up(&copying);
+        }
         if let Some(copying) = &mut self.copying {
             copying.collected.extend(data.iter().cloned());
             copying.bytes += data.content_length();
-            let taken = copying.take(self.core.front.part as usize, false);
+            let taken = copying.take(part as usize, false);
             offer = taken.map(|taken| (taken, copying.reason));
         }
         let sent = self.inner.put_part(data);
@@ -152,16 +170,18 @@ impl MultipartUpload for Upload {
             write.done(None);
             return result;
         };
-        let object = self.core.written(&self.path, self.size, copying.base, done);
-        match &object {
-            None => self.core.front.forget_parts(copying.base..copying.base + copying.offered),
-            Some(_) => {
-                if let Some((first, payload)) = copying.take(self.core.front.part as usize, true) {
-                    self.core.front.offer(first, payload, copying.reason).await;
-                }
-            }
+        let base = copying.numbers.start;
+        let Some(object) = self.core.written(&self.path, self.size, base, done) else {
+            self.give_up(&copying);
+            write.done(None);
+            return result;
+        };
+        let count = Object::parts_of(self.size, self.core.front.part);
+        self.core.registry.give_back(base + count..copying.numbers.end);
+        if let Some((first, payload)) = copying.take(self.core.front.part as usize, true) {
+            self.core.front.offer(first, payload, copying.reason).await;
         }
-        write.done(object);
+        write.done(Some(object));
         result
     }
 

@@ -99,9 +99,9 @@ impl Core {
             return result;
         };
         let base = self.registry.reserve(Object::parts_of(size, self.front.part));
-        let object = self.written(path, size, base, done);
-        if object.is_some() {
-            self.front.offer(base, payload, reason).await;
+        let object = base.and_then(|base| self.written(path, size, base, done));
+        if let Some(object) = &object {
+            self.front.offer(object.base, payload, reason).await;
         }
         write.done(object);
         result
