@@ -188,6 +188,8 @@ pub trait ErasedPolicyHost: Send {
         wanted: u32,
         incoming: Option<(PageId, GhostHit)>,
     ) -> u32;
+    /// See [`PolicyHost::forget`].
+    fn forget(&mut self, frame: FrameId);
     /// See [`PolicyHost::cleaned`].
     fn cleaned(&mut self, frame: FrameId);
     /// See [`PolicyHost::bytes`].
@@ -222,6 +224,9 @@ impl<P: Policy> ErasedPolicyHost for PolicyHost<P> {
         incoming: Option<(PageId, GhostHit)>,
     ) -> u32 {
         PolicyHost::evict(self, host, wanted, incoming)
+    }
+    fn forget(&mut self, frame: FrameId) {
+        PolicyHost::forget(self, frame);
     }
     fn cleaned(&mut self, frame: FrameId) {
         PolicyHost::cleaned(self, frame);

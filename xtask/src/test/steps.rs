@@ -17,13 +17,14 @@ pub enum Work {
 
 /// Steps that cost too much for every change: long counts and campaigns, and the workspace of the
 /// comparison with its engines.
-pub const DEEP: [&str; 10] = [
+pub const DEEP: [&str; 11] = [
     "tests-deep",
     "sections",
     "shuttle-deep",
     "golden",
     "compare",
     "compare-all",
+    "slate",
     "crash",
     "planted",
     "reads",
@@ -43,6 +44,7 @@ pub struct Step {
 }
 
 const COMPARE: &str = "crates/compare/Cargo.toml";
+const SLATE: &str = "crates/slate/Cargo.toml";
 const FUZZ: &str = "fuzz/Cargo.toml";
 
 /// All steps for the tree under `root`.
@@ -77,6 +79,7 @@ pub fn steps(root: &Path) -> Vec<Step> {
         step("api", "the engine's public functions: few, and each with an example", api()),
         step("compare", "the comparison, without the engines that are C", compare(root)),
         step("compare-all", "the comparison's lints, and tests of its engines", compare_all(root)),
+        step("slate", "the cache below SlateDB: lints and tests", slate(root)),
         step(
             "shuttle",
             "threads under a scheduler that tries many orders",
@@ -156,6 +159,19 @@ fn compare_all(root: &Path) -> Work {
     let clippy = [&["cargo", "clippy"], &arguments[..], &["--", "-D", "warnings"]].concat();
     let test = [&["cargo", "test"], &arguments[..]].concat();
     Work::Run(vec![Line::new(&clippy), Line::new(&test)])
+}
+
+/// SlateDB and what it needs cost three minutes of processor time.
+fn slate(root: &Path) -> Work {
+    if !root.join(SLATE).is_file() {
+        return Work::Skip(format!("there is no {SLATE} yet"));
+    }
+    let target = format!("{}/slate", target_directory(root));
+    let format = Line::new(&["cargo", "fmt", "--manifest-path", SLATE, "--check"]);
+    let arguments = ["--manifest-path", SLATE, "--all-targets", "--target-dir", &target];
+    let clippy = [&["cargo", "clippy"], &arguments[..], &["--", "-D", "warnings"]].concat();
+    let test = ["cargo", "test", "--manifest-path", SLATE, "--target-dir", &target];
+    Work::Run(vec![format, Line::new(&clippy), Line::new(&test)])
 }
 
 /// The crash campaign, as its own command runs it.
@@ -251,7 +267,8 @@ mod tests {
         let steps = steps(Path::new("no-such-directory"));
         let skipped = steps.iter().filter(|s| matches!(s.work, Work::Skip(_)));
         let names: Vec<_> = skipped.map(|s| s.name).collect();
-        let missing = ["compare", "compare-all", "shuttle", "shuttle-deep", "loom", "fuzz-check"];
+        let missing =
+            ["compare", "compare-all", "slate", "shuttle", "shuttle-deep", "loom", "fuzz-check"];
         assert_eq!(names, missing);
     }
 }

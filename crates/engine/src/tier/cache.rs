@@ -226,6 +226,32 @@ impl Cache {
         Place::Storage(self.begin_fill(frame))
     }
 
+    /// The copy of a page that lies at `range`, if there is one; the policy does not get to know.
+    pub fn peek(&mut self, page: PageId, range: Range<u64>) -> Option<Found> {
+        let frame = self.tables.table.get(page).map(FrameId)?;
+        let copy = self.tables.copy_of(frame)?;
+        let is_it = copy.offset == range.start && u64::from(copy.length) == range.end - range.start;
+        let is_it = is_it && self.tables.pin(copy.slot);
+        is_it.then_some(Found { slot: copy.slot, checksum: copy.checksum, frame })
+    }
+
+    /// Nobody asks for the page any more.
+    pub fn forget(&mut self, page: PageId) {
+        let Some(frame) = self.tables.table.get(page).map(FrameId) else { return };
+        self.tables.vacate(frame);
+        self.policy.forget(frame);
+    }
+
+    /// The pages that are kept and have these numbers.
+    pub fn pages_within(&self, pages: Range<u64>) -> Vec<PageId> {
+        let frames = &self.tables.frames;
+        if pages.end.saturating_sub(pages.start) <= frames.len() as u64 {
+            return pages.map(PageId).collect();
+        }
+        let kept = frames.iter().filter(|frame| frame.flags & RESIDENT != 0);
+        kept.map(|frame| PageId(frame.page)).filter(|page| pages.contains(&page.0)).collect()
+    }
+
     /// A page is about to be written to `range`; [`Cache::wrote`] is called when it was. What may
     /// be kept of it is a fill, as for a page that is read.
     pub fn write(&mut self, tag: Tag, range: Range<u64>) -> (Write, Option<Fill>) {

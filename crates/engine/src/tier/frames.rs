@@ -204,6 +204,15 @@ impl Frames {
         self.free_frames.pop().map(FrameId)
     }
 
+    /// The frame has no page any more.
+    pub(super) fn vacate(&mut self, frame: FrameId) {
+        self.drop_copy(frame);
+        let Some(entry) = self.frames.get_mut(frame.index()) else { return };
+        entry.flags = 0;
+        self.table.remove(PageId(entry.page));
+        self.free_frames.push(frame.0);
+    }
+
     /// Drops the copies of what lies in `range`, but that of `but` and what storage does not have;
     /// returns whether there were any.
     pub(super) fn overwrite(&mut self, range: Range<u64>, but: Option<FrameId>) -> bool {
@@ -239,12 +248,7 @@ impl Host for Frames {
             return OfferOutcome::Refused(RefusalReason::Absent);
         };
         let page = PageId(entry.page);
-        self.drop_copy(frame);
-        if let Some(entry) = self.frames.get_mut(frame.index()) {
-            entry.flags = 0;
-        }
-        self.table.remove(page);
-        self.free_frames.push(frame.0);
+        self.vacate(frame);
         self.evictions += 1;
         OfferOutcome::Taken(page)
     }

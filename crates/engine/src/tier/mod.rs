@@ -1,6 +1,7 @@
 //! The second tier: a large cache on a fast device, between the pool and a slow one (li 1, 3).
 
 mod any_tier;
+mod aside;
 mod back_layout;
 mod cache;
 mod copy;
@@ -17,6 +18,7 @@ mod waiting;
 mod write_back;
 
 pub use any_tier::AnyTier;
+pub use aside::{Answer, Asked, Ticket};
 pub use counts::TierCounts;
 pub use error::TierError;
 pub use options::TierOptions;

@@ -159,12 +159,12 @@ impl SecondTier {
         self.cache.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn is_off(&self) -> bool {
+    pub(super) fn is_off(&self) -> bool {
         self.is_off.load(Ordering::Acquire)
     }
 
     /// Whether a part of a request at `range` can have a copy.
-    fn has_slot(&self, range: &Range<u64>) -> bool {
+    pub(super) fn has_slot(&self, range: &Range<u64>) -> bool {
         let length = range.end - range.start;
         let (unit, block) = (u64::from(self.layout.unit.max(1)), self.fast.alignment().offset);
         length > 0
@@ -220,7 +220,11 @@ impl SecondTier {
     }
 
     /// Writes copies to the cache, or has them wait; `bytes_of` are those of a part of a request.
-    fn fill<'b>(&self, fills: Vec<ToCache>, bytes_of: impl Fn(&ToCache) -> Option<&'b [u8]>) {
+    pub(super) fn fill<'b>(
+        &self,
+        fills: Vec<ToCache>,
+        bytes_of: impl Fn(&ToCache) -> Option<&'b [u8]>,
+    ) {
         if fills.is_empty() {
             return;
         }
@@ -321,7 +325,7 @@ impl SecondTier {
     }
 
     /// Reads copies from the cache; returns the parts for which that was of no use.
-    fn read_copies(
+    pub(super) fn read_copies(
         &self,
         requests: &mut [ReadRequest<'_, '_>],
         found: Vec<FromCache>,

@@ -1,0 +1,146 @@
+//! The tier as a cache that stands aside: who asks has storage of its own, which is no device, and
+//! fetches from there what is not here. So nothing waits in a thread for storage that is far away.
+//!
+//! Of a tier that is used so, each page has one place for ever: another version of it is another
+//! page. The device below it only has to take writes.
+
+use std::io::IoSliceMut;
+use std::ops::Range;
+use std::sync::Arc;
+
+use millpond_base::PageId;
+
+use crate::io::{AlignedBuffer, ReadRequest, Tag};
+use crate::tier::cache::{Fill, Found, Place};
+use crate::tier::parts::{FromCache, ToCache};
+use crate::tier::second_tier::SecondTier;
+
+/// A page that is asked for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Asked {
+    /// The page.
+    pub page: PageId,
+    /// Its place, in bytes.
+    pub range: Range<u64>,
+    /// Whether the policy does not get to know: then what is not here is not kept.
+    pub is_quiet: bool,
+}
+
+/// What there is of a page that was asked for.
+#[derive(Debug)]
+pub enum Answer {
+    /// Its copy, proven by its checksum.
+    Copy(AlignedBuffer),
+    /// It is to be read from storage; with a ticket, it is to be kept then.
+    Absent(Option<Ticket>),
+}
+
+/// Room for a page, for [`SecondTier::keep`]. Dropped, it is given back.
+pub struct Ticket {
+    tier: Arc<SecondTier>,
+    range: Range<u64>,
+    fill: Option<Fill>,
+}
+
+impl std::fmt::Debug for Ticket {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Ticket").field("range", &self.range).finish_non_exhaustive()
+    }
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        if let Some(fill) = self.fill.take() {
+            self.tier.cache().filled(fill, self.range.clone(), None);
+        }
+    }
+}
+
+impl SecondTier {
+    /// Asks for pages; answers are in their order. What the cache has is read from its device; a
+    /// copy that is not what was written is absent.
+    pub fn ask(self: &Arc<Self>, pages: &[Asked]) -> Vec<Answer> {
+        let mut found = Vec::new();
+        let mut answers = self.look_for(pages, &mut found);
+        if found.is_empty() {
+            return answers;
+        }
+        let buffer = |(at, _): &(usize, Found)| {
+            let range = pages.get(*at).map_or(0..0, |asked| asked.range.clone());
+            (range.start, AlignedBuffer::new((range.end - range.start) as usize))
+        };
+        let mut buffers: Vec<(u64, AlignedBuffer)> = found.iter().map(buffer).collect();
+        let mut parts: Vec<(u64, [IoSliceMut<'_>; 1])> = (buffers.iter_mut())
+            .map(|(offset, bytes)| (*offset, [IoSliceMut::new(&mut bytes[..])]))
+            .collect();
+        let mut requests: Vec<ReadRequest<'_, '_>> = (parts.iter_mut())
+            .map(|(offset, parts)| ReadRequest::new(*offset, &mut parts[..]))
+            .collect();
+        let copies = found.iter().enumerate();
+        let copies =
+            copies.map(|(at, (_, found))| FromCache { request: at, part: 0, found: *found });
+        let lost = self.read_copies(&mut requests, copies.collect());
+        drop(requests);
+        drop(parts);
+        for (number, ((at, _), (_, bytes))) in found.into_iter().zip(buffers).enumerate() {
+            if let Some(answer) = answers.get_mut(at).filter(|_| !lost.contains(&(number, 0))) {
+                *answer = Answer::Copy(bytes);
+            }
+        }
+        answers
+    }
+
+    /// The policy's part of [`SecondTier::ask`]; `found` gets the copies, each with its page's
+    /// place in `pages`.
+    fn look_for(self: &Arc<Self>, pages: &[Asked], found: &mut Vec<(usize, Found)>) -> Vec<Answer> {
+        if self.is_off() {
+            return pages.iter().map(|_| Answer::Absent(None)).collect();
+        }
+        let mut cache = self.cache();
+        let look = |(at, asked): (usize, &Asked)| {
+            let range = asked.range.clone();
+            let place = match (self.has_slot(&range), asked.is_quiet) {
+                (false, _) => Place::Storage(None),
+                (true, true) => {
+                    let copy = cache.peek(asked.page, range.clone());
+                    copy.map_or(Place::Storage(None), Place::Cache)
+                }
+                (true, false) => cache.read(Tag::read(asked.page), range.clone()),
+            };
+            match place {
+                Place::Cache(copy) => {
+                    found.push((at, copy));
+                    Answer::Absent(None)
+                }
+                Place::Storage(fill) => {
+                    let ticket = |fill| Ticket { tier: self.clone(), range, fill: Some(fill) };
+                    Answer::Absent(fill.map(ticket))
+                }
+            }
+        };
+        pages.iter().enumerate().map(look).collect()
+    }
+
+    /// Keeps what was read from storage, each of as many bytes as were asked for.
+    pub fn keep(&self, kept: Vec<(Ticket, &[u8])>) {
+        let mut bytes = Vec::with_capacity(kept.len());
+        let mut fills = Vec::with_capacity(kept.len());
+        for (mut ticket, copy) in kept {
+            let range = ticket.range.clone();
+            let is_whole = copy.len() as u64 == range.end - range.start;
+            if let Some(fill) = ticket.fill.take_if(|_| is_whole) {
+                fills.push(ToCache { request: bytes.len(), part: 0, range, fill });
+                bytes.push(copy);
+            }
+        }
+        self.fill(fills, |to| bytes.get(to.request).copied());
+    }
+
+    /// Nobody asks for these pages any more: what they took is free.
+    pub fn forget(&self, pages: Range<u64>) {
+        let mut cache = self.cache();
+        for page in cache.pages_within(pages) {
+            cache.forget(page);
+        }
+    }
+}

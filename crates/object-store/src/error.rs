@@ -1,0 +1,40 @@
+//! Errors of opening.
+
+use millpond::internals::io::{DeviceError, OpenFileError};
+use millpond::internals::tier::TierError;
+
+use crate::options::PART_BYTES;
+
+/// A cache that cannot be opened.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OpenCacheError {
+    /// The part cannot have that size.
+    #[error(
+        "parts of {bytes} bytes: a part is a power of two from {} to {} bytes",
+        PART_BYTES.start(),
+        PART_BYTES.end()
+    )]
+    Part {
+        /// The size given.
+        bytes: u32,
+    },
+    /// The policy does not exist, or is none for a second tier.
+    #[error("{0}")]
+    Policy(String),
+    /// The cache's file cannot be opened, or another process has it.
+    #[error("the cache's file cannot be opened: {0}")]
+    File(OpenFileError),
+    /// The cache's device failed.
+    #[error("the cache's file cannot be used: {0}")]
+    Device(DeviceError),
+    /// There is no room, or the file holds something else.
+    #[error("{0}")]
+    Tier(TierError),
+}
+
+impl From<TierError> for OpenCacheError {
+    fn from(error: TierError) -> OpenCacheError {
+        OpenCacheError::Tier(error)
+    }
+}

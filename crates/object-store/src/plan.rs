@@ -1,0 +1,73 @@
+//! Which parts a get needs, and which bytes of them.
+
+use std::ops::Range;
+
+use bytes::Bytes;
+
+/// The parts that `range` touches.
+pub(crate) fn parts_of(range: &Range<u64>, part: u64) -> Range<u64> {
+    if range.is_empty() {
+        return 0..0;
+    }
+    range.start / part..range.end.div_ceil(part)
+}
+
+/// Of `range`, what lies in the parts, from `first` on; `parts` are their bytes.
+pub(crate) fn cut(parts: Vec<Bytes>, first: u64, part: u64, range: &Range<u64>) -> Vec<Bytes> {
+    let slice = |(index, bytes): (u64, Bytes)| {
+        let start = index * part;
+        let from = range.start.saturating_sub(start).min(bytes.len() as u64);
+        let to = range.end.saturating_sub(start).min(bytes.len() as u64);
+        bytes.slice(from as usize..to.max(from) as usize)
+    };
+    (first..).zip(parts).map(slice).filter(|bytes| !bytes.is_empty()).collect()
+}
+
+/// Windows of at most `most` parts, in order.
+pub(crate) fn windows(parts: Range<u64>, most: u64) -> impl Iterator<Item = Range<u64>> + Send {
+    let most = most.max(1);
+    let starts = (parts.start..parts.end).step_by(most as usize);
+    starts.map(move |start| start..(start + most).min(parts.end))
+}
+
+/// Those that are asked for next to each other, as ranges.
+pub(crate) fn runs(numbers: impl IntoIterator<Item = u64>) -> Vec<Range<u64>> {
+    let mut runs: Vec<Range<u64>> = Vec::new();
+    for number in numbers {
+        match runs.last_mut() {
+            Some(run) if run.end == number => run.end += 1,
+            _ => runs.push(number..number + 1),
+        }
+    }
+    runs
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_range_is_what_is_cut_of_its_parts() {
+        let all: Bytes = (0..100u8).collect();
+        for start in 0..100u64 {
+            for end in start + 1..=100 {
+                let needed = parts_of(&(start..end), 16);
+                let part = |index: u64| {
+                    all.slice(index as usize * 16..(index as usize * 16 + 16).min(100))
+                };
+                let parts = needed.clone().map(part).collect();
+                let cut = cut(parts, needed.start, 16, &(start..end)).concat();
+                assert_eq!(cut, all[start as usize..end as usize]);
+            }
+        }
+        assert_eq!(parts_of(&(5..5), 16), 0..0);
+    }
+
+    #[test]
+    fn windows_and_runs_cover_what_they_are_made_of() {
+        let cover: Vec<_> = windows(3..14, 4).collect();
+        assert_eq!(cover, [3..7, 7..11, 11..14]);
+        assert_eq!(windows(5..5, 4).count(), 0);
+        assert_eq!(runs([1, 2, 3, 7, 9, 10]), [1..4, 7..8, 9..11]);
+    }
+}

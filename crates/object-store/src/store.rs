@@ -1,0 +1,257 @@
+//! The store that callers see.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use async_trait::async_trait;
+use futures::stream::BoxStream;
+use millpond::internals::io::{Device, FileDevice, FileOptions, real_path};
+use millpond::internals::store::options::policy_choice::PolicyChoice;
+use millpond::internals::tier::{SecondTier, TierOptions};
+use object_store::path::Path;
+use object_store::{
+    CopyOptions, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore,
+    PutMultipartOptions, PutOptions, PutPayload, PutResult, RenameOptions, Result,
+};
+
+use crate::error::OpenCacheError;
+use crate::flights::{Flights, Turns};
+use crate::front::Front;
+use crate::hints::Hints;
+use crate::nowhere::Nowhere;
+use crate::options::{CacheOptions, Freshness, PART_BYTES};
+use crate::registry::Registry;
+use crate::saved::Saved;
+use crate::stats::{Counters, Stats};
+
+/// Objects that are known at least, however small the cache is.
+const OBJECTS_MIN: usize = 1024;
+
+/// What requests under way share.
+pub(crate) struct Core {
+    pub inner: Arc<dyn ObjectStore>,
+    pub front: Front,
+    pub registry: Registry,
+    pub flights: Flights,
+    pub turns: Turns,
+    pub counters: Counters,
+    pub hints: Arc<dyn Hints>,
+    pub freshness: Freshness,
+    /// Parts of a window.
+    pub window: u64,
+    saved: Arc<Saved>,
+    is_closed: AtomicBool,
+}
+
+/// An object store with a second tier in front. See the crate's documentation.
+///
+/// Dropped, it is closed.
+#[derive(Clone)]
+pub struct CachedStore {
+    pub(crate) core: Arc<Core>,
+}
+
+impl std::fmt::Debug for CachedStore {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("CachedStore").field("inner", &self.core.inner).finish_non_exhaustive()
+    }
+}
+
+impl std::fmt::Display for CachedStore {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "CachedStore({})", self.core.inner)
+    }
+}
+
+impl CachedStore {
+    /// Puts a cache in front of `inner`. It is warm if it was closed in front of the same objects.
+    ///
+    /// # Errors
+    /// The options cannot be, or the file is in use, or something else.
+    pub fn open(
+        inner: Arc<dyn ObjectStore>,
+        options: CacheOptions,
+    ) -> Result<CachedStore, OpenCacheError> {
+        check_part(options.part_bytes)?;
+        let fast = open_file(&options)?;
+        fast.sync_directory().map_err(OpenCacheError::Device)?;
+        CachedStore::over(inner, Arc::new(fast), options)
+    }
+
+    /// The same, over a device that has the cache in place of a file; `options.path` still names
+    /// what lies beside it.
+    ///
+    /// # Errors
+    /// As [`CachedStore::open`].
+    #[doc(hidden)]
+    pub fn over(
+        inner: Arc<dyn ObjectStore>,
+        fast: Arc<dyn Device>,
+        options: CacheOptions,
+    ) -> Result<CachedStore, OpenCacheError> {
+        check_part(options.part_bytes)?;
+        let policy = PolicyChoice::parse_for_tier(&options.policy)
+            .map_err(|error| OpenCacheError::Policy(error.to_string()))?;
+        let tier_options = TierOptions {
+            bytes: options.bytes,
+            page_bytes: options.part_bytes,
+            unit: options.part_bytes,
+            seed: options.seed,
+            writes_back: false,
+        };
+        let frames = tier_options.frames()?;
+        let part = u64::from(options.part_bytes);
+        let objects_max = (frames as usize).max(OBJECTS_MIN);
+        let saved = Arc::new(Saved::of(&options.path, part));
+        let registry = Registry::new(part, objects_max);
+        registry.restore(saved.load());
+        let below = Arc::new(Nowhere { path: options.path.clone() });
+        let told = saved.clone();
+        let identity = move |_: &dyn Device| told.identity();
+        let host = |shape: &_| policy.tier_host(shape);
+        let tier = SecondTier::open(below, fast, &tier_options, identity, host)?;
+        saved.opened();
+        let front = Front { tier: Arc::new(tier), part };
+        let core = Core {
+            inner,
+            front,
+            registry,
+            flights: Flights::default(),
+            turns: Turns::default(),
+            counters: Counters::default(),
+            hints: options.hints,
+            freshness: options.freshness,
+            window: (options.window_bytes / part).max(1),
+            saved,
+            is_closed: AtomicBool::new(false),
+        };
+        Ok(CachedStore { core: Arc::new(core) })
+    }
+
+    /// What was done since it was opened.
+    pub fn stats(&self) -> Stats {
+        let objects = self.core.registry.len() as u64;
+        self.core.counters.snapshot(self.core.front.tier.counts(), objects)
+    }
+
+    /// Keeps the cache for the next time. Call it when no request is under way; later ones are
+    /// answered, but what they leave in the cache is of no use. It waits for the cache's device.
+    pub fn close(&self) {
+        self.core.close();
+    }
+
+    /// Verifies the tables, while nothing is asked for.
+    ///
+    /// # Errors
+    /// What is wrong.
+    #[doc(hidden)]
+    pub fn check(&self) -> Result<(), String> {
+        self.core.front.tier.check()
+    }
+}
+
+impl Core {
+    fn close(&self) {
+        if !self.is_closed.swap(true, Ordering::AcqRel) {
+            self.saved.save(&self.registry.all());
+            self.front.tier.release();
+        }
+    }
+}
+
+impl Drop for Core {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+fn check_part(bytes: u32) -> Result<(), OpenCacheError> {
+    if !PART_BYTES.contains(&bytes) || !bytes.is_power_of_two() {
+        return Err(OpenCacheError::Part { bytes });
+    }
+    Ok(())
+}
+
+/// The cache's file, which is made if it is not there.
+fn open_file(options: &CacheOptions) -> Result<FileDevice, OpenCacheError> {
+    let path = &real_path(&options.path);
+    let open = |file: &FileOptions| {
+        let length = std::fs::metadata(path).map_or(0, |found| found.len());
+        let opened = match length {
+            0 => FileDevice::create(path, file),
+            _ => FileDevice::open(path, file),
+        };
+        opened.map_err(OpenCacheError::File)
+    };
+    let file = FileOptions { direct: options.direct, ..FileOptions::default() };
+    let device = open(&file)?;
+    if 4096u64.is_multiple_of(device.alignment().offset) {
+        return Ok(device);
+    }
+    // Blocks are smaller than what the drive takes at once.
+    drop(device);
+    open(&FileOptions { direct: false, ..file })
+}
+
+#[async_trait]
+impl ObjectStore for CachedStore {
+    async fn put_opts(
+        &self,
+        location: &Path,
+        payload: PutPayload,
+        opts: PutOptions,
+    ) -> Result<PutResult> {
+        self.core.put(location, payload, opts).await
+    }
+
+    async fn put_multipart_opts(
+        &self,
+        location: &Path,
+        opts: PutMultipartOptions,
+    ) -> Result<Box<dyn MultipartUpload>> {
+        self.core.upload(location, opts).await
+    }
+
+    async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
+        self.core.get(location, options).await
+    }
+
+    fn delete_stream(
+        &self,
+        locations: BoxStream<'static, Result<Path>>,
+    ) -> BoxStream<'static, Result<Path>> {
+        self.core.delete(locations)
+    }
+
+    fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
+        self.core.inner.list(prefix)
+    }
+
+    fn list_with_offset(
+        &self,
+        prefix: Option<&Path>,
+        offset: &Path,
+    ) -> BoxStream<'static, Result<ObjectMeta>> {
+        self.core.inner.list_with_offset(prefix, offset)
+    }
+
+    async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {
+        self.core.inner.list_with_delimiter(prefix).await
+    }
+
+    async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> Result<()> {
+        let write = self.core.begin_write(to);
+        let copied = self.core.inner.copy_opts(from, to, options).await;
+        write.judge(&copied);
+        copied
+    }
+
+    async fn rename_opts(&self, from: &Path, to: &Path, options: RenameOptions) -> Result<()> {
+        let writes = [self.core.begin_write(from), self.core.begin_write(to)];
+        let renamed = self.core.inner.rename_opts(from, to, options).await;
+        for write in writes {
+            write.judge(&renamed);
+        }
+        renamed
+    }
+}

@@ -1,0 +1,109 @@
+//! Puts, and what every write does to the cache.
+
+use std::sync::{Arc, OnceLock};
+
+use object_store::path::Path;
+use object_store::{Error, PutOptions, PutPayload, PutResult, Result};
+
+use crate::hints::WritePlan;
+use crate::object::{Identity, Object};
+use crate::store::Core;
+
+/// A write under way. Dropped without a judgement, nobody knows whether it was done.
+pub(crate) struct Write {
+    core: Arc<Core>,
+    path: Path,
+    is_ended: bool,
+}
+
+impl Drop for Write {
+    fn drop(&mut self) {
+        self.end(false, None);
+    }
+}
+
+impl Write {
+    fn end(&mut self, is_settled: bool, object: Option<Object>) {
+        if !std::mem::replace(&mut self.is_ended, true) {
+            let gone = self.core.registry.end_write(&self.path, is_settled, object);
+            self.core.front.forget(gone);
+        }
+    }
+
+    /// It was done, and the object is known now; or it is not.
+    pub fn done(mut self, object: Option<Object>) {
+        self.end(true, object);
+    }
+
+    /// It was done, or failed.
+    pub fn judge<T>(mut self, result: &Result<T>) {
+        let is_settled = match result {
+            Ok(_) => true,
+            Err(error) => is_definite(error),
+        };
+        self.end(is_settled, None);
+    }
+}
+
+/// Whether a write that failed so has changed nothing, and never will.
+fn is_definite(error: &Error) -> bool {
+    matches!(
+        error,
+        Error::NotFound { .. }
+            | Error::InvalidPath { .. }
+            | Error::NotSupported { .. }
+            | Error::AlreadyExists { .. }
+            | Error::Precondition { .. }
+            | Error::NotModified { .. }
+            | Error::NotImplemented { .. }
+            | Error::PermissionDenied { .. }
+            | Error::Unauthenticated { .. }
+    )
+}
+
+impl Core {
+    /// What is known of the path is outdated from now on.
+    pub fn begin_write(self: &Arc<Self>, path: &Path) -> Write {
+        self.front.forget(self.registry.begin_write(path));
+        Write { core: self.clone(), path: path.clone(), is_ended: false }
+    }
+
+    /// The object that a write made, if the object store told which version it is.
+    pub fn written(&self, path: &Path, size: u64, base: u64, result: &PutResult) -> Option<Object> {
+        let (e_tag, version) = (result.e_tag.clone(), result.version.clone());
+        let identity = Identity { size, e_tag, version, modified: None };
+        let path = path.clone();
+        identity.is_marked().then(|| Object { path, identity, base, head: OnceLock::new() })
+    }
+
+    pub async fn put(
+        self: &Arc<Self>,
+        path: &Path,
+        payload: PutPayload,
+        options: PutOptions,
+    ) -> Result<PutResult> {
+        let (class, plan) = self.hints.write(path, &options.extensions);
+        let size = payload.content_length() as u64;
+        self.counters.put(class, size);
+        let write = self.begin_write(path);
+        let result = self.inner.put_opts(path, payload.clone(), options).await;
+        let done = match &result {
+            Err(_) => {
+                write.judge(&result);
+                return result;
+            }
+            Ok(done) => done,
+        };
+        let WritePlan::Keep(reason) = plan else {
+            write.done(None);
+            return result;
+        };
+        let base = self.registry.reserve(Object::parts_of(size, self.front.part));
+        let object = base.and_then(|base| self.written(path, size, base, done));
+        if let Some(object) = &object {
+            self.front.offer(object.base, payload, reason).await;
+        }
+        write.done(object);
+        result
+    }
+}
