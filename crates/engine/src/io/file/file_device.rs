@@ -17,9 +17,9 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rustix::fs::{FallocateFlags, SeekFrom};
+use rustix::fs::FallocateFlags;
 
-use super::file_open::{FileOptions, Submission, open_file, rings, what_else};
+use super::file_open::{FileOptions, Submission, length_of, open_file, rings, what_else};
 use super::lock;
 use super::range_sync::{is_known, sync_ranges};
 use super::ring::RingPool;
@@ -88,8 +88,7 @@ impl FileDevice {
         }
         let (file, direct) = open_file(path, options, create).map_err(fail)?;
         lock::acquire(&file, path, !options.read_only)?;
-        // Of a block device nothing else says it.
-        let length = rustix::fs::seek(&file, SeekFrom::End(0)).map_err(|e| fail(e.into()))?;
+        let length = length_of(&file).map_err(fail)?;
         if direct.is_none() {
             // Read-ahead would make the kernel cache, and later write back, in units far larger
             // than a page. Advice only: a file system that ignores it works the same.

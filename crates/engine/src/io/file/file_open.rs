@@ -6,7 +6,7 @@ use std::path::Path;
 
 use millpond_policies::choice;
 use millpond_policies::config::Param;
-use rustix::fs::{AtFlags, StatxFlags};
+use rustix::fs::{AtFlags, SeekFrom, StatxFlags};
 
 use super::ring::RingPool;
 use crate::io::device::Alignment;
@@ -123,6 +123,15 @@ pub(super) fn open_file(
         path.display()
     );
     Ok((file, None))
+}
+
+/// Bytes of a file, or of a block device.
+pub(super) fn length_of(file: &File) -> Result<u64, Errno> {
+    let found = file.metadata().map_err(|e| Errno::of(&e))?;
+    if !found.file_type().is_block_device() {
+        return Ok(found.len());
+    }
+    rustix::fs::seek(file, SeekFrom::End(0)).map_err(Errno::from)
 }
 
 /// What direct I/O on `file` demands, `None` if it is not possible after all.
