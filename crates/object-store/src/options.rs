@@ -48,7 +48,7 @@ pub struct CacheOptions {
 }
 
 impl CacheOptions {
-    /// A cache in parts of 64 KiB, with the hints that callers give ([`FromCaller`]).
+    /// A cache in parts of 16 KiB, with the hints that callers give ([`FromCaller`]).
     pub fn new(
         path: impl Into<PathBuf>,
         bytes: u64,
@@ -60,7 +60,7 @@ impl CacheOptions {
             bytes,
             policy: policy.to_string(),
             freshness,
-            part_bytes: 64 << 10,
+            part_bytes: 16 << 10,
             window_bytes: 8 << 20,
             seed: 1,
             direct: true,
