@@ -3,9 +3,9 @@
 //! A RECOV write says that the log is about to let go of what is older than its page's recLSN. In
 //! his DB2 these are the oldest dirty pages. A checkpoint of our engine chooses pages by their age,
 //! too, but cleaners write beside it: a page that one of them writes meanwhile, and that is changed
-//! again, is young when the checkpoint comes to it, and is written all the same (1 in 20 RECOV
-//! writes). The log lets go of nothing by such a write, since older pages are still dirty. So what
-//! counts is not the page's own recLSN but the oldest that any RECOV write has from there on.
+//! again, is young by the time of its turn, and is written all the same (1 in 20 RECOV writes). The
+//! log lets go of nothing by such a write, since older pages are still dirty. So what counts is not
+//! the page's own recLSN but the oldest that any RECOV write has from there on.
 
 use std::collections::{BTreeSet, HashMap};
 

@@ -138,7 +138,7 @@ impl Trace {
         let [mut reads, mut then_write, mut replace, mut then_read] = [0u64; 4];
         let rows = self.batch.pages.iter().zip(&self.batch.marks).enumerate();
         for (at, (page, mark)) in rows.rev().filter(|(_, (_, mark))| !mark.is_dsync()) {
-            let is_write = std::mem::replace(&mut next[*page as usize], Some(mark.is_write()));
+            let is_write = next[*page as usize].replace(mark.is_write());
             if at >= third {
                 continue;
             }
