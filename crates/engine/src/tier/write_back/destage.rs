@@ -10,6 +10,7 @@ use std::sync::atomic::Ordering;
 
 use xxhash_rust::xxh3::xxh3_64;
 
+use crate::io::simulated::planted::planted;
 use crate::io::{AlignedBuffer, DeviceError, ReadRequest, WriteRequest};
 use crate::tier::dirty::Extent;
 use crate::tier::write_back::back_tier::BackTier;
@@ -82,8 +83,11 @@ impl BackTier {
         }
         let copies: Vec<_> = taken.iter().map(|extent| extent.copy).collect();
         let (buffers, mut results) = self.read_slots(&copies);
-        let sound: Vec<usize> =
-            (0..taken.len()).filter(|at| matches!(results[*at], Ok(()))).collect();
+        let is_sound = |at: &usize| match results[*at] {
+            Err(DeviceError::Damaged { .. }) => planted!(BackDestagesUnproven),
+            ref result => result.is_ok(),
+        };
+        let sound: Vec<usize> = (0..taken.len()).filter(is_sound).collect();
         let parts: Vec<[IoSlice<'_>; 1]> =
             sound.iter().map(|at| [IoSlice::new(&buffers[*at])]).collect();
         let mut requests: Vec<WriteRequest<'_, '_>> = (sound.iter().zip(&parts))
