@@ -19,4 +19,4 @@ pub use counts::TierCounts;
 pub use error::TierError;
 pub use options::TierOptions;
 pub use second_tier::{Identity, SecondTier};
-pub use write_back::BackTier;
+pub use write_back::{BackDevice, BackTier};

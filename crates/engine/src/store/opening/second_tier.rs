@@ -68,7 +68,7 @@ pub(super) fn tiered(
     };
     let host = |shape: &_| policy.tier_host(shape);
     let tier = if tier.writes_back {
-        AnyTier::Back(Arc::new(BackTier::open(device, fast, &tier, host)?))
+        AnyTier::Back(Arc::new(BackTier::open(device, fast, &tier, host)?.destaging_ahead()))
     } else {
         if mark.is_some() && BackTier::is_pair(&*device, &*fast)? {
             make_whole(&device, &fast, &tier, &policy)?;

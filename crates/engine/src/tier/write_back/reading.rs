@@ -6,7 +6,7 @@ use crate::io::simulated::planted::planted;
 use crate::io::{AlignedBuffer, DeviceError, ReadRequest};
 use crate::tier::copy::Copy;
 use crate::tier::parts::{ToCache, read_below};
-use crate::tier::write_back::back_tier::BackTier;
+use crate::tier::write_back::back_device::BackDevice;
 use crate::tier::write_back::tables::Whereabouts;
 
 /// A part of a request that is in a slot.
@@ -27,7 +27,7 @@ struct Plan {
     fills: Vec<ToCache>,
 }
 
-impl BackTier {
+impl BackDevice {
     fn plan(&self, requests: &[ReadRequest<'_, '_>]) -> Plan {
         let mut plan = Plan::default();
         let mut cache = self.cache();

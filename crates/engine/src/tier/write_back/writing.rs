@@ -9,7 +9,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::io::{DeviceError, Errno, Operation, ReadRequest, WriteRequest};
 use crate::tier::parts::ToCache;
-use crate::tier::write_back::back_tier::BackTier;
+use crate::tier::write_back::back_device::BackDevice;
 use crate::tier::write_back::tables::{Incoming, Overlap};
 
 /// Tries to get what stands in the way of a write to storage.
@@ -36,7 +36,7 @@ impl ToStorage<'_> {
     }
 }
 
-impl BackTier {
+impl BackDevice {
     pub(super) fn write_requests(&self, requests: &mut [WriteRequest<'_, '_>]) {
         let (mut pages, mut storage, mut results) = (Vec::new(), Vec::new(), Vec::new());
         for (at, request) in requests.iter().enumerate() {
