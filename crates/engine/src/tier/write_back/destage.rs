@@ -32,8 +32,8 @@ enum Ahead {
 }
 
 impl BackDevice {
-    /// Frees slots, if there are none: what the directory says is brought up to date, and if that is
-    /// not enough, retiring extents are written to storage first, those that wait longest.
+    /// Frees slots, if there are none: what the directory says is brought up to date, and if that
+    /// is not enough, retiring extents are written to storage first, those that wait longest.
     pub(super) fn make_room(&self) -> Result<(), DeviceError> {
         {
             let _one = self.destaging.lock().unwrap_or_else(PoisonError::into_inner);
