@@ -135,7 +135,8 @@ fn so_it_does_where_writes_stay() {
     for (at, policy) in POLICIES.into_iter().enumerate() {
         for (seed, pages) in [(1, 16), (2, 60), (3, 300), (4, 1000)] {
             let tier = back_tier_of(pages, 512, policy);
-            let tier = if (at as u64 + seed) % 2 == 0 { tier.destaging_ahead() } else { tier };
+            let tier =
+                if (at as u64 + seed).is_multiple_of(2) { tier.destaging_ahead() } else { tier };
             tier.grow(401 * 512).unwrap();
             tier.record();
             let requests = requests(seed, 6000);

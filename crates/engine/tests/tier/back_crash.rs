@@ -129,7 +129,7 @@ impl World {
         let (below, fast) = (self.devices[0].clone(), self.devices[1].clone());
         let tier = open_back(below, fast, &self.options, self.policy)?;
         // In every other story a thread writes to storage, too.
-        Ok(if self.story % 2 == 1 { tier.destaging_ahead() } else { tier })
+        Ok(if self.story.is_multiple_of(2) { tier } else { tier.destaging_ahead() })
     }
 
     fn range(&mut self) -> Range<u64> {
