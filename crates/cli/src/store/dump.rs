@@ -172,10 +172,16 @@ fn print_report(report: &SalvageReport) -> Result<(), Failure> {
     if report.is_complete() {
         return Ok(());
     }
-    let why = if report.was_closed {
-        "something was lost"
+    let why = if let Some(cache) = &report.lost_cache {
+        let cache = cache.display();
+        format!(
+            "what was written last was in the second tier {cache}: it may be missing, or be as it \
+             was before"
+        )
+    } else if report.was_closed {
+        "something was lost".to_string()
     } else {
-        "the store was not closed: what was written last may be missing"
+        "the store was not closed: what was written last may be missing".to_string()
     };
     Err(Failure::Store(format!("{} entries saved, but {why}", report.entries())))
 }

@@ -219,6 +219,12 @@ pub trait Device: Send + Sync {
         let _ = ranges;
     }
 
+    /// Bytes that may wait to be discarded at most, if its user has a choice: more take room that
+    /// the device needs for what is written.
+    fn superseded_max(&self) -> u64 {
+        u64::MAX
+    }
+
     /// Gives up the lock that keeps other processes away, if the device holds one. The caller no
     /// longer reads or writes.
     fn release(&self) {}

@@ -218,6 +218,7 @@ impl PageStore {
     /// Whether a map should be made durable soon: `most_bytes` of places wait for one, or a page
     /// found none.
     pub fn wants_map(&self, most_bytes: u64) -> bool {
+        let most_bytes = most_bytes.min(self.device.superseded_max());
         self.map().is_some_and(|map| map.wants_map(most_bytes))
     }
 

@@ -288,7 +288,11 @@ impl PageStore {
         page_size: Option<PageSize>,
     ) -> Result<PageStore, OpenError> {
         let superblock = read_superblock(&*device);
-        let size = superblock.as_ref().ok().map(|block| block.page_size);
+        // A device whose second tier wrote back, and is lost, has no superblock, but it says how
+        // long pages are.
+        let mark = BackMark::of(&*device).ok().flatten();
+        let marked = mark.and_then(|mark| PageSize::new(u64::from(mark.page_bytes)).ok());
+        let size = superblock.as_ref().ok().map(|block| block.page_size).or(marked);
         let size = size.or_else(|| page_size_by_free_map(&*device)).or(page_size);
         let size = size.or_else(|| page_size_by_pages(&*device));
         let (superblock, size) = match (superblock, size) {

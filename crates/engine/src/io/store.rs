@@ -24,13 +24,14 @@
 //! - **A failed sync is remembered**: the kernel reports a failed write-back once, so a
 //!   later success would mean nothing. The store can be read, and not be closed cleanly.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, MutexGuard, PoisonError, RwLockReadGuard};
 
 use millpond_base::sync::unmodelled::{Mutex, RwLock};
 use millpond_base::{Lsn, PageId};
 
+use super::back_mark::BackMark;
 use super::counts::Counters;
 use super::counts::StoreCounts;
 use super::device::Device;
@@ -228,6 +229,13 @@ impl PageStore {
     /// the whole file instead.
     pub fn map_damage(&self) -> Option<&MapError> {
         self.map_damage.as_deref()
+    }
+
+    /// Where the second tier's cache was that has what was written last, and is not used: of a
+    /// store that is salvaged.
+    pub(crate) fn lost_cache(&self) -> Option<PathBuf> {
+        let mark = BackMark::of(&*self.device).ok().flatten();
+        mark.filter(|_| self.access == Access::Salvage).map(|mark| mark.cache)
     }
 
     /// Where new versions of pages are written.

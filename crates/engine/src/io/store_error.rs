@@ -383,7 +383,8 @@ pub enum OpenError {
     /// A second tier has what was written last.
     #[error(
         "{} is not whole: what was written last is in its second tier, which was {}: open it with \
-         that one, for writing, or make it whole with `millpond destage`",
+         that one, for writing, or make it whole with `millpond destage`; if that is lost, \
+         `millpond dump --salvage` saves what is here",
         path.display(),
         cache.display()
     )]

@@ -73,12 +73,13 @@ fn open_log(
 }
 
 /// Returns whether the store of the log on `device` was ever open: its first checkpoint ends its
-/// creation, and everything else follows. Returns `false` for an unreadable log.
+/// creation, and everything else follows. Returns `false` for what is no log; of a device that
+/// fails nobody knows, so `true`.
 pub(crate) fn was_in_use(device: Arc<dyn Device>) -> bool {
     device.length() > 0
         && Log::goes_on_behind(device, kind::CHECKPOINT).unwrap_or_else(|error| {
             tracing::debug!(%error, "the log of a store without a superblock says nothing");
-            false
+            matches!(error, LogError::Read(_))
         })
 }
 

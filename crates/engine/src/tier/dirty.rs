@@ -3,6 +3,8 @@
 //! - An *extent* is such a copy. Extents never overlap, and no clean copy overlaps one.
 //! - Its *owner* is the frame whose page it is. Without one it is *retiring*: its page was evicted,
 //!   or is at another place now, and it is to be written to storage.
+//!   Of these, one that *moved* is needed by the last checkpoint only, if at all: it will be
+//!   discarded soon, and goes last.
 //! - A *change* is a place whose extent is another one than the directory on the cache's device
 //!   says. A slot that the directory names is *mapped*, and nothing else is written to it before
 //!   the directory says otherwise, durably.
@@ -22,6 +24,8 @@ pub(super) const RETIRING: u8 = 2;
 pub(super) const BUSY: u8 = 4;
 /// Its place on storage is being overwritten.
 pub(super) const OVERWRITTEN: u8 = 8;
+/// Its page is at another place now.
+pub(super) const MOVED: u8 = 16;
 
 /// A copy that storage does not have.
 #[derive(Clone, Copy)]
@@ -50,7 +54,11 @@ pub(super) struct Dirty {
     extents: BTreeMap<u64, Extent>,
     /// Places, the first to go in front. Those whose extent is not retiring are passed over.
     queue: VecDeque<u64>,
+    /// The same, of those that moved.
+    queue_moved: VecDeque<u64>,
     retiring: usize,
+    /// Of these, those that moved.
+    moved: usize,
     /// Ranges of storage that are being written, by where they begin: of extents that may be gone
     /// meanwhile, since a newer version came.
     being_written: BTreeMap<u64, u64>,
@@ -70,7 +78,9 @@ impl Dirty {
         Dirty {
             extents: BTreeMap::new(),
             queue: VecDeque::new(),
+            queue_moved: VecDeque::new(),
             retiring: 0,
+            moved: 0,
             being_written: BTreeMap::new(),
             changes: BTreeSet::new(),
             unmapping: Vec::new(),
@@ -85,6 +95,16 @@ impl Dirty {
     /// Extents that are to be written to storage.
     pub(super) fn retiring(&self) -> usize {
         self.retiring
+    }
+
+    /// Of these, those that wait for a checkpoint.
+    pub(super) fn moved(&self) -> usize {
+        self.moved
+    }
+
+    /// Slots that are free once the directory is durable.
+    pub(super) fn unmapping(&self) -> usize {
+        self.unmapping.len()
     }
 
     pub(super) fn all(&self) -> impl Iterator<Item = &Extent> {
@@ -124,7 +144,7 @@ impl Dirty {
     /// There is none any more; `is_mapped`: its slot is.
     pub(super) fn remove(&mut self, place: u64, is_mapped: bool) -> Option<Extent> {
         let extent = self.extents.remove(&place)?;
-        self.retiring -= usize::from(extent.has(RETIRING));
+        self.leave(&extent);
         if is_mapped {
             self.changes.insert(place);
             self.unmapping.push(extent.copy.slot);
@@ -132,11 +152,20 @@ impl Dirty {
         Some(extent)
     }
 
-    /// Nobody's page is at `place` any more.
-    pub(super) fn orphan(&mut self, place: u64) {
+    /// Nobody's page is at `place` any more: it `moved`, or was evicted.
+    pub(super) fn orphan(&mut self, place: u64, moved: bool) {
         if let Some(extent) = self.extents.get_mut(&place) {
             extent.owner = NO_OWNER;
+            extent.flags |= if moved { MOVED } else { 0 };
             self.retire(place);
+        }
+    }
+
+    /// An extent is not retiring any more.
+    fn leave(&mut self, extent: &Extent) {
+        if extent.has(RETIRING) {
+            self.retiring -= 1;
+            self.moved -= usize::from(extent.has(MOVED));
         }
     }
 
@@ -146,34 +175,53 @@ impl Dirty {
         if !extent.has(RETIRING | PINNED) {
             extent.flags |= RETIRING;
             self.retiring += 1;
-            self.queue.push_back(place);
+            if extent.has(MOVED) {
+                self.moved += 1;
+                self.queue_moved.push_back(place);
+            } else {
+                self.queue.push_back(place);
+            }
         }
     }
 
-    /// Takes up to `most` extents out of the queue that nothing happens to; they are busy then.
-    pub(super) fn take_retiring(&mut self, most: usize) -> Vec<Extent> {
+    /// Takes up to `most` extents out of the queues that nothing happens to; they are busy then.
+    /// Those that moved are taken only if there are too few others, and `moved_too`.
+    pub(super) fn take_retiring(&mut self, most: usize, moved_too: bool) -> Vec<Extent> {
         let mut taken = Vec::new();
-        for _ in 0..self.queue.len() {
-            if taken.len() >= most {
-                break;
-            }
-            let Some(place) = self.queue.pop_front() else { break };
-            let Some(extent) = self.extents.get_mut(&place) else { continue };
-            if !extent.has(RETIRING) {
-                continue;
-            }
-            if extent.has(BUSY | OVERWRITTEN) {
-                self.queue.push_back(place);
-                continue;
-            }
-            extent.flags &= !RETIRING;
-            self.retiring -= 1;
-            taken.push(*extent);
+        let mut queue = std::mem::take(&mut self.queue);
+        self.take_from(&mut queue, most, &mut taken);
+        self.queue = queue;
+        if moved_too {
+            let mut queue = std::mem::take(&mut self.queue_moved);
+            self.take_from(&mut queue, most, &mut taken);
+            self.queue_moved = queue;
         }
         for extent in &taken {
             self.begin_writing(extent.copy.offset);
         }
         taken
+    }
+
+    fn take_from(&mut self, queue: &mut VecDeque<u64>, most: usize, taken: &mut Vec<Extent>) {
+        for _ in 0..queue.len() {
+            if taken.len() >= most {
+                break;
+            }
+            let Some(place) = queue.pop_front() else { break };
+            let Some(extent) = self.extents.get(&place).copied() else { continue };
+            if !extent.has(RETIRING) {
+                continue;
+            }
+            if extent.has(BUSY | OVERWRITTEN) {
+                queue.push_back(place);
+                continue;
+            }
+            self.leave(&extent);
+            if let Some(extent) = self.extents.get_mut(&place) {
+                extent.flags &= !RETIRING;
+                taken.push(*extent);
+            }
+        }
     }
 
     /// The extent at `place` is about to be written to storage.
@@ -213,11 +261,16 @@ impl Dirty {
             if extent.owner == NO_OWNER && !is_waiting {
                 return Err(format!("the extent at {} is forgotten", extent.copy.offset));
             }
-            if extent.has(RETIRING) && !self.queue.contains(&extent.copy.offset) {
+            let queues = [&self.queue, &self.queue_moved];
+            let is_queued = queues.iter().any(|queue| queue.contains(&extent.copy.offset));
+            if extent.has(RETIRING) && !is_queued {
                 return Err(format!("the extent at {} is not queued", extent.copy.offset));
             }
         }
         let retiring = self.extents.values().filter(|extent| extent.has(RETIRING)).count();
-        if retiring == self.retiring { Ok(()) } else { Err("retiring extents miscounted".into()) }
+        let is_moved = |extent: &&Extent| extent.has(RETIRING) && extent.has(MOVED);
+        let moved = self.extents.values().filter(is_moved).count();
+        let is_right = (retiring, moved) == (self.retiring, self.moved);
+        if is_right { Ok(()) } else { Err("retiring extents miscounted".into()) }
     }
 }

@@ -51,7 +51,7 @@ pub enum TierError {
     /// The store has writes in a second tier, and that is not there.
     #[error(
         "{} is not whole: what was written last is in its second tier, which was {}: open it with \
-         that one, for writing",
+         that one, for writing; if that is lost, `millpond dump --salvage` saves what is here",
         path.display(),
         cache.display()
     )]

@@ -115,8 +115,13 @@ impl Frames {
         (frame.flags & HAS_COPY != 0).then_some(frame.copy)
     }
 
-    /// The frame's copy is of no use any more.
+    /// The frame's copy is of no use any more: its page is elsewhere.
     pub(super) fn drop_copy(&mut self, frame: FrameId) {
+        self.drop_copy_of(frame, true);
+    }
+
+    /// The same; a page that did not `move` was evicted.
+    fn drop_copy_of(&mut self, frame: FrameId, moved: bool) {
         let Some(entry) = self.frames.get_mut(frame.index()) else { return };
         if entry.flags & HAS_COPY == 0 {
             return;
@@ -124,7 +129,7 @@ impl Frames {
         if entry.flags & DIRTY != 0 {
             entry.flags &= !(HAS_COPY | DIRTY);
             let place = entry.copy.offset;
-            return self.dirty.orphan(place);
+            return self.dirty.orphan(place, moved);
         }
         entry.flags &= !HAS_COPY;
         let Copy { offset, slot, .. } = entry.copy;
@@ -206,7 +211,7 @@ impl Frames {
 
     /// The frame has no page any more.
     pub(super) fn vacate(&mut self, frame: FrameId) {
-        self.drop_copy(frame);
+        self.drop_copy_of(frame, false);
         let Some(entry) = self.frames.get_mut(frame.index()) else { return };
         entry.flags = 0;
         self.table.remove(PageId(entry.page));

@@ -24,4 +24,4 @@ pub use error::TierError;
 pub use options::TierOptions;
 pub use residency::Residency;
 pub use second_tier::{Identity, SecondTier};
-pub use write_back::BackTier;
+pub use write_back::{BackDevice, BackTier};

@@ -77,6 +77,8 @@ fn print(tally: &Tally, failures: &[u64]) {
         ("errors judged", tally.errors),
         ("reads that went wrong", tally.misreads),
         ("  with other bytes", tally.changed),
+        ("copies misread, write-back", tally.copies_misread),
+        ("  errors that named one", tally.copy_errors),
         ("opens that failed", tally.opens_failed),
         ("recoveries", tally.recoveries),
         ("backups opened", tally.backups),

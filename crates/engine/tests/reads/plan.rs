@@ -65,6 +65,9 @@ pub struct Plan {
     /// It has a second tier, with its pages and its policy. Reads of its cache go wrong as
     /// those of the store do, and nothing that the store answers may depend on that.
     pub tier: Option<(u64, &'static str)>,
+    /// That tier writes back. What only its cache has and is misread is an error then; of all else
+    /// nothing depends on it.
+    pub writes_back: bool,
     /// Reads of the log go wrong, too: in recovery, in a backup, when a transaction is aborted.
     pub log_faults: bool,
 }
@@ -84,6 +87,7 @@ impl Plan {
         let policy = one_of(&mut later, &["tq", "tq-io", "t2-lru", "lru-hints", "t2-arc"]);
         let pages = one_of(&mut later, &[12, 60, 500]);
         let tier = (later.u8(0..5) < 2).then_some((pages, policy));
+        let writes_back = tier.is_some() && later.bool();
         let kinds = [Kind::Raw, Kind::Typed, Kind::Large, Kind::Hash, Kind::Heap];
         let mut structures = vec![(Kind::Raw, random.usize(200..1500))];
         for _ in 0..random.usize(1..=4) {
@@ -124,6 +128,7 @@ impl Plan {
             older_superblock,
             is_compressed,
             tier,
+            writes_back,
             log_faults: random.u8(0..4) == 0,
         }
     }

@@ -180,6 +180,40 @@ fn a_store_that_is_nothing_but_its_log_is_not_made_anew_when_its_superblock_is_l
     assert_eq!(db.raw_tree("t").unwrap().get(b"key").unwrap().as_deref(), Some(&b"value"[..]));
 }
 
+/// Below a tier that writes back there may be nothing but a mark. With that read as zeros, and a
+/// log that could not be read, the device looked like one on which no store was ever made, and the
+/// mark was overwritten.
+#[test]
+fn a_store_whose_pages_are_in_a_cache_is_not_made_anew_when_its_mark_is_misread() {
+    let options = || Options::new().memory(16 << 20).second_tier("fast", 2 << 20, "tq-io");
+    let options = || options().write_back(true);
+    let [memory, log, fast] = [(); 3].map(|()| Arc::new(MemoryDevice::new()));
+    let device = Arc::new(ReadFaultDevice::new(memory, PAGE));
+    let log = Arc::new(ReadFaultDevice::new(log, PAGE));
+    let open = || Db::open_on_tiered_devices(device.clone(), log.clone(), fast.clone(), options());
+    let db = open().unwrap();
+    db.raw_tree("t").unwrap().put(b"key", b"value").unwrap();
+    db.close().unwrap();
+    let (mark, mut zeros) = (read(&device, 0).unwrap(), 0);
+    for seed in 0..100 {
+        device.damage(PageId(0), ReadFault::ZeroedSectors, seed);
+        if seed % 2 == 0 {
+            let fault = [ReadFault::Error, ReadFault::ZeroedSectors][(seed / 2 % 2) as usize];
+            (0..64).for_each(|page| log.damage(PageId(page), fault, seed));
+        }
+        let head = read(&device, 0).unwrap();
+        zeros += usize::from(head.iter().all(|byte| *byte == 0));
+        if head[..512] != mark[..512] {
+            assert!(open().is_err(), "seed {seed}");
+        }
+        device.heal();
+        log.heal();
+        assert_eq!(read(&device, 0).unwrap(), mark, "seed {seed}");
+    }
+    assert!(zeros > 0, "no seed gave a page of zeros");
+    assert_eq!(open().unwrap().raw_tree("t").unwrap().get(b"key").unwrap().unwrap(), b"value");
+}
+
 /// A backup copies steps of many pages. One page that could not be read failed the whole step, and
 /// the error told where the step began.
 #[test]

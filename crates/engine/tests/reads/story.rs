@@ -17,7 +17,7 @@ use millpond_base::PageId;
 use crate::model::{Model, Wrong};
 use crate::plan::{Deed, Place, Plan};
 use crate::worker::{Worker, compare, draw_value, key_of, scan_all};
-use crate::world::{Devices, Handle, Item, Tally, World, handle, options, tier};
+use crate::world::{Devices, Handle, Item, Tally, World, handle, options, slots, tier};
 
 struct Story {
     world: World,
@@ -102,6 +102,7 @@ impl Story {
             answers: Default::default(),
             errors: Default::default(),
             stale_answers: Default::default(),
+            copy_errors: Default::default(),
             entangled: Default::default(),
         };
         let mut story = Story { world, supply, tally: Tally::default(), random };
@@ -166,10 +167,12 @@ impl Story {
         if let Some((bytes, _)) = tier(plan) {
             let (page, all) = (u64::from(plan.page_size), ReadFault::ALL.to_vec());
             // Copies, not the directory, without which there is no tier.
-            let slots = (bytes - 8192) / (page + 48);
-            let begin = (4096 + (slots * 48).next_multiple_of(4096)) / page;
+            let (begin, slots) = slots(plan, bytes);
+            let begin = begin.div_ceil(page);
             let pages = Some((begin..begin + slots).map(PageId).collect());
-            let faults = ReadFaults { share: 0.2, kinds: all, pages, persists: plan.persists };
+            // Errors come of it only where writes stay.
+            let share = if plan.writes_back { plan.share } else { 0.2 };
+            let faults = ReadFaults { share, kinds: all, pages, persists: plan.persists };
             self.world.devices.fast.set_faults(faults, seed);
         }
         if plan.log_faults {
@@ -303,6 +306,9 @@ impl Story {
     }
 
     fn count_misreads(&mut self) {
+        if self.world.plan.writes_back {
+            self.tally.copies_misread += self.world.devices.fast.struck() as u64;
+        }
         for device in [&self.world.devices.store, &self.world.devices.log] {
             let ledger = device.ledger();
             self.tally.misreads += ledger.len() as u64;
@@ -338,6 +344,7 @@ impl Story {
             closed = db.close();
         }
         closed.or_else(|error| self.at_end(None, "closing", &error))?;
+        self.part()?;
         self.check(false)?;
         if self.world.plan.deeds.contains(&Deed::Check) {
             self.set_faults(true);
@@ -347,15 +354,31 @@ impl Story {
         let db = self.open("opening at the end")?;
         self.compare_all(&db)?;
         db.close().or_else(|error| self.at_end(None, "closing at the end", &error))?;
+        self.part()?;
         self.check_for_leaks()?;
         self.count_misreads();
         let world = &self.world;
         self.tally.stories += 1;
         self.tally.answers += world.answers.load(Ordering::Relaxed);
         self.tally.errors += world.errors.load(Ordering::Relaxed);
+        self.tally.copy_errors += world.copy_errors.load(Ordering::Relaxed);
         self.tally.stale_answers += world.stale_answers.load(Ordering::Relaxed);
         self.tally.stale_stories += u64::from(self.tally.stale_answers > 0);
         Ok(())
+    }
+
+    /// A store whose tier writes back gets what only the cache has, so that it is whole by itself.
+    fn part(&mut self) -> Result<(), String> {
+        if !self.world.plan.writes_back {
+            return Ok(());
+        }
+        let through = options(&self.world.plan).write_back(false);
+        let db = self.world.devices.open(through);
+        let db = db.or_else(|error| {
+            self.at_end(None, "parting store and tier", &error)?;
+            Err(error.to_string())
+        })?;
+        db.close().or_else(|error| self.at_end(None, "closing without write-back", &error))
     }
 
     fn compare_all(&self, db: &Db) -> Result<(), String> {

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use millpond::internals::io::{BackMark, Device, MemoryDevice};
+use millpond::internals::admin::check::CATALOG;
+use millpond::internals::admin::dump::{DumpReader, DumpWriter, Form, Item};
+use millpond::internals::admin::salvage::salvage;
+use millpond::internals::io::{BackMark, Device, MemoryDevice, PageStore};
 use millpond::internals::tier::BackTier;
 use millpond::{Compression, Db, Error, Options, TierError};
 use millpond_base::Reason;
@@ -111,6 +114,61 @@ fn what_nobody_needs_any_more_is_not_written_to_storage() {
     let mut bytes = vec![0; PAGE as usize];
     read(&*pair.below, 30, &mut bytes).unwrap();
     assert_eq!(bytes, content(30, 1));
+}
+
+/// The way out where the cache is lost: what the store's file has is saved, page by page, and each
+/// entry is what its key had at some time.
+#[test]
+fn a_store_whose_cache_is_lost_is_salvaged_as_far_as_its_file_has_it() {
+    let pair = Pair { below: Arc::new(MemoryDevice::new()), fast: Arc::new(MemoryDevice::new()) };
+    let log = Arc::new(MemoryDevice::new());
+    let (value, keys) = (|key: u32, round: u32| [key, round, key].map(u32::to_be_bytes), 20_000);
+    let options = |writes_back| {
+        let tiered = Options::new().memory(16 << 20).second_tier("fast", 400 << 10, "tq-io");
+        tiered.write_back(writes_back).lab(|lab| lab.frames = Some(64))
+    };
+    let open = |below: &Arc<MemoryDevice>, options| {
+        Db::open_on_tiered_devices(below.clone(), log.clone(), pair.fast.clone(), options)
+    };
+    let db = open(&pair.below, options(true)).unwrap();
+    let tree = db.raw_tree("t").unwrap();
+    for round in 0..3 {
+        for key in 0..keys as u32 {
+            tree.put(&key.to_be_bytes(), &value(key, round).concat()).unwrap();
+        }
+        db.checkpoint().unwrap();
+    }
+    drop(tree);
+    db.close().unwrap();
+    let salvaged = |below: &Arc<MemoryDevice>| {
+        let store = PageStore::salvage_on(below.clone(), None).unwrap();
+        let mut dump = DumpWriter::new(Vec::new(), Form::Text).unwrap();
+        let report = salvage(&store, CATALOG, &mut dump).unwrap();
+        let bytes = dump.finish().unwrap();
+        let mut reader = DumpReader::new(&bytes[..]).unwrap();
+        let (mut key, mut found, mut rows, mut newest) = (Vec::new(), Vec::new(), 0, 0);
+        loop {
+            match reader.read(&mut key, &mut found).unwrap() {
+                Item::End => break,
+                Item::Structure(..) => {}
+                Item::Entry => {
+                    let key = u32::from_be_bytes(key[..].try_into().unwrap());
+                    let round = (0..3).find(|round| value(key, *round).concat() == found).unwrap();
+                    (rows, newest) = (rows + 1, newest + usize::from(round == 2));
+                }
+            }
+        }
+        (report, rows, newest)
+    };
+    let (report, rows, newest) = salvaged(&pair.below);
+    assert_eq!(report.lost_cache.as_deref(), Some(pair.fast.path()));
+    assert!(!report.is_complete());
+    assert!(rows > keys as usize / 2 && newest < keys as usize, "{rows} rows, {newest} as last");
+    // With its cache the store is whole, and so is what is salvaged then.
+    open(&pair.below, options(false)).unwrap().close().unwrap();
+    let (report, rows, newest) = salvaged(&pair.below);
+    assert!(report.is_complete() && report.lost_cache.is_none(), "{report:?}");
+    assert_eq!((rows, newest), (keys as usize, keys as usize));
 }
 
 fn is_refused(opened: Result<BackTier, TierError>) -> bool {

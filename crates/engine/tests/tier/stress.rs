@@ -85,11 +85,12 @@ fn threads_on(tier: &dyn Device) -> u64 {
 #[test]
 fn threads_read_what_they_wrote_and_did_not_write_back_yet() {
     for policy in ["tq-io", "t2-rand", "arc-io"] {
-        for slots in [12, 60, 400] {
+        for (slots, ahead) in [(12, false), (60, false), (400, false), (12, true), (60, true)] {
             let below = slow();
             let fast = Arc::new(FaultyDevice::new(Arc::new(MemoryDevice::new()), slots));
             let tier =
                 open_back(below.clone(), fast.clone(), &back_options(slots), policy).unwrap();
+            let tier = if ahead { tier.destaging_ahead() } else { tier };
             fast.set_faults(Faults { latency_us_max: 30, ..Faults::default() });
             threads_on(&tier);
             tier.check().unwrap();

@@ -193,7 +193,8 @@ fn open_tier(
     let identity = move |_: &dyn Device| told.identity();
     let host = |shape: &_| policy.tier_host(shape);
     if options.writes_back {
-        return Ok(AnyTier::Back(Arc::new(BackTier::open(below, fast, &options, host)?)));
+        let tier = BackTier::open(below, fast, &options, host)?.destaging_ahead();
+        return Ok(AnyTier::Back(Arc::new(tier)));
     }
     if !spec.read_only && BackTier::is_pair(&*below, &*fast)? {
         // The backing file gets what it has not.

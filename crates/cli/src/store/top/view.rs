@@ -242,13 +242,20 @@ impl Rates<'_> {
         let served = self.interval.map(|interval| &interval.stats).filter(|s| s.tier_reads > 0);
         let served = served.map(|s| percent(s.tier_served as f64 / s.tier_reads as f64));
         let state = if now.tier_off > 0 { "off" } else { "on" };
-        vec![
+        let mut cells = vec![
             ("state", state.to_string()),
             ("served", served.unwrap_or_else(|| NONE.to_string())),
             ("reads", self.of(count, |s| s.tier_reads)),
             ("fills", self.of(count, |s| s.tier_fills)),
             ("pages", level(now.tier_resident)),
-        ]
+        ];
+        // Where writes stay, at least the beginning of the file is in the cache only.
+        if now.tier_dirty > 0 {
+            cells.push(("dirty", level(now.tier_dirty)));
+            cells.push(("destaged", self.of(count, |s| s.tier_destaged)));
+            cells.push(("spared", self.of(count, |s| s.tier_spared)));
+        }
+        cells
     }
 
     fn writes(&self) -> Vec<(&'static str, String)> {

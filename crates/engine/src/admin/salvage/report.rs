@@ -104,6 +104,9 @@ pub struct SalvageReport {
     pub path: PathBuf,
     /// Whether the store was closed cleanly; else what was written last may be missing.
     pub was_closed: bool,
+    /// Where the second tier's cache was that has what the file has not. Of that nothing is saved:
+    /// entries may be missing, or be as they were before.
+    pub lost_cache: Option<PathBuf>,
     /// The trees, hash indexes and heaps.
     pub trees: Vec<SalvagedTree>,
     /// What could not be read where it belongs.
@@ -116,7 +119,7 @@ impl SalvageReport {
     /// Whether everything that was in the store is known to be saved.
     pub fn is_complete(&self) -> bool {
         let losses = self.losses.len() as u64 + self.losses_left_out;
-        self.was_closed && losses == 0
+        self.was_closed && self.lost_cache.is_none() && losses == 0
     }
 
     /// Entries saved.

@@ -52,6 +52,7 @@ pub fn salvage<W: Write>(
 ) -> Result<SalvageReport, SalvageError> {
     let mut saver = Saver::new(store);
     saver.report.path = store.path().to_path_buf();
+    saver.report.lost_cache = store.lost_cache();
     saver.report.was_closed = store.superblock().is_some_and(|block| block.clean);
     let Catalog { named, whole } = read_catalog(&mut saver, catalog)?;
     let mut names = BTreeMap::new();

@@ -140,6 +140,12 @@ pub enum Bug {
     BackSlotReusedEarly,
     /// What the last durable page map needs is discarded.
     BackDiscardsEarly,
+    /// What only a tier's cache has is taken for what was written.
+    BackUnproven,
+    /// What only a tier's cache has, and cannot be read, is read from storage.
+    BackFallsBack,
+    /// What is read from the cache is written to storage as it is.
+    BackDestagesUnproven,
     /// A store whose superblock is zeros is created again.
     LostStoreRecreated,
     /// A writer does not look for ranges around its key.
@@ -154,7 +160,7 @@ pub enum Bug {
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Bug; 67] = [
+    pub const ALL: [Bug; 70] = [
         Bug::CommitDoesNotWait,
         Bug::LogNotSynced,
         Bug::LogTailNotCleared,
@@ -217,6 +223,9 @@ impl Bug {
         Bug::BackJournalNotSynced,
         Bug::BackSlotReusedEarly,
         Bug::BackDiscardsEarly,
+        Bug::BackUnproven,
+        Bug::BackFallsBack,
+        Bug::BackDestagesUnproven,
         Bug::LostStoreRecreated,
         Bug::RangeNotSeen,
         Bug::WaiterLooksOnce,
@@ -229,7 +238,7 @@ impl Bug {
         [Bug::RangeNotSeen, Bug::WaiterLooksOnce, Bug::KeysBeforeTree, Bug::HeldPartIsQuiet];
 
     /// Those of the read path: they show when reads go wrong, and not after a crash.
-    pub const OF_READS: [Bug; 9] = [
+    pub const OF_READS: [Bug; 12] = [
         Bug::SuperblockNotNoted,
         Bug::StalePageAccepted,
         Bug::ReadsOutOfOrder,
@@ -238,6 +247,9 @@ impl Bug {
         Bug::OtherPageAccepted,
         Bug::TierUnproven,
         Bug::TierKeepsMisread,
+        Bug::BackUnproven,
+        Bug::BackFallsBack,
+        Bug::BackDestagesUnproven,
         Bug::LostStoreRecreated,
     ];
 }

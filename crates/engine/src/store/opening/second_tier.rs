@@ -47,7 +47,14 @@ pub(super) fn tiered(
     } else {
         match superblock_of(&*device, None) {
             Ok(block) => (block.page_size, unit_of(block.page_size, block.compression)),
-            Err(_) => return Ok(Tiered::without(device)),
+            Err(_) => {
+                // It may be the mark that cannot be read: then the cache says whose it is, and a
+                // device that is not whole is not opened, or made anew, by itself.
+                if let Some(fast) = cache_there(fast, &asked.path, &options.file_options())? {
+                    BackTier::is_pair(&*device, &*fast)?;
+                }
+                return Ok(Tiered::without(device));
+            }
         }
     };
     let plan = options.plan(&SystemRoots::default(), Some(page_size.bytes() as u32))?;
@@ -61,7 +68,7 @@ pub(super) fn tiered(
     };
     let host = |shape: &_| policy.tier_host(shape);
     let tier = if tier.writes_back {
-        AnyTier::Back(Arc::new(BackTier::open(device, fast, &tier, host)?))
+        AnyTier::Back(Arc::new(BackTier::open(device, fast, &tier, host)?.destaging_ahead()))
     } else {
         if mark.is_some() && BackTier::is_pair(&*device, &*fast)? {
             make_whole(&device, &fast, &tier, &policy)?;
@@ -81,6 +88,21 @@ fn make_whole(
     let host = |shape: &_| policy.tier_host(shape);
     let tier = BackTier::open(device.clone(), fast.clone(), options, host)?;
     Ok(tier.give_up()?)
+}
+
+/// The cache's device, if it is given, or there is a file.
+fn cache_there(
+    fast: Option<Arc<dyn Device>>,
+    path: &Path,
+    options: &FileOptions,
+) -> Result<Option<Arc<dyn Device>>, TierError> {
+    let path = &real_path(path);
+    let is_there = std::fs::metadata(path).is_ok_and(|meta| meta.len() > 0);
+    if fast.is_some() || !is_there {
+        return Ok(fast);
+    }
+    let options = FileOptions { direct: false, ..options.clone() };
+    Ok(Some(Arc::new(FileDevice::open(path, &options)?)))
 }
 
 /// What places and lengths of pages are multiples of.

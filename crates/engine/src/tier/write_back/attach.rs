@@ -21,10 +21,11 @@ use crate::tier::error::TierError;
 use crate::tier::frames::spare_of;
 use crate::tier::options::TierOptions;
 use crate::tier::waiting::Waiting;
-use crate::tier::write_back::back_tier::BackTier;
+use crate::tier::write_back::back_device::BackDevice;
+use crate::tier::write_back::bell::Bell;
 use crate::tier::write_back::format::{Header, Journal, Kind, Record, State, load_directory};
 
-impl BackTier {
+impl BackDevice {
     /// A tier above `below`, with its cache on `fast`: the one that it was opened with last, or if
     /// there was none, an empty one, or one of a tier that is of no use any more.
     ///
@@ -35,7 +36,7 @@ impl BackTier {
         fast: Arc<dyn Device>,
         options: &TierOptions,
         policy: impl FnOnce(&Shape) -> Box<dyn ErasedPolicyHost>,
-    ) -> Result<BackTier, TierError> {
+    ) -> Result<BackDevice, TierError> {
         let frames = TierOptions { writes_back: true, ..*options }.frames()?;
         let layout = options.back_layout();
         let pinned_bytes = u64::from(layout.slots.slot_bytes);
@@ -50,7 +51,7 @@ impl BackTier {
         };
         let mut cache = Cache::writing_back(&layout.slots, frames, options.seed, policy);
         cache.restore_back(records);
-        let tier = BackTier {
+        let tier = BackDevice {
             below,
             fast,
             layout,
@@ -64,6 +65,7 @@ impl BackTier {
             spare_slots: spare_of(layout.slots.slots) as usize,
             below_is_ahead: false.into(),
             fast_is_ahead: false.into(),
+            bell: Bell::default(),
             has_failed: false.into(),
             is_closed: false.into(),
             errors: 0.into(),
@@ -74,7 +76,7 @@ impl BackTier {
     /// Whether `fast` has what `below` has not, as its second tier.
     ///
     /// # Errors
-    /// As [`BackTier::open`].
+    /// As [`BackDevice::open`].
     pub fn is_pair(below: &dyn Device, fast: &dyn Device) -> Result<bool, TierError> {
         Ok(pair(below, fast)?.is_some())
     }
@@ -82,7 +84,7 @@ impl BackTier {
     /// How the tier is to be opened that has what `below` has not; `None` if there is none such.
     ///
     /// # Errors
-    /// As [`BackTier::open`].
+    /// As [`BackDevice::open`].
     pub fn options_of(
         below: &dyn Device,
         fast: &dyn Device,

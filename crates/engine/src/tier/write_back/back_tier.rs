@@ -1,233 +1,198 @@
-//! A device with a second tier that writes back: a slow one below, and on a fast one a cache that
-//! has what was written last.
+//! A tier that writes back, with a thread that writes to storage ahead of need.
 //!
-//! 1. **What was synced survives**, on the two devices together: `sync` returns when the copies of
-//!    all pages written before are durable in the cache, and a directory that names them.
-//! 2. **A slot that the directory names is not written to.** Each write of a page goes to a new
-//!    slot; the old one is free when a later directory is durable.
-//! 3. **A place leaves the directory after storage has it, durably**, or what it had is not needed
-//!    by anybody.
-//! 4. **Storage below is marked**: its first sector is in the cache until the tier is given up, so
-//!    that nobody takes it for whole (`io::back_mark`).
-//! 5. **A copy is proven** by its checksum each time it is read. Of one that storage has, too, that
-//!    is read instead; another is an error.
-//! 6. **A failed sync is final**: no later one says that something is durable.
-//!
-//! What is not a page, or finds no slot, is written to storage; its place leaves the directory when
-//! that is durable. The mutex of the tables is held for steps of them only, never during I/O.
-//! Locks are taken in this order: what writes the beginning of the device, destaging, the journal,
-//! the tables.
+//! The thread writes what nobody's page is any more: copies whose pages the policy has evicted, and
+//! if need be those whose pages are elsewhere now. What the policy keeps stays dirty, so it decides
+//! as it would without the thread, and as in the model.
 
-use std::ops::Range;
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, MutexGuard, PoisonError};
+use std::ops::{Deref, Range};
+use std::path::Path;
+use std::sync::{Arc, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
 
 use millpond_base::sync::unmodelled::Mutex;
-use millpond_base::{Mark, PageId};
+use millpond_policies::contract::Shape;
+use millpond_policies::policy_host::ErasedPolicyHost;
 
 use crate::io::{Alignment, Device, DeviceError, ReadRequest, WriteRequest};
-use crate::tier::back_layout::BackLayout;
-use crate::tier::cache::Cache;
-use crate::tier::counts::TierCounts;
-use crate::tier::parts::grow_for_slot;
-use crate::tier::waiting::Waiting;
-use crate::tier::write_back::format::{Journal, State};
+use crate::tier::error::TierError;
+use crate::tier::options::TierOptions;
+use crate::tier::write_back::back_device::BackDevice;
+
+/// How long the thread waits after an error before it tries again.
+const PAUSE: Duration = Duration::from_secs(1);
 
 /// A device, and a cache that has what was written to it last.
+#[derive(Debug)]
 pub struct BackTier {
-    pub(super) below: Arc<dyn Device>,
-    pub(super) fast: Arc<dyn Device>,
-    pub(super) layout: BackLayout,
-    pub(super) cache: Mutex<Cache>,
-    pub(super) journal: Mutex<Journal>,
-    /// Held while extents are written to storage.
-    pub(super) destaging: Mutex<()>,
-    pub(super) writing_pinned: Mutex<()>,
-    pub(super) waiting: Waiting,
-    /// Held while the cache's file grows.
-    pub(super) growing: Mutex<()>,
-    /// Bytes at the beginning of the device that stay in the cache.
-    pub(super) pinned_bytes: u64,
-    pub(super) spare_slots: usize,
-    /// Something was written to storage, and not synced.
-    pub(super) below_is_ahead: AtomicBool,
-    /// A copy was written, and not synced.
-    pub(super) fast_is_ahead: AtomicBool,
-    pub(super) has_failed: AtomicBool,
-    pub(super) is_closed: AtomicBool,
-    pub(super) errors: AtomicU32,
+    device: Arc<BackDevice>,
+    destager: Mutex<Option<JoinHandle<()>>>,
 }
 
-impl std::fmt::Debug for BackTier {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let (below, fast) = (self.below.path(), self.fast.path());
-        f.debug_struct("BackTier")
-            .field("below", &below)
-            .field("fast", &fast)
-            .finish_non_exhaustive()
+impl Deref for BackTier {
+    type Target = BackDevice;
+
+    fn deref(&self) -> &BackDevice {
+        &self.device
     }
 }
 
 impl BackTier {
-    /// What the tier has done so far.
-    pub fn counts(&self) -> TierCounts {
-        TierCounts {
-            errors: u64::from(self.errors.load(Ordering::Relaxed)),
-            is_off: self.has_failed.load(Ordering::Acquire),
-            ..self.cache().counts()
-        }
-    }
-
-    /// Records requests from now on, in the order in which the policy gets them.
-    pub fn record(&self) {
-        self.cache().record();
-    }
-
-    /// Takes what was recorded.
-    pub fn recorded(&self) -> Vec<(PageId, Mark)> {
-        self.cache().recorded()
-    }
-
-    /// Verifies the tables and the policy, while nothing is read or written.
+    /// A tier above `below`, with its cache on `fast`: the one that it was opened with last, or if
+    /// there was none, an empty one, or one of a tier that is of no use any more.
     ///
     /// # Errors
-    /// What is wrong.
-    pub fn check(&self) -> Result<(), String> {
-        self.cache().check()
+    /// There is no room, the two do not belong together, or one of them fails.
+    pub fn open(
+        below: Arc<dyn Device>,
+        fast: Arc<dyn Device>,
+        options: &TierOptions,
+        policy: impl FnOnce(&Shape) -> Box<dyn ErasedPolicyHost>,
+    ) -> Result<BackTier, TierError> {
+        let device = Arc::new(BackDevice::open(below, fast, options, policy)?);
+        Ok(BackTier { device, destager: Mutex::default() })
     }
 
-    pub(in crate::tier) fn cache(&self) -> MutexGuard<'_, Cache> {
-        // A thread that panicked between two steps of the tables is a bug in them.
-        self.cache.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(super) fn path_below(&self) -> PathBuf {
-        self.below.path().to_path_buf()
-    }
-
-    /// Whether a part of a request at `range` can be in a slot.
-    pub(super) fn has_slot(&self, range: &Range<u64>) -> bool {
-        let length = range.end - range.start;
-        let slots = &self.layout.slots;
-        let (unit, block) = (u64::from(slots.unit.max(1)), self.fast.alignment().offset);
-        range.start >= self.pinned_bytes
-            && length > 0
-            && length <= u64::from(slots.slot_bytes)
-            && range.start.is_multiple_of(unit)
-            && length.is_multiple_of(block)
-    }
-
-    /// Counts an error of the cache's device.
-    pub(super) fn judge<T>(&self, result: Result<T, DeviceError>) -> Option<T> {
-        if result.is_err() {
-            self.errors.fetch_add(1, Ordering::Relaxed);
+    /// The same, where a thread writes to storage ahead of need, until the tier is closed, given up
+    /// or dropped. Otherwise those that write do so when there is no room.
+    #[must_use]
+    pub fn destaging_ahead(self) -> BackTier {
+        let device = self.device.clone();
+        let thread = std::thread::Builder::new().name("millpond-destage".to_string());
+        match thread.spawn(move || destage_ahead(&device)) {
+            Ok(thread) => {
+                self.device.bell.listen(true);
+                *self.destager.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread);
+            }
+            Err(error) => tracing::warn!(%error, "the second tier does without its thread"),
         }
-        result.ok()
+        self
     }
 
-    /// Makes the cache's file long enough for `slot`.
-    pub(super) fn reach(&self, slot: u32) -> Result<(), DeviceError> {
-        let bytes = u64::from(self.layout.slots.slot_bytes);
-        let end = self.layout.slot_offset(slot) + bytes;
-        if end <= self.fast.length() {
-            return Ok(());
-        }
-        let _growing = self.growing.lock().unwrap_or_else(PoisonError::into_inner);
-        if end <= self.fast.length() {
-            return Ok(());
-        }
-        let grown = grow_for_slot(&*self.fast, bytes, end, self.layout.end());
-        self.fast_is_ahead.store(true, Ordering::Release);
-        grown
+    /// Whether `fast` has what `below` has not, as its second tier.
+    ///
+    /// # Errors
+    /// As [`BackTier::open`].
+    pub fn is_pair(below: &dyn Device, fast: &dyn Device) -> Result<bool, TierError> {
+        BackDevice::is_pair(below, fast)
     }
 
-    /// The file cannot be so long that it has this slot, which was taken.
-    pub(super) fn no_room_for(&self, slot: u32, error: &DeviceError) {
-        self.errors.fetch_add(1, Ordering::Relaxed);
-        let mut cache = self.cache();
-        if error.is_disk_full() {
-            let there = self.fast.length().saturating_sub(self.layout.slots_begin());
-            let slots = there / u64::from(self.layout.slots.slot_bytes);
-            let slots = u32::try_from(slots).unwrap_or(u32::MAX);
-            if cache.limit_slots(slots) {
-                tracing::warn!(%error, slots, "the second tier is smaller than it was to be");
+    /// How the tier is to be opened that has what `below` has not; `None` if there is none such.
+    ///
+    /// # Errors
+    /// As [`BackTier::open`].
+    pub fn options_of(
+        below: &dyn Device,
+        fast: &dyn Device,
+    ) -> Result<Option<TierOptions>, TierError> {
+        BackDevice::options_of(below, fast)
+    }
+
+    /// Writes everything to the device below, which is whole then, and the cache is of no use any
+    /// more. Nothing else is read or written meanwhile, or later.
+    ///
+    /// # Errors
+    /// A device fails. The two belong together still, and what was synced is there.
+    pub fn give_up(&self) -> Result<(), DeviceError> {
+        self.end_thread();
+        self.device.give_up()
+    }
+
+    /// What the thread does is done then.
+    fn end_thread(&self) {
+        self.device.bell.end();
+        self.device.bell.listen(false);
+        let thread = self.destager.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if thread.is_some_and(|thread| thread.join().is_err()) {
+            tracing::error!("the second tier's thread ended by a panic");
+        }
+    }
+}
+
+impl Drop for BackTier {
+    fn drop(&mut self) {
+        self.end_thread();
+    }
+}
+
+fn destage_ahead(device: &BackDevice) {
+    let mut has_failed = false;
+    while device.bell.wait() {
+        while !device.bell.is_over() {
+            match device.destage_some() {
+                Ok(true) => has_failed = false,
+                Ok(false) => break,
+                Err(error) => {
+                    if !std::mem::replace(&mut has_failed, true) {
+                        tracing::warn!(%error, "the second tier cannot be written to storage");
+                    }
+                    device.bell.pause(PAUSE);
+                    break;
+                }
             }
         }
-        cache.give_slot(slot);
     }
 }
 
 impl Device for BackTier {
     fn path(&self) -> &Path {
-        self.below.path()
+        self.device.path()
     }
 
     fn length(&self) -> u64 {
-        self.below.length()
+        self.device.length()
     }
 
     fn alignment(&self) -> Alignment {
-        self.below.alignment()
+        self.device.alignment()
     }
 
     fn read(&self, offset: u64, bytes: &mut [u8]) -> Result<(), DeviceError> {
-        self.read_both(offset, bytes)
+        self.device.read(offset, bytes)
     }
 
     fn write(&self, offset: u64, bytes: &[u8]) -> Result<(), DeviceError> {
-        let parts = [std::io::IoSlice::new(bytes)];
-        let mut requests = [WriteRequest::new(offset, &parts)];
-        self.write_requests(&mut requests);
-        let [request] = requests;
-        request.result
+        self.device.write(offset, bytes)
     }
 
     fn read_batch(&self, requests: &mut [ReadRequest<'_, '_>]) {
-        self.read_requests(requests);
+        self.device.read_batch(requests);
     }
 
     fn write_batch(&self, requests: &mut [WriteRequest<'_, '_>]) {
-        self.write_requests(requests);
+        self.device.write_batch(requests);
     }
 
     fn sync(&self) -> Result<(), DeviceError> {
-        self.commit()
+        self.device.sync()
     }
 
     fn grow(&self, length: u64) -> Result<(), DeviceError> {
-        let grown = self.below.grow(length);
-        self.below_is_ahead.store(true, Ordering::Release);
-        grown
+        self.device.grow(length)
     }
 
     fn append(&self, bytes: &[u8]) -> Result<(), DeviceError> {
-        self.change_storage(self.below.length()..u64::MAX, || self.below.append(bytes))
+        self.device.append(bytes)
     }
 
     fn shrink(&self, length: u64) -> Result<(), DeviceError> {
-        let length = length.max(self.pinned_bytes);
-        self.change_storage(length..u64::MAX, || self.below.shrink(length))
+        self.device.shrink(length)
     }
 
     fn distrust(&self, range: Range<u64>) -> bool {
-        self.cache().distrust(range)
+        self.device.distrust(range)
     }
 
     fn discard(&self, ranges: &[Range<u64>]) {
-        let mut cache = self.cache();
-        ranges.iter().for_each(|range| cache.discard(range));
+        self.device.discard(ranges);
+    }
+
+    fn superseded_max(&self) -> u64 {
+        self.device.superseded_max()
     }
 
     fn release(&self) {
-        if !self.is_closed.swap(true, Ordering::AcqRel) {
-            self.write_waiting(true);
-            if let Err(error) = self.close_as(State::Closed) {
-                let path = self.fast.path().display().to_string();
-                tracing::warn!(%error, path, "the second tier cannot be closed");
-            }
-            self.fast.release();
-        }
-        self.below.release();
+        self.end_thread();
+        self.device.release();
     }
 }

@@ -5,47 +5,113 @@
 //! more, durably: three syncs for a batch of them.
 
 use std::io::{IoSlice, IoSliceMut};
-use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
+use std::sync::{MutexGuard, PoisonError};
 
 use xxhash_rust::xxh3::xxh3_64;
 
+use crate::io::simulated::planted::planted;
 use crate::io::{AlignedBuffer, DeviceError, ReadRequest, WriteRequest};
 use crate::tier::dirty::Extent;
-use crate::tier::write_back::back_tier::BackTier;
+use crate::tier::write_back::back_device::BackDevice;
 
-/// Extents that are written to storage together.
+/// Extents that are written to storage together where nothing goes on without.
 const BATCH: usize = 128;
+/// The same where nobody waits for it: who reads from storage waits for these.
+const AHEAD: usize = 32;
 
-impl BackTier {
-    /// Frees slots: retiring extents are written to storage, those that wait longest first, and
-    /// what the directory says is brought up to date.
+/// What there is to do ahead of need.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ahead {
+    Nothing,
+    /// Slots are free as soon as the directory is durable.
+    Commit,
+    Destage {
+        moved_too: bool,
+    },
+}
+
+impl BackDevice {
+    /// Frees slots, if there are none: what the directory says is brought up to date, and if that
+    /// is not enough, retiring extents are written to storage first, those that wait longest.
     pub(super) fn make_room(&self) -> Result<(), DeviceError> {
         {
             let _one = self.destaging.lock().unwrap_or_else(PoisonError::into_inner);
-            let taken = self.cache().take_retiring(BATCH);
+            if self.has_room() {
+                return Ok(());
+            }
+            if self.cache().tables.dirty.unmapping() > 0 {
+                self.commit()?;
+                if self.has_room() {
+                    return Ok(());
+                }
+            }
+            let taken = self.cache().take_retiring(BATCH, true);
             self.write_below(&taken)?;
         }
         self.commit()
     }
 
-    /// The same, if it is time and nobody does it already.
+    fn has_room(&self) -> bool {
+        let cache = self.cache();
+        cache.tables.slots_left() > cache.tables.reserved_slots
+    }
+
+    /// What there is to do ahead of need.
+    fn work_ahead(&self) -> Ahead {
+        let cache = self.cache();
+        let (left, dirty) = (cache.tables.slots_left(), &cache.tables.dirty);
+        let evicted = dirty.retiring() - dirty.moved();
+        match self.spare_slots {
+            spare if left >= spare / 2 => Ahead::Nothing,
+            spare if dirty.unmapping() > spare / 8 => Ahead::Commit,
+            _ if evicted > 0 => Ahead::Destage { moved_too: false },
+            spare if left < spare / 8 && dirty.moved() > 0 => Ahead::Destage { moved_too: true },
+            _ => Ahead::Nothing,
+        }
+    }
+
+    /// Makes room if it is time and nobody does it already, or has the thread do it.
     pub(super) fn make_room_ahead(&self) {
-        let is_time = {
-            let cache = self.cache();
-            let tables = &cache.tables;
-            tables.slots_left() < self.spare_slots / 2 && tables.dirty.retiring() > 0
-        };
-        if !is_time || self.has_failed.load(Ordering::Acquire) {
+        let work = self.work_ahead();
+        if work == Ahead::Nothing || self.has_failed.load(Ordering::Acquire) {
             return;
         }
+        if self.bell.has_listener() {
+            return self.bell.ring();
+        }
         let Ok(one) = self.destaging.try_lock() else { return };
-        let taken = self.cache().take_retiring(BATCH);
-        let written = self.write_below(&taken);
-        drop(one);
-        if let Err(error) = written.and_then(|()| self.commit()) {
+        if let Err(error) = self.do_ahead(work, BATCH, one) {
             tracing::warn!(%error, "what is in the second tier cannot be written to storage");
         }
+    }
+
+    /// Does some of what there is to do ahead of need; returns whether there was something.
+    pub(super) fn destage_some(&self) -> Result<bool, DeviceError> {
+        let work = self.work_ahead();
+        if work == Ahead::Nothing || self.has_failed.load(Ordering::Acquire) {
+            return Ok(false);
+        }
+        let one = self.destaging.lock().unwrap_or_else(PoisonError::into_inner);
+        self.do_ahead(work, AHEAD, one)
+    }
+
+    fn do_ahead(
+        &self,
+        work: Ahead,
+        most: usize,
+        one: MutexGuard<'_, ()>,
+    ) -> Result<bool, DeviceError> {
+        let moved_too = match work {
+            Ahead::Nothing => return Ok(false),
+            Ahead::Commit => return self.commit().map(|()| true),
+            Ahead::Destage { moved_too } => moved_too,
+        };
+        let taken = self.cache().take_retiring(most, moved_too);
+        self.write_below(&taken)?;
+        drop(one);
+        self.commit()?;
+        Ok(!taken.is_empty())
     }
 
     /// Writes these extents to storage, whose places are about to be written to in part.
@@ -82,8 +148,11 @@ impl BackTier {
         }
         let copies: Vec<_> = taken.iter().map(|extent| extent.copy).collect();
         let (buffers, mut results) = self.read_slots(&copies);
-        let sound: Vec<usize> =
-            (0..taken.len()).filter(|at| matches!(results[*at], Ok(()))).collect();
+        let is_sound = |at: &usize| match results[*at] {
+            Err(DeviceError::Damaged { .. }) => planted!(BackDestagesUnproven),
+            ref result => result.is_ok(),
+        };
+        let sound: Vec<usize> = (0..taken.len()).filter(is_sound).collect();
         let parts: Vec<[IoSlice<'_>; 1]> =
             sound.iter().map(|at| [IoSlice::new(&buffers[*at])]).collect();
         let mut requests: Vec<WriteRequest<'_, '_>> = (sound.iter().zip(&parts))

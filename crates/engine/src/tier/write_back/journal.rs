@@ -6,10 +6,10 @@ use std::sync::atomic::Ordering;
 
 use crate::io::DeviceError;
 use crate::io::simulated::planted::planted;
-use crate::tier::write_back::back_tier::BackTier;
+use crate::tier::write_back::back_device::BackDevice;
 use crate::tier::write_back::format::{Journal, State, batch, batch_offset};
 
-impl BackTier {
+impl BackDevice {
     pub(super) fn journal(&self) -> MutexGuard<'_, Journal> {
         self.journal.lock().unwrap_or_else(PoisonError::into_inner)
     }

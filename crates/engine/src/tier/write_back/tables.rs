@@ -345,10 +345,10 @@ impl Cache {
         }
     }
 
-    /// Takes extents that are to be written to storage, in the order of their places; pinned, and
-    /// busy until [`Cache::destaged`].
-    pub(super) fn take_retiring(&mut self, most: usize) -> Vec<Extent> {
-        let mut taken = self.tables.dirty.take_retiring(most);
+    /// Takes extents that are to be written to storage, those that moved only if `moved_too`, in
+    /// the order of their places; pinned, and busy until [`Cache::destaged`].
+    pub(super) fn take_retiring(&mut self, most: usize, moved_too: bool) -> Vec<Extent> {
+        let mut taken = self.tables.dirty.take_retiring(most, moved_too);
         taken.sort_unstable_by_key(|extent| extent.copy.offset);
         taken.retain(|extent| {
             let is_pinned = self.tables.pin(extent.copy.slot);

@@ -10,7 +10,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::io::{DeviceError, Errno, Operation, ReadRequest, WriteRequest};
 use crate::tier::parts::{ToCache, write_slots};
 use crate::tier::waiting::{NewCopy, WaitingCopy};
-use crate::tier::write_back::back_tier::BackTier;
+use crate::tier::write_back::back_device::BackDevice;
 use crate::tier::write_back::tables::{Incoming, Overlap};
 
 /// Tries to get what stands in the way of a write to storage.
@@ -37,7 +37,7 @@ impl ToStorage<'_> {
     }
 }
 
-impl BackTier {
+impl BackDevice {
     pub(super) fn write_requests(&self, requests: &mut [WriteRequest<'_, '_>]) {
         let (mut pages, mut storage, mut results) = (Vec::new(), Vec::new(), Vec::new());
         for (at, request) in requests.iter().enumerate() {
@@ -315,7 +315,7 @@ impl BackTier {
         self.write_copies(fills.into_iter().map(copy).collect());
     }
 
-    /// From now on copies of what was read wait until [`BackTier::write_waiting`] is called.
+    /// From now on copies of what was read wait until [`BackDevice::write_waiting`] is called.
     pub(in crate::tier) fn let_copies_wait(&self) {
         self.waiting.begin(u32::try_from(self.spare_slots).unwrap_or(u32::MAX) / 4);
     }

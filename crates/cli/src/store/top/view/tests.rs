@@ -110,6 +110,20 @@ fn a_second_tier_has_a_line_of_its_own_where_there_is_one() {
     assert_eq!(cells, ["on", "75.00 %", "4,321"]);
     assert_eq!(cell(&shown(1), "TIER", "state"), "off");
     assert!(!text(&at(100, None)).contains("TIER"));
+    assert!(!on.contains("destaged"), "writes go through");
+}
+
+#[test]
+fn a_second_tier_that_writes_back_tells_what_storage_has_not_and_what_it_was_spared() {
+    let (mut newest, mut interval) = interval();
+    (newest.stats.tier_frames, newest.stats.tier_dirty) = (5000, 1234);
+    (interval.stats.tier_destaged, interval.stats.tier_spared) = (400, 3000);
+    let rates = [400, 3000].map(|events| count(interval.rate(events)));
+    let interval = Some(&interval);
+    let shown = Shown { file: "f", newest: &newest, interval, status: "", is_notice: false };
+    let text = text(&lines(&shown, 200, None));
+    let cells = ["dirty", "destaged", "spared"].map(|label| cell(&text, "TIER", label));
+    assert_eq!(cells, ["1,234", &rates[0], &rates[1]]);
 }
 
 #[test]

@@ -1,0 +1,244 @@
+//! A device with a second tier that writes back: a slow one below, and on a fast one a cache that
+//! has what was written last.
+//!
+//! 1. **What was synced survives**, on the two devices together: `sync` returns when the copies of
+//!    all pages written before are durable in the cache, and a directory that names them.
+//! 2. **A slot that the directory names is not written to.** Each write of a page goes to a new
+//!    slot; the old one is free when a later directory is durable.
+//! 3. **A place leaves the directory after storage has it, durably**, or what it had is not needed
+//!    by anybody.
+//! 4. **Storage below is marked**: its first sector is in the cache until the tier is given up, so
+//!    that nobody takes it for whole (`io::back_mark`).
+//! 5. **A copy is proven** by its checksum each time it is read. Of one that storage has, too, that
+//!    is read instead; another is an error.
+//! 6. **A failed sync is final**: no later one says that something is durable.
+//!
+//! What is not a page, or finds no slot, is written to storage; its place leaves the directory when
+//! that is durable. The mutex of the tables is held for steps of them only, never during I/O.
+//! Locks are taken in this order: what writes the beginning of the device, destaging, the journal,
+//! the tables.
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, MutexGuard, PoisonError};
+
+use millpond_base::sync::unmodelled::Mutex;
+use millpond_base::{Mark, PageId};
+
+use crate::io::{Alignment, Device, DeviceError, ReadRequest, WriteRequest};
+use crate::tier::back_layout::BackLayout;
+use crate::tier::cache::Cache;
+use crate::tier::counts::TierCounts;
+use crate::tier::parts::grow_for_slot;
+use crate::tier::waiting::Waiting;
+use crate::tier::write_back::bell::Bell;
+use crate::tier::write_back::format::{Journal, State};
+
+/// Bytes that may wait to be discarded at most, however small the cache is.
+const SUPERSEDED_LEAST: u64 = 1 << 20;
+
+/// A device, and a cache that has what was written to it last.
+pub struct BackDevice {
+    pub(super) below: Arc<dyn Device>,
+    pub(super) fast: Arc<dyn Device>,
+    pub(super) layout: BackLayout,
+    pub(super) cache: Mutex<Cache>,
+    pub(super) journal: Mutex<Journal>,
+    /// Held while extents are written to storage.
+    pub(super) destaging: Mutex<()>,
+    pub(super) writing_pinned: Mutex<()>,
+    pub(super) waiting: Waiting,
+    /// Held while the cache's file grows.
+    pub(super) growing: Mutex<()>,
+    /// Bytes at the beginning of the device that stay in the cache.
+    pub(super) pinned_bytes: u64,
+    pub(super) spare_slots: usize,
+    /// Something was written to storage, and not synced.
+    pub(super) below_is_ahead: AtomicBool,
+    /// A copy was written, and not synced.
+    pub(super) fast_is_ahead: AtomicBool,
+    /// Rings when there may be something to do for the thread that destages.
+    pub(super) bell: Bell,
+    pub(super) has_failed: AtomicBool,
+    pub(super) is_closed: AtomicBool,
+    pub(super) errors: AtomicU32,
+}
+
+impl std::fmt::Debug for BackDevice {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (below, fast) = (self.below.path(), self.fast.path());
+        f.debug_struct("BackDevice")
+            .field("below", &below)
+            .field("fast", &fast)
+            .finish_non_exhaustive()
+    }
+}
+
+impl BackDevice {
+    /// What the tier has done so far.
+    pub fn counts(&self) -> TierCounts {
+        TierCounts {
+            errors: u64::from(self.errors.load(Ordering::Relaxed)),
+            is_off: self.has_failed.load(Ordering::Acquire),
+            ..self.cache().counts()
+        }
+    }
+
+    /// Records requests from now on, in the order in which the policy gets them.
+    pub fn record(&self) {
+        self.cache().record();
+    }
+
+    /// Takes what was recorded.
+    pub fn recorded(&self) -> Vec<(PageId, Mark)> {
+        self.cache().recorded()
+    }
+
+    /// Verifies the tables and the policy, while nothing is read or written.
+    ///
+    /// # Errors
+    /// What is wrong.
+    pub fn check(&self) -> Result<(), String> {
+        self.cache().check()
+    }
+
+    pub(in crate::tier) fn cache(&self) -> MutexGuard<'_, Cache> {
+        // A thread that panicked between two steps of the tables is a bug in them.
+        self.cache.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn path_below(&self) -> PathBuf {
+        self.below.path().to_path_buf()
+    }
+
+    /// Whether a part of a request at `range` can be in a slot.
+    pub(super) fn has_slot(&self, range: &Range<u64>) -> bool {
+        let length = range.end - range.start;
+        let slots = &self.layout.slots;
+        let (unit, block) = (u64::from(slots.unit.max(1)), self.fast.alignment().offset);
+        range.start >= self.pinned_bytes
+            && length > 0
+            && length <= u64::from(slots.slot_bytes)
+            && range.start.is_multiple_of(unit)
+            && length.is_multiple_of(block)
+    }
+
+    /// Counts an error of the cache's device.
+    pub(super) fn judge<T>(&self, result: Result<T, DeviceError>) -> Option<T> {
+        if result.is_err() {
+            self.errors.fetch_add(1, Ordering::Relaxed);
+        }
+        result.ok()
+    }
+
+    /// Makes the cache's file long enough for `slot`.
+    pub(super) fn reach(&self, slot: u32) -> Result<(), DeviceError> {
+        let bytes = u64::from(self.layout.slots.slot_bytes);
+        let end = self.layout.slot_offset(slot) + bytes;
+        if end <= self.fast.length() {
+            return Ok(());
+        }
+        let _growing = self.growing.lock().unwrap_or_else(PoisonError::into_inner);
+        if end <= self.fast.length() {
+            return Ok(());
+        }
+        let grown = grow_for_slot(&*self.fast, bytes, end, self.layout.end());
+        self.fast_is_ahead.store(true, Ordering::Release);
+        grown
+    }
+
+    /// The file cannot be so long that it has this slot, which was taken.
+    pub(super) fn no_room_for(&self, slot: u32, error: &DeviceError) {
+        self.errors.fetch_add(1, Ordering::Relaxed);
+        let mut cache = self.cache();
+        if error.is_disk_full() {
+            let there = self.fast.length().saturating_sub(self.layout.slots_begin());
+            let slots = there / u64::from(self.layout.slots.slot_bytes);
+            let slots = u32::try_from(slots).unwrap_or(u32::MAX);
+            if cache.limit_slots(slots) {
+                tracing::warn!(%error, slots, "the second tier is smaller than it was to be");
+            }
+        }
+        cache.give_slot(slot);
+    }
+}
+
+impl Device for BackDevice {
+    fn path(&self) -> &Path {
+        self.below.path()
+    }
+
+    fn length(&self) -> u64 {
+        self.below.length()
+    }
+
+    fn alignment(&self) -> Alignment {
+        self.below.alignment()
+    }
+
+    fn read(&self, offset: u64, bytes: &mut [u8]) -> Result<(), DeviceError> {
+        self.read_both(offset, bytes)
+    }
+
+    fn write(&self, offset: u64, bytes: &[u8]) -> Result<(), DeviceError> {
+        let parts = [std::io::IoSlice::new(bytes)];
+        let mut requests = [WriteRequest::new(offset, &parts)];
+        self.write_requests(&mut requests);
+        let [request] = requests;
+        request.result
+    }
+
+    fn read_batch(&self, requests: &mut [ReadRequest<'_, '_>]) {
+        self.read_requests(requests);
+    }
+
+    fn write_batch(&self, requests: &mut [WriteRequest<'_, '_>]) {
+        self.write_requests(requests);
+    }
+
+    fn sync(&self) -> Result<(), DeviceError> {
+        self.commit()
+    }
+
+    fn grow(&self, length: u64) -> Result<(), DeviceError> {
+        let grown = self.below.grow(length);
+        self.below_is_ahead.store(true, Ordering::Release);
+        grown
+    }
+
+    fn append(&self, bytes: &[u8]) -> Result<(), DeviceError> {
+        self.change_storage(self.below.length()..u64::MAX, || self.below.append(bytes))
+    }
+
+    fn shrink(&self, length: u64) -> Result<(), DeviceError> {
+        let length = length.max(self.pinned_bytes);
+        self.change_storage(length..u64::MAX, || self.below.shrink(length))
+    }
+
+    fn distrust(&self, range: Range<u64>) -> bool {
+        self.cache().distrust(range)
+    }
+
+    fn discard(&self, ranges: &[Range<u64>]) {
+        let mut cache = self.cache();
+        ranges.iter().for_each(|range| cache.discard(range));
+    }
+
+    fn superseded_max(&self) -> u64 {
+        let slot = u64::from(self.layout.slots.slot_bytes);
+        (self.spare_slots as u64 / 2 * slot).max(SUPERSEDED_LEAST)
+    }
+
+    fn release(&self) {
+        if !self.is_closed.swap(true, Ordering::AcqRel) {
+            self.write_waiting(true);
+            if let Err(error) = self.close_as(State::Closed) {
+                let path = self.fast.path().display().to_string();
+                tracing::warn!(%error, path, "the second tier cannot be closed");
+            }
+            self.fast.release();
+        }
+        self.below.release();
+    }
+}
