@@ -446,7 +446,7 @@ mod tests {
         assert_eq!(stored(full()), ErrorKind::DiskFull);
         assert_eq!(stored(PageWriteError::NoPlace(full())), ErrorKind::DiskFull);
         assert_eq!(stored(SyncError::FailedBefore { path: "/f".into() }), ErrorKind::Io);
-        let stale = ReadError::Stale { path: "/f".into(), page: PageId::new(7), offset: 4096 };
+        let stale = ReadError::Stale { path: "/f".into(), page: PageId(7), offset: 4096 };
         assert_eq!(stored(stale), ErrorKind::Damaged);
         assert_eq!(stored(std::fmt::Error), ErrorKind::Io, "of no type that is known");
     }
