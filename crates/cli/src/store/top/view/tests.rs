@@ -116,7 +116,9 @@ fn a_second_tier_has_a_line_of_its_own_where_there_is_one() {
 #[test]
 fn a_second_tier_that_writes_back_tells_what_storage_has_not_and_what_it_was_spared() {
     let (mut newest, mut interval) = interval();
-    (newest.stats.tier_frames, newest.stats.tier_dirty) = (5000, 1234);
+    for stats in [&mut newest.stats, &mut interval.stats] {
+        (stats.tier_frames, stats.tier_dirty) = (5000, 1234);
+    }
     (interval.stats.tier_destaged, interval.stats.tier_spared) = (400, 3000);
     let rates = [400, 3000].map(|events| count(interval.rate(events)));
     let interval = Some(&interval);
