@@ -137,6 +137,7 @@ mod tests {
             "profiler",
             "server",
             "bindings",
+            "object store",
         ];
         let left_out = [&left_out[..], &["workload driver", "useful work"]].concat();
         let all = millpond_profile::Components::shipped().unwrap();
