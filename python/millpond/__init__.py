@@ -1,7 +1,7 @@
 """Millpond: an embedded transactional store, and a laboratory of page-replacement policies.
 
 The store: `open`, `in_memory`. The laboratory: `read_trace`, `trace`, `generate`, `simulate`,
-`curve`, `advise`, `compare`, `policies`. Every kind of error of the store has a class of its own,
+`curve`, `advise`, `compare`, `record`, `policies`. Every kind of error of the store has a class of its own,
 all of them below `Error`.
 """
 
@@ -42,6 +42,7 @@ from .laboratory import (
     Advice,
     Comparison,
     Policy,
+    Recording,
     Trace,
     advise,
     compare,
@@ -49,6 +50,7 @@ from .laboratory import (
     generate,
     policies,
     read_trace,
+    record,
     simulate,
     trace,
 )
@@ -78,6 +80,7 @@ __all__ = [
     "OwnTransaction",
     "Policy",
     "ReadOnly",
+    "Recording",
     "Snapshot",
     "Store",
     "Table",
@@ -97,6 +100,7 @@ __all__ = [
     "open",
     "policies",
     "read_trace",
+    "record",
     "simulate",
     "trace",
 ]

@@ -80,7 +80,10 @@ def trace(pages: Any, writes: Any = None, *, name: str = "array") -> Trace:
     >>> millpond.trace([7, 8, 7], [False, False, True])
     <millpond.Trace "array" of 3 references>
     """
-    return Trace(_millpond.Trace(_column(pages, "Q"), _column(writes, "B"), name))
+    column = _column(pages, "Q")
+    if len(column) == 0:
+        raise ValueError("a trace has one reference at least")
+    return Trace(_millpond.Trace(column, _column(writes, "B"), name))
 
 
 def _column(values: Any, code: str) -> Any:
@@ -131,6 +134,45 @@ def read_trace(
             map_ids=map_ids,
         )
     )
+
+
+class Recording:
+    """What a store asks of its storage, while a `with` block runs: see `record`."""
+
+    def __init__(self, store: _millpond.Store) -> None:
+        self._store = store
+        self._trace: Trace | None = None
+
+    @property
+    def trace(self) -> Trace:
+        """What was recorded; there is none before the end of the block."""
+        if self._trace is None:
+            raise ValueError("the recording is not over: its trace is there after the block")
+        return self._trace
+
+    def __enter__(self) -> Recording:
+        self._inner = _millpond.Recording(self._store)
+        return self
+
+    def __exit__(self, *_args: object) -> None:
+        self._trace = Trace(self._inner.stop())
+
+
+def record(store: _millpond.Store) -> Recording:
+    """Records the pages that a store reads from its storage, and writes to it, as a trace: what a
+    second tier would see. References to pages in memory are not among them; those are recorded by
+    `millpond bench --record`, from an engine that is compiled for it.
+
+    >>> import millpond
+    >>> with millpond.in_memory("8MiB") as store:
+    ...     tree = store.tree("numbers", int, bytes)
+    ...     with millpond.record(store) as recording:
+    ...         tree.update((n, b"x" * 1000) for n in range(20_000))
+    ...     trace = recording.trace
+    >>> len(trace) > 1000 and bool(trace.writes.any())
+    True
+    """
+    return Recording(store)
 
 
 def generate(generator: str, params: str = "", *, seed: int = 1) -> Trace:

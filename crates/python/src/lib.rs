@@ -29,6 +29,7 @@ fn _millpond(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(store::open, module)?)?;
     module.add_function(wrap_pyfunction!(store::in_memory, module)?)?;
     module.add_class::<lab::Trace>()?;
+    module.add_class::<lab::Recording>()?;
     module.add_function(wrap_pyfunction!(lab::read_trace, module)?)?;
     module.add_function(wrap_pyfunction!(lab::generate, module)?)?;
     module.add_function(wrap_pyfunction!(lab::simulate, module)?)?;

@@ -203,6 +203,10 @@ fn txn_options(
 }
 
 impl Store {
+    pub(crate) fn core(&self) -> &Arc<Core> {
+        &self.core
+    }
+
     fn options(
         &self,
         durability: Option<&str>,

@@ -62,6 +62,10 @@ fn whole(mut source: Box<dyn Source>) -> Result<(Batch, Vec<String>), TraceError
 }
 
 impl Trace {
+    pub(super) fn of(batch: Batch, name: &str) -> Trace {
+        Trace { batch: Arc::new(batch), name: name.to_string(), notes: Vec::new() }
+    }
+
     pub(super) fn name(&self) -> &str {
         &self.name
     }
