@@ -1,8 +1,8 @@
 """Millpond: an embedded transactional store, and a laboratory of page-replacement policies.
 
 The store: `open`, `in_memory`. The laboratory: `read_trace`, `trace`, `generate`, `simulate`,
-`curve`, `advise`, `compare`, `record`, `policies`. Every kind of error of the store has a class of its own,
-all of them below `Error`.
+`curve`, `advise`, `compare`, `record`, `policies`. Every kind of error of the store has a class of
+its own, all of them below `Error`.
 """
 
 from collections.abc import MutableMapping as _MutableMapping

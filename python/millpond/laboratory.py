@@ -444,7 +444,10 @@ def compare(
     ['better']
     """
     runs = [results] if isinstance(results, Mapping) else list(results)
-    named = [(f"run {number}", {k: list(v) for k, v in run.items()}) for number, run in enumerate(runs, 1)]
+    named = [
+        (f"run {number}", {name: list(column) for name, column in run.items()})
+        for number, run in enumerate(runs, 1)
+    ]
     found = _millpond.compare(
         named,
         metric=metric,

@@ -110,13 +110,8 @@ class Table(Mapping[str, list[Any]]):
         return ax
 
     def __str__(self) -> str:
-        def shown(value: Any) -> str:
-            if value is None:
-                return ""
-            return f"{value:.5g}" if isinstance(value, float) else str(value)
-
         used = {
-            name: [name, *map(shown, column)]
+            name: [name, *map(_shown, column)]
             for name, column in self._columns.items()
             if any(value is not None for value in column)
         }
@@ -141,6 +136,12 @@ class Table(Mapping[str, list[Any]]):
         head = "".join(f"<th>{escape(name)}</th>" for name in self)
         body = ""
         for row in self.rows():
-            cells = ("" if cell is None else escape(f"{cell:.5g}" if isinstance(cell, float) else str(cell)) for cell in row.values())
-            body += "<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"
+            cells = "".join(f"<td>{escape(_shown(cell))}</td>" for cell in row.values())
+            body += f"<tr>{cells}</tr>"
         return f"<table><tr>{head}</tr>{body}</table>"
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return ""
+    return f"{value:.5g}" if isinstance(value, float) else str(value)

@@ -15,6 +15,7 @@ def test_the_notebook_runs(monkeypatch):
     matplotlib.use("Agg")
     import matplotlib.pyplot
 
+    matplotlib.pyplot.close("all")
     monkeypatch.chdir(EXAMPLES)
     notebook = json.loads(pathlib.Path("papers.ipynb").read_text())
     cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]

@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use hashbrown::HashMap;
 use millpond_base::Size;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -85,7 +86,7 @@ fn name_of(make: &Bound<'_, PyAny>, policy: &Bound<'_, PyAny>) -> PyResult<Strin
 
 /// The pages by dense numbers, and the page of each number.
 fn renumber(pages: &[u64]) -> (Vec<u32>, Vec<u64>) {
-    let mut numbers = std::collections::HashMap::new();
+    let mut numbers = HashMap::new();
     let mut names = Vec::new();
     let dense = pages.iter().map(|page| {
         *numbers.entry(*page).or_insert_with(|| {
@@ -110,7 +111,7 @@ fn run(
     // One object for each page: callbacks then cost no allocation.
     let objects: Vec<Bound<'_, PyInt>> =
         names.iter().map(|name| name.into_pyobject(py)).collect::<Result<_, _>>()?;
-    let numbers: std::collections::HashMap<u64, u32> =
+    let numbers: HashMap<u64, u32> =
         names.iter().zip(0..).map(|(name, number)| (*name, number)).collect();
     let (mut seen, mut resident) = (Seen::default(), 0);
     for (at, (number, mark)) in dense.iter().zip(&trace.batch().marks).enumerate() {
