@@ -1,7 +1,8 @@
 """Simulations of the same arrays by this package and by libCacheSim's wheel.
 
     pip install ./python numpy libcachesim==0.3.5
-    python python/benchmarks/beside_libcachesim.py [--pairs 12] [--references 1000000]
+    python python/benchmarks/beside_libcachesim.py [--pairs 12] [--references 1000000] \\
+        [--pages 100000]
 
 Both sides get the same NumPy array, and one core. Built-in policies: ours by `simulate`, the
 array's way into the simulator included; theirs by `process_trace` over a file in their binary
@@ -149,11 +150,13 @@ def main():
     options = argparse.ArgumentParser()
     options.add_argument("--pairs", type=int, default=12)
     options.add_argument("--references", type=int, default=1_000_000)
+    options.add_argument("--pages", type=int, default=100_000)
     options = options.parse_args()
     pairs = options.pairs
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
-    trace = millpond.generate("zipf-ro", f"pages=100k,refs={options.references},theta=0.8")
+    shape = f"pages={options.pages},refs={options.references},theta=0.8"
+    trace = millpond.generate("zipf-ro", shape)
     pages = trace.pages.copy()
     distinct = len(numpy.unique(pages))
     size = distinct // 10
