@@ -45,6 +45,7 @@ pub struct Step {
 
 const COMPARE: &str = "crates/compare/Cargo.toml";
 const SLATE: &str = "crates/slate/Cargo.toml";
+const PYTHON: &str = "python/tests/run.py";
 const FUZZ: &str = "fuzz/Cargo.toml";
 
 /// All steps for the tree under `root`.
@@ -75,6 +76,7 @@ pub fn steps(root: &Path) -> Vec<Step> {
             "examples in the documentation",
             run(&["cargo", "test", "--workspace", "--no-fail-fast", "--doc"]),
         ),
+        step("python", "the Python package, in an environment of its own", python(root)),
         step("rustdoc", "the documentation builds without a warning", rustdoc()),
         step("api", "the engine's public functions: few, and each with an example", api()),
         step("compare", "the comparison, without the engines that are C", compare(root)),
@@ -130,6 +132,20 @@ fn golden() -> Work {
 fn rustdoc() -> Work {
     let line = Line::new(&["cargo", "doc", "--workspace", "--no-deps", "--quiet"]);
     Work::Run(vec![line.with("RUSTDOCFLAGS", "-D warnings -A rustdoc::private_intra_doc_links")])
+}
+
+/// The module is built as part of the workspace, whose features all that it depends on has.
+fn python(root: &Path) -> Work {
+    if !root.join(PYTHON).is_file() {
+        return Work::Skip(format!("there is no {PYTHON} yet"));
+    }
+    let has_python = std::process::Command::new("python3").arg("--version").output();
+    if !has_python.is_ok_and(|output| output.status.success()) {
+        return Work::Skip("there is no python3".to_string());
+    }
+    let module = Line::new(&["cargo", "test", "--workspace", "--test", "python_module"]);
+    let target = target_directory(root);
+    Work::Run(vec![module, Line::new(&["python3", PYTHON, &target])])
 }
 
 /// Counted in the documentation, which is written once more, for programs.
@@ -267,8 +283,16 @@ mod tests {
         let steps = steps(Path::new("no-such-directory"));
         let skipped = steps.iter().filter(|s| matches!(s.work, Work::Skip(_)));
         let names: Vec<_> = skipped.map(|s| s.name).collect();
-        let missing =
-            ["compare", "compare-all", "slate", "shuttle", "shuttle-deep", "loom", "fuzz-check"];
+        let missing = [
+            "python",
+            "compare",
+            "compare-all",
+            "slate",
+            "shuttle",
+            "shuttle-deep",
+            "loom",
+            "fuzz-check",
+        ];
         assert_eq!(names, missing);
     }
 }

@@ -1,0 +1,187 @@
+//! What closes a store while its handles live.
+//!
+//! A variable of a program may outlive the block in which a store was open. So each handle keeps
+//! what it refers to in a slot, which the store knows: closing it waits for the calls under way,
+//! empties all slots, and then has the last reference to the store. A call of an empty slot fails.
+
+use std::cell::Cell;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
+use std::time::Duration;
+
+use millpond::Db;
+
+use crate::error::Failure;
+
+/// Set in [`Core::calls`] when the store is being closed, or is.
+const CLOSED: u64 = 1 << 63;
+/// How often calls under way are looked at by who waits for them.
+const WAIT: Duration = Duration::from_micros(200);
+
+thread_local! {
+    /// Calls of stores that this thread is in.
+    static IN_CALLS: Cell<u32> = const { Cell::new(0) };
+}
+
+/// A store, as it is shared by its handles.
+pub(crate) struct Core {
+    /// Calls under way, and [`CLOSED`].
+    calls: AtomicU64,
+    db: RwLock<Option<Db>>,
+    handles: Mutex<Registry>,
+    closing: Mutex<()>,
+}
+
+/// The slots of a store's handles.
+#[derive(Default)]
+struct Registry {
+    slots: Vec<Weak<dyn Empty>>,
+    /// The number of slots that makes it look for those that are gone.
+    prune_at: usize,
+}
+
+/// What can be emptied.
+trait Empty: Send + Sync {
+    fn empty(&self);
+}
+
+/// What a handle refers to, until it is closed.
+struct Slot<T>(RwLock<Option<T>>);
+
+impl<T: Send + Sync> Empty for Slot<T> {
+    fn empty(&self) {
+        let taken = self.0.write().unwrap_or_else(PoisonError::into_inner).take();
+        drop(taken);
+    }
+}
+
+/// A call under way.
+struct Call<'c>(&'c Core);
+
+impl Drop for Call<'_> {
+    fn drop(&mut self) {
+        IN_CALLS.with(|calls| calls.set(calls.get() - 1));
+        self.0.calls.fetch_sub(1, Ordering::Release);
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // Nothing here is half done by a panic.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Core {
+    pub(crate) fn new(db: Db) -> Arc<Core> {
+        Arc::new(Core {
+            calls: AtomicU64::new(0),
+            db: RwLock::new(Some(db)),
+            handles: Mutex::default(),
+            closing: Mutex::new(()),
+        })
+    }
+
+    fn enter(&self) -> Result<Call<'_>, Failure> {
+        if self.calls.fetch_add(1, Ordering::Acquire) & CLOSED != 0 {
+            self.calls.fetch_sub(1, Ordering::Release);
+            return Err(Failure::Closed("store"));
+        }
+        IN_CALLS.with(|calls| calls.set(calls.get() + 1));
+        Ok(Call(self))
+    }
+
+    /// Makes a call of the store.
+    pub(crate) fn with<R>(
+        &self,
+        call: impl FnOnce(&Db) -> Result<R, Failure>,
+    ) -> Result<R, Failure> {
+        let _call = self.enter()?;
+        let db = self.db.read().unwrap_or_else(PoisonError::into_inner);
+        call(db.as_ref().ok_or(Failure::Closed("store"))?)
+    }
+
+    /// Whether it was closed.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.calls.load(Ordering::Acquire) & CLOSED != 0
+    }
+
+    /// Closes the store and all of its handles; again, it does nothing.
+    pub(crate) fn close(&self) -> Result<(), Failure> {
+        if IN_CALLS.with(Cell::get) > 0 {
+            return Err(Failure::InCall);
+        }
+        let _closing = lock(&self.closing);
+        if self.calls.fetch_or(CLOSED, Ordering::AcqRel) & CLOSED != 0 {
+            return Ok(());
+        }
+        while self.calls.load(Ordering::Acquire) != CLOSED {
+            std::thread::sleep(WAIT);
+        }
+        let slots = std::mem::take(&mut lock(&self.handles).slots);
+        slots.iter().filter_map(Weak::upgrade).for_each(|slot| slot.empty());
+        let db = self.db.write().unwrap_or_else(PoisonError::into_inner).take();
+        match db {
+            Some(db) => Ok(db.close()?),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A handle: a reference to something of a store, until either is closed.
+pub(crate) struct Handle<T> {
+    core: Arc<Core>,
+    slot: Arc<Slot<T>>,
+    what: &'static str,
+}
+
+impl<T> Clone for Handle<T> {
+    fn clone(&self) -> Handle<T> {
+        Handle { core: self.core.clone(), slot: self.slot.clone(), what: self.what }
+    }
+}
+
+impl<T: Send + Sync + 'static> Handle<T> {
+    /// Makes a handle, of `what` for messages, from what `make` gets of the store. That and its
+    /// registration are one call, so that no store is closed in between.
+    pub(crate) fn make(
+        core: &Arc<Core>,
+        what: &'static str,
+        make: impl FnOnce(&Db) -> Result<T, Failure>,
+    ) -> Result<Handle<T>, Failure> {
+        core.with(|db| {
+            let slot = Arc::new(Slot(RwLock::new(Some(make(db)?))));
+            let known: Arc<dyn Empty> = slot.clone();
+            let mut handles = lock(&core.handles);
+            if handles.slots.len() >= handles.prune_at {
+                handles.slots.retain(|slot| slot.strong_count() > 0);
+                handles.prune_at = 2 * handles.slots.len() + 64;
+            }
+            handles.slots.push(Arc::downgrade(&known));
+            Ok(Handle { core: core.clone(), slot, what })
+        })
+    }
+
+    /// Makes a call of what it refers to.
+    pub(crate) fn with<R>(
+        &self,
+        call: impl FnOnce(&T) -> Result<R, Failure>,
+    ) -> Result<R, Failure> {
+        let _call = self.core.enter()?;
+        let value = self.slot.0.read().unwrap_or_else(PoisonError::into_inner);
+        call(value.as_ref().ok_or(Failure::Closed(self.what))?)
+    }
+
+    /// Drops what it refers to.
+    pub(crate) fn close(&self) {
+        self.slot.empty();
+    }
+
+    /// The store.
+    pub(crate) fn core(&self) -> &Arc<Core> {
+        &self.core
+    }
+
+    /// Whether both are of one store.
+    pub(crate) fn is_of(&self, core: &Arc<Core>) -> bool {
+        Arc::ptr_eq(&self.core, core)
+    }
+}

@@ -1,0 +1,195 @@
+//! Cursors and iterators.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use millpond::KeyRange;
+use pyo3::prelude::*;
+
+use crate::core::Handle;
+use crate::error::Failure;
+use crate::place::{Entry, Place, Reading, Within, cursor_of};
+use crate::value::Types;
+
+/// Most entries that an iterator reads ahead.
+const AHEAD_MAX: usize = 64;
+
+/// What an iterator yields.
+#[derive(Clone, Copy)]
+pub(crate) enum Part {
+    Keys,
+    Values,
+    Items,
+}
+
+/// An iterator over the entries of a tree within a range of keys.
+///
+/// It yields keys, values, or pairs of both, in the order of keys or backwards. Outside of
+/// transactions it reads up to 64 entries ahead.
+#[pyclass(frozen, module = "millpond")]
+pub(crate) struct Entries {
+    reading: Handle<Reading>,
+    types: Arc<Types>,
+    part: Part,
+    forward: bool,
+    ahead: Mutex<Ahead>,
+}
+
+/// What was read and not yet asked for.
+struct Ahead {
+    entries: VecDeque<Entry>,
+    /// How many are read at once next time, and at most ever.
+    next: usize,
+    most: usize,
+    is_over: bool,
+}
+
+impl Entries {
+    pub(crate) fn new(
+        place: &Place,
+        range: KeyRange,
+        part: Part,
+        forward: bool,
+    ) -> Result<Entries, Failure> {
+        // What a transaction writes behind an entry is to be seen when that is reached.
+        let most = if matches!(place.within, Within::Txn(_)) { 1 } else { AHEAD_MAX };
+        let ahead = Ahead { entries: VecDeque::new(), next: 1, most, is_over: false };
+        let reading = cursor_of(place, range)?;
+        let (types, ahead) = (place.types.clone(), Mutex::new(ahead));
+        Ok(Entries { reading, types, part, forward, ahead })
+    }
+
+    fn next_entry(&self) -> Result<Option<Entry>, Failure> {
+        let mut ahead = self.ahead.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(entry) = ahead.entries.pop_front() {
+            // A closed store has no entries, although some were read before.
+            return self.reading.with(|_| Ok(Some(entry)));
+        }
+        if ahead.is_over {
+            return Ok(None);
+        }
+        let forward = self.forward;
+        self.reading.with(|reading| {
+            for _ in 0..ahead.next {
+                let entry = reading.entry(|c| if forward { c.next() } else { c.prev() })?;
+                let Some(entry) = entry else {
+                    ahead.is_over = true;
+                    break;
+                };
+                ahead.entries.push_back(entry);
+            }
+            Ok(())
+        })?;
+        ahead.next = (ahead.next * 2).min(ahead.most);
+        Ok(ahead.entries.pop_front())
+    }
+}
+
+#[pymethods]
+impl Entries {
+    fn __iter__(this: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        this
+    }
+
+    fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let entry = py.detach(|| self.next_entry())?;
+        let Some(entry) = entry else { return Ok(None) };
+        let found = match self.part {
+            Part::Keys => self.types.key(py, &entry.0)?,
+            Part::Values => self.types.value(py, &entry.1)?,
+            Part::Items => self.types.item(py, &entry)?,
+        };
+        Ok(Some(found))
+    }
+}
+
+/// A place among the entries of a tree, which seeks and moves both ways.
+///
+/// Each move returns the entry, a pair of key and value, or None if there is none; a cursor that
+/// found none stays where it was.
+///
+/// >>> import millpond
+/// >>> with millpond.in_memory() as store:
+/// ...     tree = store.tree("ponds", str, int)
+/// ...     tree.update({"mill": 3, "weir": 5})
+/// ...     cursor = tree.cursor()
+/// ...     cursor.seek("moor"), cursor.prev(), cursor.prev()
+/// (('weir', 5), ('mill', 3), None)
+#[pyclass(frozen, module = "millpond")]
+pub(crate) struct Cursor {
+    reading: Handle<Reading>,
+    types: Arc<Types>,
+}
+
+impl Cursor {
+    pub(crate) fn new(place: &Place, range: KeyRange) -> Result<Cursor, Failure> {
+        Ok(Cursor { reading: cursor_of(place, range)?, types: place.types.clone() })
+    }
+
+    fn go<'py>(
+        &self,
+        py: Python<'py>,
+        move_on: impl FnOnce(&mut millpond_handles::Cursor) -> Result<bool, millpond_handles::Fault>
+        + Send,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let entry = py.detach(|| self.reading.with(|reading| reading.entry(move_on)))?;
+        entry.map(|entry| self.types.item(py, &entry)).transpose()
+    }
+}
+
+#[pymethods]
+impl Cursor {
+    /// Goes to the first entry.
+    fn first<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        self.go(py, |cursor| cursor.first())
+    }
+
+    /// Goes to the last entry.
+    fn last<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        self.go(py, |cursor| cursor.last())
+    }
+
+    /// Goes to the first entry at or above a key; the first elements of a tuple will do.
+    fn seek<'py>(
+        &self,
+        py: Python<'py>,
+        key: &Bound<'py, PyAny>,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let key = self.types.encode_prefix(key)?;
+        self.go(py, move |cursor| cursor.seek(&key))
+    }
+
+    /// Goes to the last entry at or below a key.
+    fn seek_back<'py>(
+        &self,
+        py: Python<'py>,
+        key: &Bound<'py, PyAny>,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let key = self.types.encode_prefix(key)?;
+        self.go(py, move |cursor| cursor.seek_back(&key))
+    }
+
+    /// Goes to the next entry; a new cursor to the first one.
+    fn next<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        self.go(py, |cursor| cursor.next())
+    }
+
+    /// Goes to the entry before; a new cursor to the last one.
+    fn prev<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        self.go(py, |cursor| cursor.prev())
+    }
+
+    /// Ends it: it reads nothing any more.
+    fn close(&self, py: Python<'_>) {
+        py.detach(|| self.reading.close());
+    }
+
+    fn __enter__(this: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        this
+    }
+
+    #[pyo3(signature = (*_args))]
+    fn __exit__(&self, py: Python<'_>, _args: &Bound<'_, pyo3::types::PyTuple>) {
+        self.close(py);
+    }
+}

@@ -1,0 +1,382 @@
+//! Trees as mappings.
+
+use std::ops::Bound as End;
+
+use millpond::KeyRange;
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+
+use crate::entries::{Cursor, Entries, Part};
+use crate::error::{OtherType, no_key};
+use crate::place::{Place, Within, read, write};
+
+/// An ordered mapping of a store: keys of one type to values of one type.
+///
+/// Used by itself, each call takes effect as a whole. In a transaction, `tx[tree]` is the same
+/// tree, whose calls are part of the transaction; in a snapshot, `snapshot[tree]` is for reading.
+///
+/// >>> import millpond
+/// >>> with millpond.in_memory() as store:
+/// ...     stock = store.tree("stock", tuple[str, int], int)
+/// ...     stock["bolts", 8] = 1200
+/// ...     stock["bolts", 6] = 300
+/// ...     stock["nuts", 6] = 500
+/// ...     list(stock.prefix(("bolts",))), stock["nuts", 6], len(stock)
+/// ([(('bolts', 6), 300), (('bolts', 8), 1200)], 500, 3)
+#[pyclass(frozen, module = "millpond")]
+pub(crate) struct Tree {
+    pub(crate) place: Place,
+    pub(crate) name: String,
+}
+
+impl Tree {
+    /// The same tree, elsewhere.
+    pub(crate) fn within(&self, within: Within) -> Tree {
+        Tree { place: Place { within, ..self.place.clone() }, name: self.name.clone() }
+    }
+
+    fn key_bytes(&self, key: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
+        self.place.types.encode_key(key)
+    }
+
+    fn get_bytes(&self, key: &Bound<'_, PyAny>) -> PyResult<Option<Vec<u8>>> {
+        let bytes = self.key_bytes(key)?;
+        Ok(key.py().detach(|| read!(&self.place, |tree| tree.get(&bytes)))?)
+    }
+
+    fn value<'py>(&self, py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyAny>> {
+        self.place.types.value(py, bytes)
+    }
+
+    /// From `start` on, which is in it, up to `stop`, which is not.
+    fn range_of(
+        &self,
+        start: Option<&Bound<'_, PyAny>>,
+        stop: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<KeyRange> {
+        let types = &self.place.types;
+        let end = |key: Option<&Bound<'_, PyAny>>| key.map(|key| types.encode_prefix(key));
+        let start = end(start).transpose()?.map_or(End::Unbounded, End::Included);
+        let stop = end(stop).transpose()?.map_or(End::Unbounded, End::Excluded);
+        Ok(KeyRange { start, end: stop })
+    }
+
+    fn iterate(&self, py: Python<'_>, part: Part, forward: bool) -> PyResult<Entries> {
+        Ok(py.detach(|| Entries::new(&self.place, KeyRange::ALL, part, forward))?)
+    }
+
+    fn put_bytes(&self, py: Python<'_>, key: &[u8], value: &[u8]) -> PyResult<bool> {
+        Ok(py.detach(|| write!(&self.place, |tree| tree.put(key, value)))?)
+    }
+}
+
+#[pymethods]
+impl Tree {
+    /// The tree's name.
+    #[getter]
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The type of its keys, as the engine calls it.
+    #[getter]
+    fn key_type(&self) -> String {
+        self.place.types.key.to_string()
+    }
+
+    /// The type of its values, as the engine calls it.
+    #[getter]
+    fn value_type(&self) -> String {
+        self.place.types.value.to_string()
+    }
+
+    fn __repr__(&self) -> String {
+        let (key, value) = (self.key_type(), self.value_type());
+        format!("<millpond.Tree {:?} of {key} to {value}>", self.name)
+    }
+
+    fn __getitem__<'py>(&self, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        match self.get_bytes(key)? {
+            Some(value) => self.value(key.py(), &value),
+            None => Err(no_key(key)),
+        }
+    }
+
+    fn __setitem__(&self, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.put(key, value).map(drop)
+    }
+
+    fn __delitem__(&self, key: &Bound<'_, PyAny>) -> PyResult<()> {
+        if self.delete(key)? { Ok(()) } else { Err(no_key(key)) }
+    }
+
+    fn __contains__(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let bytes = self.key_bytes(key)?;
+        Ok(key.py().detach(|| read!(&self.place, |tree| tree.contains(&bytes)))?)
+    }
+
+    fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
+        let length = py.detach(|| read!(&self.place, |tree| tree.len()))?;
+        Ok(usize::try_from(length)?)
+    }
+
+    fn __iter__(&self, py: Python<'_>) -> PyResult<Entries> {
+        self.iterate(py, Part::Keys, true)
+    }
+
+    fn __reversed__(&self, py: Python<'_>) -> PyResult<Entries> {
+        self.iterate(py, Part::Keys, false)
+    }
+
+    /// The keys in order; backwards with `reverse`.
+    #[pyo3(signature = (*, reverse = false))]
+    fn keys(&self, py: Python<'_>, reverse: bool) -> PyResult<Entries> {
+        self.iterate(py, Part::Keys, !reverse)
+    }
+
+    /// The values in the order of keys; backwards with `reverse`.
+    #[pyo3(signature = (*, reverse = false))]
+    fn values(&self, py: Python<'_>, reverse: bool) -> PyResult<Entries> {
+        self.iterate(py, Part::Values, !reverse)
+    }
+
+    /// The pairs of key and value in the order of keys; backwards with `reverse`.
+    #[pyo3(signature = (*, reverse = false))]
+    fn items(&self, py: Python<'_>, reverse: bool) -> PyResult<Entries> {
+        self.iterate(py, Part::Items, !reverse)
+    }
+
+    /// The pairs whose keys are `start` or above and below `stop`; backwards with `reverse`.
+    ///
+    /// >>> import millpond
+    /// >>> with millpond.in_memory() as store:
+    /// ...     squares = store.tree("squares", int, int)
+    /// ...     squares.update((n, n * n) for n in range(10))
+    /// ...     list(squares.range(2, 4)), list(squares.range(8, reverse=True))
+    /// ([(2, 4), (3, 9)], [(9, 81), (8, 64)])
+    #[pyo3(signature = (start = None, stop = None, *, reverse = false))]
+    fn range(
+        &self,
+        py: Python<'_>,
+        start: Option<&Bound<'_, PyAny>>,
+        stop: Option<&Bound<'_, PyAny>>,
+        reverse: bool,
+    ) -> PyResult<Entries> {
+        let range = self.range_of(start, stop)?;
+        Ok(py.detach(|| Entries::new(&self.place, range, Part::Items, !reverse))?)
+    }
+
+    /// The pairs whose keys begin with the first elements of a tuple, or the front of a string.
+    #[pyo3(signature = (prefix, *, reverse = false))]
+    fn prefix(&self, prefix: &Bound<'_, PyAny>, reverse: bool) -> PyResult<Entries> {
+        let bytes = self.place.types.encode_prefix(prefix)?;
+        let range = KeyRange::of_prefix::<Vec<u8>>(&bytes[..]);
+        let place = &self.place;
+        Ok(prefix.py().detach(|| Entries::new(place, range, Part::Items, !reverse))?)
+    }
+
+    /// A cursor of the entries whose keys are `start` or above and below `stop`.
+    #[pyo3(signature = (start = None, stop = None))]
+    fn cursor(
+        &self,
+        py: Python<'_>,
+        start: Option<&Bound<'_, PyAny>>,
+        stop: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Cursor> {
+        let range = self.range_of(start, stop)?;
+        Ok(py.detach(|| Cursor::new(&self.place, range))?)
+    }
+
+    /// The first pair, or None.
+    fn first<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let entry = py.detach(|| self.place.end(true))?;
+        entry.map(|entry| self.place.types.item(py, &entry)).transpose()
+    }
+
+    /// The last pair, or None.
+    fn last<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let entry = py.detach(|| self.place.end(false))?;
+        entry.map(|entry| self.place.types.item(py, &entry)).transpose()
+    }
+
+    /// How many keys are `start` or above and below `stop`.
+    #[pyo3(signature = (start = None, stop = None))]
+    fn count(
+        &self,
+        py: Python<'_>,
+        start: Option<&Bound<'_, PyAny>>,
+        stop: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<u64> {
+        let range = self.range_of(start, stop)?;
+        Ok(py.detach(|| read!(&self.place, |tree| tree.count(range.clone())))?)
+    }
+
+    /// The value of a key, or `default`.
+    #[pyo3(signature = (key, default = None))]
+    fn get<'py>(
+        &self,
+        key: &Bound<'py, PyAny>,
+        default: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        match self.get_bytes(key)? {
+            Some(value) => self.value(key.py(), &value).map(Some),
+            None => Ok(default),
+        }
+    }
+
+    /// The value of a key, or None; in a transaction, which locks it for a write of its own.
+    fn get_for_update<'py>(&self, key: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let (py, bytes) = (key.py(), self.key_bytes(key)?);
+        let value = py.detach(|| self.place.get_for_update(&bytes))?;
+        value.map(|value| self.value(py, &value)).transpose()
+    }
+
+    /// The value of a key; `default` is put there first if there is none.
+    fn setdefault<'py>(
+        &self,
+        key: &Bound<'py, PyAny>,
+        default: Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        loop {
+            if let Some(value) = self.get_bytes(key)? {
+                return self.value(key.py(), &value);
+            }
+            if self.insert_if_absent(key, &default)? {
+                return Ok(default);
+            }
+        }
+    }
+
+    /// Sets the value of a key; returns whether it had one.
+    fn put(&self, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let types = &self.place.types;
+        let (key_bytes, value) = (types.encode_key(key)?, types.encode_value(value)?);
+        self.put_bytes(key.py(), &key_bytes, &value)
+    }
+
+    /// Sets the value of a key; returns the one that it had, or None.
+    fn insert<'py>(
+        &self,
+        key: &Bound<'py, PyAny>,
+        value: &Bound<'py, PyAny>,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let (py, types) = (key.py(), &self.place.types);
+        let (key, value) = (types.encode_key(key)?, types.encode_value(value)?);
+        let old = py.detach(|| write!(&self.place, |tree| tree.insert(&key, &value)))?;
+        old.map(|old| self.value(py, &old)).transpose()
+    }
+
+    /// Sets the value of a key that has none; returns whether it did.
+    fn insert_if_absent(&self, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let (py, types) = (key.py(), &self.place.types);
+        let (key, value) = (types.encode_key(key)?, types.encode_value(value)?);
+        Ok(py.detach(|| write!(&self.place, |tree| tree.insert_if_absent(&key, &value)))?)
+    }
+
+    /// Sets the value of a key that has one; returns whether it did.
+    fn replace(&self, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let (py, types) = (key.py(), &self.place.types);
+        let (key, value) = (types.encode_key(key)?, types.encode_value(value)?);
+        Ok(py.detach(|| write!(&self.place, |tree| tree.replace(&key, &value)))?)
+    }
+
+    /// Sets the value of a key to `new` if it is `expected`, where None is no entry; returns
+    /// whether it was. Of a tree whose values may be None themselves, entries with that value
+    /// cannot be told from none by this call, which refuses them.
+    ///
+    /// >>> import millpond
+    /// >>> with millpond.in_memory() as store:
+    /// ...     ponds = store.tree("ponds", str, int)
+    /// ...     ponds.compare_and_swap("mill", None, 1), ponds.compare_and_swap("mill", 2, 3)
+    /// (True, False)
+    fn compare_and_swap(
+        &self,
+        key: &Bound<'_, PyAny>,
+        expected: Option<&Bound<'_, PyAny>>,
+        new: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<bool> {
+        let (py, types) = (key.py(), &self.place.types);
+        if self.value_type().starts_with("Option<") || self.value_type() == "()" {
+            let text = "in a tree whose values may be None, None is not 'no entry'";
+            return Err(OtherType::new_err(text));
+        }
+        let value = |value: Option<&Bound<'_, PyAny>>| value.map(|v| types.encode_value(v));
+        let (expected, new) = (value(expected).transpose()?, value(new).transpose()?);
+        let key = types.encode_key(key)?;
+        let (expected, new) = (expected.as_deref(), new.as_deref());
+        Ok(py.detach(|| write!(&self.place, |tree| tree.compare_and_swap(&key, expected, new)))?)
+    }
+
+    /// Puts all entries of a mapping, or all pairs of an iterable: one after the other, so that a
+    /// failure leaves some of them; in a transaction, all or none.
+    fn update(&self, entries: &Bound<'_, PyAny>) -> PyResult<()> {
+        let pairs = match entries.cast::<PyDict>() {
+            Ok(dict) => dict.items().into_any(),
+            Err(_) if entries.hasattr("items")? => entries.call_method0("items")?,
+            Err(_) => entries.clone(),
+        };
+        for pair in pairs.try_iter()? {
+            let pair = pair?;
+            let pair = pair
+                .cast::<PyTuple>()
+                .map_err(|_| PyTypeError::new_err("an entry is a tuple of a key and a value"))?;
+            let (key, value): (Bound<'_, PyAny>, Bound<'_, PyAny>) = pair.extract()?;
+            self.put(&key, &value)?;
+        }
+        Ok(())
+    }
+
+    /// Removes a key; returns whether it was there.
+    fn delete(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let bytes = self.key_bytes(key)?;
+        Ok(key.py().detach(|| write!(&self.place, |tree| tree.delete(&bytes)))?)
+    }
+
+    /// Removes a key; returns its value. Without one, it returns the default, or raises KeyError
+    /// if none is given.
+    #[pyo3(signature = (key, *default))]
+    fn pop<'py>(
+        &self,
+        key: &Bound<'py, PyAny>,
+        default: &Bound<'py, PyTuple>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        if default.len() > 1 {
+            return Err(PyTypeError::new_err("pop takes a key and at most one default"));
+        }
+        let (py, bytes) = (key.py(), self.key_bytes(key)?);
+        match py.detach(|| write!(&self.place, |tree| tree.remove(&bytes)))? {
+            Some(value) => self.value(py, &value),
+            None => default.get_item(0).map_err(|_| no_key(key)),
+        }
+    }
+
+    /// Removes the first entry; returns it, or None.
+    fn pop_first<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let entry = py.detach(|| write!(&self.place, |tree| tree.pop_first()))?;
+        entry.map(|entry| self.place.types.item(py, &entry)).transpose()
+    }
+
+    /// Removes the last entry; returns it, or None.
+    fn pop_last<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let entry = py.detach(|| write!(&self.place, |tree| tree.pop_last()))?;
+        entry.map(|entry| self.place.types.item(py, &entry)).transpose()
+    }
+
+    /// Removes all keys from `start` on that are below `stop`; returns how many.
+    #[pyo3(signature = (start = None, stop = None))]
+    fn remove_range(
+        &self,
+        py: Python<'_>,
+        start: Option<&Bound<'_, PyAny>>,
+        stop: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<u64> {
+        let range = self.range_of(start, stop)?;
+        Ok(py.detach(|| write!(&self.place, |tree| tree.remove_range(range.clone())))?)
+    }
+
+    /// Removes everything; returns how many entries there were.
+    fn clear(&self, py: Python<'_>) -> PyResult<u64> {
+        Ok(py.detach(|| write!(&self.place, |tree| tree.clear()))?)
+    }
+}

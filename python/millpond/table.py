@@ -1,0 +1,147 @@
+"""Tables of results, and what other libraries make of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import matplotlib.axes
+    import pandas
+    import polars
+    import pyarrow
+
+
+class Table(Mapping[str, list[Any]]):
+    """Rows of named columns: a mapping from names to lists of one length.
+
+    >>> from millpond import Table
+    >>> table = Table({"policy": ["lru", "watt"], "size": [10, 10], "misses": [7, 5]})
+    >>> table["misses"], len(table.rows())
+    ([7, 5], 2)
+    >>> print(table)
+    policy  size  misses
+    lru       10       7
+    watt      10       5
+    """
+
+    def __init__(self, columns: Mapping[str, Sequence[Any]]) -> None:
+        self._columns = {name: list(column) for name, column in columns.items()}
+
+    def __getitem__(self, name: str) -> list[Any]:
+        return self._columns[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._columns)
+
+    def __len__(self) -> int:
+        return len(self._columns)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The rows, each a dictionary."""
+        names = list(self._columns)
+        return [dict(zip(names, row)) for row in zip(*self._columns.values())]
+
+    def where(self, **values: Any) -> Table:
+        """The rows whose columns have these values.
+
+        >>> from millpond import Table
+        >>> Table({"policy": ["lru", "watt"], "misses": [7, 5]}).where(policy="watt")["misses"]
+        [5]
+        """
+        kept = [
+            row
+            for row in self.rows()
+            if all(row[name] == value for name, value in values.items())
+        ]
+        return Table({name: [row[name] for row in kept] for name in self._columns})
+
+    def arrow(self) -> pyarrow.Table:
+        """As a table of Arrow (needs `pyarrow`)."""
+        import pyarrow
+
+        return pyarrow.table(self._columns)
+
+    def pandas(self) -> pandas.DataFrame:
+        """As a data frame of pandas (needs `pandas`)."""
+        import pandas
+
+        return pandas.DataFrame(self._columns)
+
+    def polars(self) -> polars.DataFrame:
+        """As a data frame of Polars (needs `polars`)."""
+        import polars
+
+        return polars.DataFrame(self._columns, strict=False)
+
+    def plot(
+        self,
+        x: str = "size",
+        y: str | None = None,
+        *,
+        by: str = "policy",
+        ax: matplotlib.axes.Axes | None = None,
+    ) -> matplotlib.axes.Axes:
+        """Draws `y` over `x`, a line for each value of `by`; returns the axes (needs `matplotlib`).
+
+        Without `y` it is the first of `miss_ratio`, `misses` and `over_best` that there is. Values
+        of several rows with the same `x`, as those of seeds, are averaged.
+        """
+        if ax is None:
+            import matplotlib.pyplot
+
+            ax = matplotlib.pyplot.subplots()[1]
+        if y is None:
+            known = [name for name in ("miss_ratio", "misses", "over_best") if name in self]
+            if not known:
+                raise ValueError(f"there is nothing to draw: name one of {', '.join(self)} as y")
+            y = known[0]
+        for label in dict.fromkeys(self[by]):
+            points: dict[Any, list[float]] = {}
+            for row in self.where(**{by: label}).rows():
+                if row[x] is not None and row[y] is not None:
+                    points.setdefault(row[x], []).append(row[y])
+            places = sorted(points)
+            means = [sum(points[place]) / len(points[place]) for place in places]
+            ax.plot(places, means, marker=".", label=str(label))
+        ax.set_xlabel(x.replace("_", " "))
+        ax.set_ylabel(y.replace("_", " "))
+        ax.legend()
+        return ax
+
+    def __str__(self) -> str:
+        used = {
+            name: [name, *map(_shown, column)]
+            for name, column in self._columns.items()
+            if any(value is not None for value in column)
+        }
+        lines = []
+        is_text = {name: isinstance(self[name][0], str) for name in used}
+        widths = {name: max(map(len, texts)) for name, texts in used.items()}
+        for row in zip(*used.values()):
+            cells = [
+                text.ljust(widths[name]) if is_text[name] else text.rjust(widths[name])
+                for name, text in zip(used, row)
+            ]
+            lines.append("  ".join(cells).rstrip())
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        rows = len(next(iter(self._columns.values()), []))
+        return f"<millpond.Table of {rows} rows: {', '.join(self._columns)}>"
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        head = "".join(f"<th>{escape(name)}</th>" for name in self)
+        body = ""
+        for row in self.rows():
+            cells = "".join(f"<td>{escape(_shown(cell))}</td>" for cell in row.values())
+            body += f"<tr>{cells}</tr>"
+        return f"<table><tr>{head}</tr>{body}</table>"
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return ""
+    return f"{value:.5g}" if isinstance(value, float) else str(value)
