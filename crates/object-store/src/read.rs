@@ -6,12 +6,13 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures::future::try_join_all;
 use futures::stream::{self, StreamExt, TryStreamExt};
+use millpond::internals::tier::Ticket;
 use object_store::path::Path;
 use object_store::{
     Error, Extensions, GetOptions, GetRange, GetResult, GetResultPayload, ObjectMeta, Result,
 };
 
-use crate::flights::{Seat, arrival};
+use crate::flights::{Flight, Seat, arrival};
 use crate::front::Part;
 use crate::hints::{Class, ReadPlan};
 use crate::object::{Head, Identity, Object};
@@ -22,6 +23,9 @@ use crate::store::Core;
 
 /// How often a get starts again because the object is another version than it was taken for.
 const TRIES: usize = 8;
+
+/// A part that is to be fetched, with room for it in the cache if there is any.
+type Pilot<'f> = (u64, Option<Ticket>, Flight<'f>);
 
 /// Why parts could not be had.
 pub(crate) enum Stop {
@@ -266,16 +270,18 @@ impl Core {
                 }
             }
         }
-        let fetches = runs(pilots.iter().map(|(index, ..)| *index));
-        let fetches = fetches.into_iter().map(|run| self.fetch(object, run, why));
-        let fetched: Vec<Bytes> = try_join_all(fetches).await?.into_iter().flatten().collect();
-        let mut kept = Vec::new();
-        let mut flights = Vec::with_capacity(pilots.len());
         let mut put = |index: u64, bytes: Bytes| {
             if let Some(place) = found.get_mut((index - parts.start) as usize) {
                 *place = bytes;
             }
         };
+        let (pilots, late) = self.not_late(object, pilots, why).await;
+        late.into_iter().for_each(|(index, bytes)| put(index, bytes));
+        let fetches = runs(pilots.iter().map(|(index, ..)| *index));
+        let fetches = fetches.into_iter().map(|run| self.fetch(object, run, why));
+        let fetched: Vec<Bytes> = try_join_all(fetches).await?.into_iter().flatten().collect();
+        let mut kept = Vec::new();
+        let mut flights = Vec::with_capacity(pilots.len());
         for ((index, ticket, flight), bytes) in pilots.into_iter().zip(fetched) {
             flight.arrive(bytes.clone());
             flights.push(flight);
@@ -298,6 +304,34 @@ impl Core {
         self.front.keep(kept).await;
         drop(flights);
         Ok(found)
+    }
+
+    /// Between a look into the cache and its seat somebody else's flight may have ended: those who
+    /// have to fetch, and the parts that are there by now.
+    async fn not_late<'f>(
+        &self,
+        object: &Object,
+        pilots: Vec<Pilot<'f>>,
+        why: &Why,
+    ) -> (Vec<Pilot<'f>>, Vec<(u64, Bytes)>) {
+        if pilots.is_empty() {
+            return (pilots, Vec::new());
+        }
+        let length = |index| self.front.length(object.identity.size, index);
+        let asked = pilots.iter().map(|(index, ..)| (object.base + index, length(*index)));
+        let answers = self.front.ask(asked.collect(), true).await;
+        let (mut early, mut late) = (Vec::with_capacity(pilots.len()), Vec::new());
+        for (pilot, answer) in pilots.into_iter().zip(answers) {
+            if let Part::Copy(bytes) = answer {
+                let (index, _, flight) = pilot;
+                self.counters.shared(why.class);
+                flight.arrive(bytes.clone());
+                late.push((index, bytes));
+            } else {
+                early.push(pilot);
+            }
+        }
+        (early, late)
     }
 
     /// Reads adjacent parts of this version from the object store.

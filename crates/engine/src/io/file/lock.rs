@@ -20,9 +20,13 @@ use crate::io::error::Errno;
 use crate::io::error::OpenFileError;
 use crate::page::superblock::Superblock;
 
-/// How often, and after which time, a lock is tried again whose holder is gone, or not to be named:
-/// of a process that is gone the kernel tells no id.
+/// How often a lock is tried again whose holder is not to be named: of a process that is gone the
+/// kernel tells no id.
 const TRIES_MAX: u32 = 200;
+/// The same for one whose holder is known to be gone: what it had ordered of a slow device is done
+/// first.
+const TRIES_MAX_GONE: u32 = 3000;
+/// The time between.
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// Takes the lock, without waiting for anybody who lives.
@@ -40,7 +44,12 @@ pub(super) fn acquire(file: &File, path: &Path, exclusive: bool) -> Result<(), O
             Err(rustix::io::Errno::WOULDBLOCK) => {
                 let pid = holder_by_kernel(file).or_else(|| holder_by_superblock(file));
                 tries += 1;
-                if tries > TRIES_MAX || !pid.is_none_or(is_gone) {
+                let most = match pid {
+                    None => TRIES_MAX,
+                    Some(pid) if is_gone(pid) => TRIES_MAX_GONE,
+                    Some(_) => 0,
+                };
+                if tries > most {
                     return Err(OpenFileError::Locked { path: path.to_path_buf(), pid });
                 }
                 std::thread::sleep(PAUSE);
