@@ -87,9 +87,12 @@ def main(target, *arguments):
         return leave_out(f"no virtual environment can be made: {error}")
     if python is None:
         return leave_out("pytest and hypothesis cannot be installed")
-    variables = {**os.environ, "PYTHONPATH": str(package(target))}
-    command = [python, "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", *arguments]
-    run = subprocess.run(command, cwd=PACKAGE, env=variables, stdout=subprocess.PIPE, text=True)
+    site = package(target)
+    variables = {**os.environ, "PYTHONPATH": str(site), "PYTHONDONTWRITEBYTECODE": "1"}
+    options = ["-q", "-rs", "-p", "no:cacheprovider", "-c", str(PACKAGE / "pyproject.toml")]
+    command = [python, "-m", "pytest", *options, str(HERE), *arguments]
+    # Not in the folder of the sources, which Python would find first, and which have no module.
+    run = subprocess.run(command, cwd=site, env=variables, stdout=subprocess.PIPE, text=True)
     print(run.stdout)
     last = run.stdout.strip().rsplit("\n", 1)[-1]
     counts = {word: int(number) for number, word in re.findall(r"(\d+) (\w+)", last)}
