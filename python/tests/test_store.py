@@ -401,3 +401,9 @@ def test_a_second_tier_caches_pages(tmp_path):
     with millpond.open(tmp_path / "pond.mp", "16MiB", tier=tier) as store:
         store.tree("birds", str, int)["heron"] = 3
         assert store.stats()["tier_frames"] > 0
+
+
+@pytest.mark.parametrize("memory", [-5, "zzz", 1.5, "-1MiB", None.__class__])
+def test_memory_that_is_no_number_of_bytes(memory):
+    with pytest.raises(millpond.Invalid, match="no number of bytes"):
+        millpond.in_memory(memory)

@@ -32,7 +32,10 @@ fn bytes_of(object: &Bound<'_, PyAny>) -> PyResult<u64> {
     if let Ok(number) = object.extract::<u64>() {
         return Ok(number);
     }
-    let text: String = object.extract()?;
+    let Ok(text) = object.extract::<String>() else {
+        let what = object.repr()?;
+        return Err(Invalid::new_err(format!("{what} is no number of bytes: 67108864 or '64MiB'")));
+    };
     match text.replace(' ', "").parse() {
         Ok(millpond_base::Size::Bytes(bytes) | millpond_base::Size::Frames(bytes)) => Ok(bytes),
         _ => Err(Invalid::new_err(format!("'{text}' is no number of bytes: 67108864 or '64MiB'"))),

@@ -8,6 +8,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use millpond_base::sync::unmodelled::Mutex;
 use millpond_policies::contract::Shape;
 use millpond_policies::policy_host::ErasedPolicyHost;
 use xxhash_rust::xxh3::xxh3_64;
@@ -55,12 +56,12 @@ impl BackDevice {
             below,
             fast,
             layout,
-            cache: cache.into(),
-            journal: Journal::new(header).into(),
-            destaging: ().into(),
-            writing_pinned: ().into(),
+            cache: Mutex::new(cache),
+            journal: Mutex::new(Journal::new(header)),
+            destaging: Mutex::default(),
+            writing_pinned: Mutex::default(),
             waiting: Waiting::default(),
-            growing: ().into(),
+            growing: Mutex::default(),
             pinned_bytes,
             spare_slots: spare_of(layout.slots.slots) as usize,
             below_is_ahead: false.into(),
