@@ -762,8 +762,8 @@ enum mp_status mp_txn_begin(const struct mp_store *store,
 
 /**
  * Commits a transaction. It is over, its handle is gone, and its cursors can only be closed,
- * whatever is returned; if that is an error, nothing of it is done. MP_OK: it is done, and
- * durable as the transaction's durability tells.
+ * whatever is returned. MP_OK: it is done, and durable as the transaction's durability tells. If
+ * the log failed, whether it is durable shows when the store is opened again.
  */
 enum mp_status mp_txn_commit(struct mp_txn *txn);
 

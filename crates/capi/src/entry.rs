@@ -4,7 +4,7 @@ use std::ffi::c_void;
 
 use crate::buffer::{buffer, mp_buffer};
 use crate::guard::guard;
-use crate::pointer::{bytes, place, set};
+use crate::pointer::{bytes, handle, place, set};
 use crate::range::{key_range, mp_range};
 use crate::status::{Failure, mp_status};
 use crate::tree::mp_tree;
@@ -60,11 +60,11 @@ pub unsafe extern "C" fn mp_get_for_update(
     out: *mut mp_buffer,
 ) -> mp_status {
     guard(|| {
-        crate::pointer::place(txn.cast_mut(), "the transaction")?;
         // SAFETY: the crate's contract.
         unsafe {
             let (out, key) = (buffer(out, "the buffer")?, key(key_data, key_len)?);
-            let there = at(tree, txn, |tree| tree.get(key), |tree| tree.get_for_update(key))?;
+            let (tree, txn) = (handle(tree, "the tree")?, handle(txn, "the transaction")?);
+            let there = txn.tx.call(|txn| txn.raw_tree(&tree.tree).get_for_update(key))?;
             if let Some(value) = &there {
                 out.set(value);
             }

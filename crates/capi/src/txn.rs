@@ -82,8 +82,8 @@ unsafe fn end(
 }
 
 /// Commits a transaction. It is over, its handle is gone, and its cursors can only be closed,
-/// whatever is returned; if that is an error, nothing of it is done. MP_OK: it is done, and
-/// durable as the transaction's durability tells.
+/// whatever is returned. MP_OK: it is done, and durable as the transaction's durability tells. If
+/// the log failed, whether it is durable shows when the store is opened again.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mp_txn_commit(txn: *mut mp_txn) -> mp_status {
     // SAFETY: the crate's contract.
