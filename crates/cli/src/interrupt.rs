@@ -1,6 +1,14 @@
 //! Ctrl-C: the first one asks long work to stop at the next batch, the second one ends at once.
+//! SIGTERM likewise, for commands that would leave something behind.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use signal_hook::consts::SIGTERM;
+use signal_hook::flag;
+
+/// What shells expect of a program that a SIGTERM ended.
+const TERMINATED: i32 = 143;
 
 static ASKED: AtomicBool = AtomicBool::new(false);
 
@@ -17,4 +25,13 @@ pub(crate) fn listen() {
 /// Whether Ctrl-C was pressed.
 pub(crate) fn asked() -> bool {
     ASKED.load(Relaxed)
+}
+
+/// A flag that SIGTERM sets; the second one ends the program.
+pub(crate) fn terminated() -> Arc<AtomicBool> {
+    let asked = Arc::new(AtomicBool::new(false));
+    // Where no handler can be installed, the signal keeps its usual meaning.
+    let _ = flag::register_conditional_shutdown(SIGTERM, TERMINATED, asked.clone());
+    let _ = flag::register(SIGTERM, asked.clone());
+    asked
 }

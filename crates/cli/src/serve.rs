@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use millpond::internals::tier::TierCounts;
@@ -14,8 +14,6 @@ use millpond_server::serve::{
 use millpond_server::volume::{
     CacheSpec, OpenVolumeError, Volume, VolumeCounts, VolumeError, VolumeSpec,
 };
-use signal_hook::consts::SIGTERM;
-use signal_hook::flag;
 
 use crate::error::Failure;
 use crate::interrupt;
@@ -42,8 +40,6 @@ server: what is under way is finished, the file is synced, and the cache is kept
 
 /// Between two looks for a signal.
 const LOOK: Duration = Duration::from_millis(50);
-/// What shells expect of a program that a SIGTERM ended.
-const TERMINATED: i32 = 143;
 
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
@@ -165,17 +161,8 @@ fn not_closed(error: VolumeError) -> Failure {
     Failure::Serve(format!("the file was not made durable: {error}"))
 }
 
-/// A flag that SIGTERM sets; the second one ends the program.
-fn terminated() -> Arc<AtomicBool> {
-    let asked = Arc::new(AtomicBool::new(false));
-    // Where no handler can be installed, the signal keeps its usual meaning.
-    let _ = flag::register_conditional_shutdown(SIGTERM, TERMINATED, asked.clone());
-    let _ = flag::register(SIGTERM, asked.clone());
-    asked
-}
-
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    let terminated = terminated();
+    let terminated = interrupt::terminated();
     let (spec, options) = (args.spec()?, args.options()?);
     options.check().map_err(not_served)?;
     if let Some(address) = args.nbd.iter().find(|address| !address.is_local()) {

@@ -471,7 +471,25 @@ fn a_store_that_was_not_closed_is_recovered_and_its_log_is_printed() {
     }
     let error = shop.fails(1, &["trees", "shop.db"]);
     assert!(error.contains("was not shut down, and has a log"), "{error}");
+    // It is checked as it will be; its files stay as they are.
+    let before = [fs::read(shop.path("shop.db")), fs::read(shop.path("shop.db-log"))];
+    let check = shop.run(&["check", "shop.db"]);
+    let (said, lines) = (text(&check.stderr), text(&check.stdout));
+    assert_eq!((check.status.code(), lines.as_str()), (Some(0), ""), "{said}");
+    assert!(said.contains("was not closed") && said.contains("no file was changed"), "{said}");
+    let check = shop.run(&["check", "shop.db", "--unrecovered"]);
+    assert_eq!(check.status.code(), Some(1));
+    assert!(text(&check.stdout).contains("was not closed (process"));
+    let stat = shop.ok(&["stat", "shop.db"]);
+    assert!(stat.contains("names"), "{stat}");
+    let after = [fs::read(shop.path("shop.db")), fs::read(shop.path("shop.db-log"))];
+    for (before, after) in before.into_iter().zip(after) {
+        assert!(before.unwrap() == after.unwrap());
+    }
     fs::copy(shop.path("live.db"), shop.path("alone.db")).unwrap();
+    let check = shop.run(&["check", "alone.db"]);
+    assert_eq!(check.status.code(), Some(1));
+    assert!(text(&check.stderr).contains("cannot be recovered"), "{}", text(&check.stderr));
     let error = shop.fails(1, &["recover", "alone.db"]);
     assert!(error.contains("alone.db-log is missing"), "{error}");
     let error = shop.fails(1, &["log", "alone.db"]);

@@ -8,6 +8,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use millpond::Db;
 use millpond::internals::store::stats::stat_file::stat_path;
 use rustix::fs::{Mode, OFlags};
+use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
 use serde_json::Value as Json;
@@ -266,7 +267,7 @@ fn a_screen_follows_the_size_of_its_terminal_and_the_end_of_its_store() {
 }
 
 #[test]
-fn a_screen_is_left_by_a_key_by_a_count_and_by_an_error() {
+fn a_screen_is_left_by_a_key_by_a_signal_by_a_count_and_by_an_error() {
     let (folder, db) = opened();
     for key in [b"\x1b", b"\x03"] {
         let mut screen = Screen::new(folder.path(), &["run.db", "--interval", "60"]);
@@ -274,6 +275,10 @@ fn a_screen_is_left_by_a_key_by_a_count_and_by_an_error() {
         screen.ours.write_all(key).unwrap();
         assert!(screen.left(at).success());
     }
+    let mut screen = Screen::new(folder.path(), &["run.db", "--interval", "60"]);
+    let at = screen.until(0, "KEPT");
+    kill_process(Pid::from_child(&screen.top), Signal::TERM).unwrap();
+    assert!(screen.left(at).success());
     let screen = Screen::new(folder.path(), &["run.db", "--count", "1", "--interval", "0.1"]);
     assert!(screen.left(0).success());
     let mut screen = Screen::new(folder.path(), &["run.db"]);

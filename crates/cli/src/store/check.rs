@@ -1,13 +1,21 @@
 //! `millpond check`: damage in a store, and where it is.
 
+use std::io::Read;
 use std::path::Path;
+use std::sync::Arc;
 
-use millpond::internals::admin::check::{CATALOG, CheckError, CheckOptions, Report, check};
+use millpond::Options;
+use millpond::internals::admin::check::{
+    CATALOG, CheckError, CheckOptions, Report, check, check_store, rows_in_log,
+};
+use millpond::internals::admin::log_view::DevicePair;
+use millpond::internals::io::{FileOptions, PageStore};
 use millpond::internals::page::PageSize;
 use millpond_lab::table::{Table, Value};
 use serde_json::json;
 
 use super::open::{StoreArgs, size_of};
+use super::recover;
 use crate::error::Failure;
 use crate::interrupt;
 use crate::output::{Form, Output, complain, print};
@@ -16,8 +24,11 @@ use crate::progress::Progress;
 const EXAMPLES: &str = "Examples:
   millpond check shop.db
   millpond check shop.db --format json
+  millpond check shop.db --unrecovered   the file as it is, without its log
 
-Every page is read; nothing is written. Exit code 1 if anything is wrong.";
+Every page is read; nothing is written. A store whose process or machine stopped \
+is checked as the next program will find it: recovered, in memory that must hold all pages that \
+change. Exit code 1 if anything is wrong.";
 
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
@@ -30,6 +41,9 @@ pub(crate) struct Args {
     /// Bytes of a page, where the file is too damaged to tell
     #[arg(long, value_name = "SIZE", value_parser = page_size)]
     page_size: Option<PageSize>,
+    /// Do not recover a store that was not closed: check the file alone
+    #[arg(long)]
+    unrecovered: bool,
     #[command(flatten)]
     output: Output,
     /// No progress
@@ -41,22 +55,43 @@ pub(crate) fn page_size(text: &str) -> Result<PageSize, String> {
     PageSize::new(size_of(text)?).map_err(|error| error.to_string())
 }
 
-/// Checks a file, showing progress.
-pub(crate) fn look(
-    file: &Path,
-    page_size: Option<PageSize>,
-    problems_max: usize,
-    quiet: bool,
-) -> Result<Report, Failure> {
-    let bar = Progress::new(quiet);
+/// Bytes of the smallest page there is.
+const SMALLEST_PAGE: usize = 4096;
+
+/// What is checked, and how.
+pub(crate) struct Look {
+    /// Bytes of a page, where the file is too damaged to tell.
+    pub page_size: Option<PageSize>,
+    pub problems_max: usize,
+    pub quiet: bool,
+    /// Without its log, even if it was not closed.
+    pub unrecovered: bool,
+}
+
+/// Checks a store, showing progress; one that was not closed as it is once it is recovered.
+pub(crate) fn look(file: &Path, how: &Look) -> Result<Report, Failure> {
+    let trial = if how.unrecovered { None } else { recovered(file, how)? };
+    let bar = Progress::new(how.quiet);
     let mut progress = |at: millpond::internals::admin::check::Progress| {
         let share = at.done as f64 / at.pages.max(1) as f64;
         bar.show("checking", Some(share), at.done, "pages");
         !interrupt::asked()
     };
-    let mut options = CheckOptions { problems_max, page_size, ..CheckOptions::default() };
+    let mut options = CheckOptions {
+        problems_max: how.problems_max,
+        page_size: how.page_size,
+        ..CheckOptions::default()
+    };
     options.progress = Some(&mut progress);
-    let report = check(file, CATALOG, options);
+    let report = match trial {
+        None => check(file, CATALOG, options),
+        Some((data, log)) => {
+            PageStore::salvage_on(data, how.page_size).map_err(CheckError::from).and_then(|store| {
+                options.rows = rows_in_log(&store, log);
+                check_store(&store, CATALOG, &mut options)
+            })
+        }
+    };
     bar.finish();
     report.map_err(|error| match error {
         CheckError::Interrupted => Failure::Interrupted,
@@ -64,9 +99,61 @@ pub(crate) fn look(
     })
 }
 
+/// The store recovered in memory, if it was not closed and can be.
+fn recovered(file: &Path, how: &Look) -> Result<Option<DevicePair>, Failure> {
+    if !was_left_open(file, how.page_size) {
+        return Ok(None);
+    }
+    let bar = Arc::new(Progress::new(how.quiet));
+    let tried = recover::in_memory(file, Options::new().memory(recover::MEMORY), &bar);
+    bar.finish();
+    let name = file.display();
+    match tried {
+        Ok((devices, Some(_))) => {
+            complain(&format!(
+                "{name} was not closed: it is checked as a recovery, which was tried out in memory, \
+                 leaves it; no file was changed"
+            ));
+            Ok(Some(devices))
+        }
+        Ok((_, None)) => Ok(None),
+        Err(error) if interrupt::asked() => {
+            drop(error);
+            Err(Failure::Interrupted)
+        }
+        Err(error) => {
+            complain(&format!(
+                "{name} was not closed, and cannot be recovered, so that the file is checked without \
+                 its log: {error}"
+            ));
+            Ok(None)
+        }
+    }
+}
+
+/// Whether the store's process stopped without closing it: its superblock says so, or was never
+/// written.
+fn was_left_open(file: &Path, page_size: Option<PageSize>) -> bool {
+    let begins_with_nothing = || {
+        let mut first = [1; SMALLEST_PAGE];
+        let read = std::fs::File::open(file).and_then(|mut file| file.read_exact(&mut first));
+        read.is_ok() && first.iter().all(|byte| *byte == 0)
+    };
+    match PageStore::open_for_salvage(file, page_size, &FileOptions::default()) {
+        Ok(store) => store.superblock().map_or_else(begins_with_nothing, |block| !block.clean),
+        Err(_) => false,
+    }
+}
+
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     args.output.check([&args.store.file])?;
-    let report = look(&args.store.file, args.page_size, args.max_problems, args.quiet)?;
+    let how = Look {
+        page_size: args.page_size,
+        problems_max: args.max_problems,
+        quiet: args.quiet,
+        unrecovered: args.unrecovered,
+    };
+    let report = look(&args.store.file, &how)?;
     let plain = args.output.format == Form::Table && args.output.out.is_none();
     if plain {
         let lines = report.problems.iter().map(|problem| format!("{problem}\n"));

@@ -18,6 +18,6 @@ mod stat;
 mod top;
 mod trees;
 
-pub(crate) use check::look;
+pub(crate) use check::{Look, look};
 pub(crate) use command::{Command, run};
 pub(crate) use open::{failed, size_of};

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use millpond::internals::admin::check::{CATALOG, CheckOptions, check_store};
-use millpond::internals::admin::log_view::trial_devices;
+use millpond::internals::admin::log_view::{DevicePair, trial_devices};
 use millpond::internals::io::{Device, PageStore};
 use millpond::{Db, Error, Options, Phase, Progress, Recovery};
 use millpond_lab::table::Table;
@@ -24,6 +24,9 @@ Every command that opens a store for writing recovers it, too. A store that was 
 to recover. A damaged log is an error, unless --salvage says that what was committed behind the \
 damage may be lost: copy both files first, and see with --dry-run what that would be. Exit code 0: the \
 store is whole; 1: it is not, and no file was changed by --salvage.";
+
+/// Memory of a recovery that nobody limits.
+pub(crate) const MEMORY: u64 = 256 << 20;
 
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
@@ -50,22 +53,15 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     args.output.check([&args.store.file])?;
     let file = &args.store.file;
     let options = Options::new().create_if_missing(false).lab(|lab| lab.salvage_log = args.salvage);
-    let options = options.memory(args.memory.unwrap_or(256 << 20));
+    let options = options.memory(args.memory.unwrap_or(MEMORY));
     let bar = Arc::new(crate::progress::Progress::new(args.quiet));
-    let shown = bar.clone();
-    let options = options.watch_recovery(move |progress| show(&shown, progress));
-    let mut trial = None;
-    let opened = if args.dry_run {
-        let (data, log) = trial_devices(file).map_err(failed)?;
-        trial = Some(data.clone());
-        Db::open_on_devices(data, log, options)
+    let recovered = if args.dry_run {
+        in_memory(file, options, &bar).map(|((data, _), done)| (Some(data), done))
     } else {
-        Db::open(file, options)
+        in_place(file, options, &bar).map(|done| (None, done))
     };
     bar.finish();
-    let db = opened.map_err(|error| refused(file, error))?;
-    let done = db.recovery();
-    open::close(db)?;
+    let (trial, done) = recovered.map_err(|error| refused(file, error))?;
     let Some(done) = done else {
         complain(&format!("{} was closed cleanly: there is nothing to recover", file.display()));
         return Ok(());
@@ -87,6 +83,36 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         complain("nothing was changed");
     }
     Ok(())
+}
+
+fn in_place(
+    file: &Path,
+    options: Options,
+    bar: &Arc<crate::progress::Progress>,
+) -> Result<Option<Recovery>, Error> {
+    let db = Db::open(file, watched(options, bar))?;
+    let done = db.recovery();
+    db.close()?;
+    Ok(done)
+}
+
+/// Recovers the store in memory: no file is changed. `None`: it was closed. What it is then is on
+/// the devices.
+pub(crate) fn in_memory(
+    file: &Path,
+    options: Options,
+    bar: &Arc<crate::progress::Progress>,
+) -> Result<(DevicePair, Option<Recovery>), Error> {
+    let (data, log) = trial_devices(file)?;
+    let db = Db::open_on_devices(data.clone(), log.clone(), watched(options, bar))?;
+    let done = db.recovery();
+    db.close()?;
+    Ok(((data, log), done))
+}
+
+fn watched(options: Options, bar: &Arc<crate::progress::Progress>) -> Options {
+    let bar = bar.clone();
+    options.watch_recovery(move |progress| show(&bar, progress))
 }
 
 fn show(bar: &crate::progress::Progress, progress: Progress) {
@@ -146,7 +172,11 @@ fn print_done(done: &Recovery) {
 /// Checks what was salvaged, page by page.
 fn look(file: &Path, trial: Option<Arc<dyn Device>>) -> Result<(), Failure> {
     let report = match trial {
-        None => check::look(file, None, 10, true)?,
+        None => {
+            let how =
+                check::Look { page_size: None, problems_max: 10, quiet: true, unrecovered: true };
+            check::look(file, &how)?
+        }
         Some(data) => {
             let store = PageStore::salvage_on(data, None).map_err(|error| failed(error.into()))?;
             check_store(&store, CATALOG, &mut CheckOptions::default())

@@ -9,7 +9,7 @@ use millpond::{Freshness, Published};
 use millpond_lab::table::{Table, Value};
 use serde_json::{Value as Json, json};
 
-use super::check::look;
+use super::check::{Look, look};
 use super::open::StoreArgs;
 use crate::error::Failure;
 use crate::interrupt;
@@ -143,7 +143,9 @@ fn flatten(name: &str, value: &Json, names: &mut Vec<String>, row: &mut Vec<Valu
 }
 
 fn closed(args: &Args, file: &Path) -> Result<(), Failure> {
-    let report = look(file, None, 1000, args.quiet)?;
+    let quiet = args.quiet;
+    let how = Look { page_size: None, problems_max: 1000, quiet, unrecovered: false };
+    let report = look(file, &how)?;
     let output = output(args);
     if output.format == Form::Table && output.out.is_none() {
         print(&about(&report))?;

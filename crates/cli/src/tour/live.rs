@@ -23,7 +23,7 @@ use crate::bench::cores;
 use crate::error::Failure;
 use crate::interrupt;
 use crate::output::print;
-use crate::store::{failed, look};
+use crate::store::{Look, failed, look};
 
 const MIB: u64 = 1 << 20;
 
@@ -109,7 +109,8 @@ pub(super) fn run(path: &Path, course: &Course, quiet: bool) -> Result<Report, F
         store.close().map_err(failed)?;
         runs.push(run);
     }
-    let checked = look(path, None, 20, quiet)?;
+    let how = Look { page_size: None, problems_max: 20, quiet, unrecovered: false };
+    let checked = look(path, &how)?;
     if !checked.is_sound() {
         let first = checked.problems.first().map(ToString::to_string).unwrap_or_default();
         let text = format!("{} problems, first {first}", checked.problem_count());

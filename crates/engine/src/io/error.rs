@@ -16,9 +16,15 @@ impl Errno {
     /// The device is gone, as all are whose power failed.
     pub const NO_DEVICE: Errno = Errno(libc::ENODEV);
 
-    /// The number in `error`, or `EIO` if it has none.
+    /// The number in `error`; where it has none, `EINVAL` for an argument that the standard
+    /// library refused, and `EIO` for anything else.
     pub fn of(error: &std::io::Error) -> Errno {
-        Errno(error.raw_os_error().unwrap_or(libc::EIO))
+        // A path with a NUL byte never reaches the operating system.
+        let by_kind = || match error.kind() {
+            std::io::ErrorKind::InvalidInput => libc::EINVAL,
+            _ => libc::EIO,
+        };
+        Errno(error.raw_os_error().unwrap_or_else(by_kind))
     }
 }
 
@@ -227,5 +233,18 @@ impl fmt::Display for HolderName {
             Some(pid) => write!(f, "the process with pid {pid}"),
             None => f.write_str("another process"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_that_is_none_is_no_failure_of_the_device() {
+        let refused = std::fs::File::open("a\0b").unwrap_err();
+        assert_eq!(Errno::of(&refused), Errno(libc::EINVAL));
+        let odd = std::io::Error::from(std::io::ErrorKind::UnexpectedEof);
+        assert_eq!(Errno::of(&odd), Errno::IO);
     }
 }

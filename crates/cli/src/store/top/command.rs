@@ -1,5 +1,6 @@
 //! The command: its flags, and its loops with a terminal and without.
 
+use std::sync::atomic::Ordering;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -143,9 +144,10 @@ fn draw(
     lines(&shown, width, height)
 }
 
-/// Draws the whole screen, until a key asks to leave or the last interval is over. It stays when
+/// Draws the whole screen, until a key or a signal asks to leave, or the last interval is over. It stays when
 /// the store is closed, and goes on when it is opened again.
 fn screen(args: &Args, mut watcher: Watcher<'_>, mut terminal: Terminal) -> Result<(), Failure> {
+    let terminated = interrupt::terminated();
     let file = args.store.file.display().to_string();
     let mut last: Option<Interval> = None;
     let mut state = watcher.state;
@@ -171,7 +173,8 @@ fn screen(args: &Args, mut watcher: Watcher<'_>, mut terminal: Terminal) -> Resu
             drawn = Instant::now();
         }
         let is_over = args.count.is_some() && !state.is_open();
-        if is_last(args, done) || is_over || terminal.wait(LOOK)? || interrupt::asked() {
+        let is_asked = terminal.wait(LOOK)? || interrupt::asked();
+        if is_last(args, done) || is_over || is_asked || terminated.load(Ordering::Relaxed) {
             return Ok(());
         }
     }
