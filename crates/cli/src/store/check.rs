@@ -15,7 +15,7 @@ use millpond_lab::table::{Table, Value};
 use serde_json::json;
 
 use super::open::{StoreArgs, size_of};
-use super::recover;
+use super::trial;
 use crate::error::Failure;
 use crate::interrupt;
 use crate::output::{Form, Output, complain, print};
@@ -105,7 +105,7 @@ fn recovered(file: &Path, how: &Look) -> Result<Option<DevicePair>, Failure> {
         return Ok(None);
     }
     let bar = Arc::new(Progress::new(how.quiet));
-    let tried = recover::in_memory(file, Options::new().memory(recover::MEMORY), &bar);
+    let tried = trial::in_memory(file, Options::new().memory(trial::MEMORY), &bar);
     bar.finish();
     let name = file.display();
     match tried {
@@ -131,8 +131,8 @@ fn recovered(file: &Path, how: &Look) -> Result<Option<DevicePair>, Failure> {
     }
 }
 
-/// Whether the store's process stopped without closing it: its superblock says so, or was never
-/// written.
+/// Whether the store's process stopped without closing it: its superblock has not been marked
+/// closed, or was never written.
 fn was_left_open(file: &Path, page_size: Option<PageSize>) -> bool {
     let begins_with_nothing = || {
         let mut first = [1; SMALLEST_PAGE];

@@ -17,6 +17,7 @@ mod shrink;
 mod stat;
 mod top;
 mod trees;
+mod trial;
 
 pub(crate) use check::{Look, look};
 pub(crate) use command::{Command, run};

@@ -4,14 +4,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use millpond::internals::admin::check::{CATALOG, CheckOptions, check_store};
-use millpond::internals::admin::log_view::{DevicePair, trial_devices};
 use millpond::internals::io::{Device, PageStore};
-use millpond::{Db, Error, Options, Phase, Progress, Recovery};
+use millpond::{Db, Error, Options, Recovery};
 use millpond_lab::table::Table;
 use serde_json::json;
 
 use super::check;
 use super::open::{self, StoreArgs, failed, size_of};
+use super::trial::{self, MEMORY};
 use crate::error::Failure;
 use crate::output::{Output, complain};
 
@@ -24,9 +24,6 @@ Every command that opens a store for writing recovers it, too. A store that was 
 to recover. A damaged log is an error, unless --salvage says that what was committed behind the \
 damage may be lost: copy both files first, and see with --dry-run what that would be. Exit code 0: the \
 store is whole; 1: it is not, and no file was changed by --salvage.";
-
-/// Memory of a recovery that nobody limits.
-pub(crate) const MEMORY: u64 = 256 << 20;
 
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
@@ -56,7 +53,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let options = options.memory(args.memory.unwrap_or(MEMORY));
     let bar = Arc::new(crate::progress::Progress::new(args.quiet));
     let recovered = if args.dry_run {
-        in_memory(file, options, &bar).map(|((data, _), done)| (Some(data), done))
+        trial::in_memory(file, options, &bar).map(|((data, _), done)| (Some(data), done))
     } else {
         in_place(file, options, &bar).map(|done| (None, done))
     };
@@ -90,39 +87,10 @@ fn in_place(
     options: Options,
     bar: &Arc<crate::progress::Progress>,
 ) -> Result<Option<Recovery>, Error> {
-    let db = Db::open(file, watched(options, bar))?;
+    let db = Db::open(file, trial::watched(options, bar))?;
     let done = db.recovery();
     db.close()?;
     Ok(done)
-}
-
-/// Recovers the store in memory: no file is changed. `None`: it was closed. What it is then is on
-/// the devices.
-pub(crate) fn in_memory(
-    file: &Path,
-    options: Options,
-    bar: &Arc<crate::progress::Progress>,
-) -> Result<(DevicePair, Option<Recovery>), Error> {
-    let (data, log) = trial_devices(file)?;
-    let db = Db::open_on_devices(data.clone(), log.clone(), watched(options, bar))?;
-    let done = db.recovery();
-    db.close()?;
-    Ok(((data, log), done))
-}
-
-fn watched(options: Options, bar: &Arc<crate::progress::Progress>) -> Options {
-    let bar = bar.clone();
-    options.watch_recovery(move |progress| show(&bar, progress))
-}
-
-fn show(bar: &crate::progress::Progress, progress: Progress) {
-    let (what, unit) = match progress.phase {
-        Phase::Analysis => ("reading the log", "bytes"),
-        Phase::Redo => ("redoing pages", "pages"),
-        Phase::Undo => ("undoing what did not commit", "transactions"),
-    };
-    let share = progress.done as f64 / progress.total.max(1) as f64;
-    bar.show(what, Some(share), progress.done, unit);
 }
 
 fn table(done: &Recovery) -> Table {

@@ -144,8 +144,8 @@ fn draw(
     lines(&shown, width, height)
 }
 
-/// Draws the whole screen, until a key or a signal asks to leave, or the last interval is over. It stays when
-/// the store is closed, and goes on when it is opened again.
+/// Draws the whole screen, until a key or a signal asks to leave, or the last interval is over. It
+/// stays when the store is closed, and goes on when it is opened again.
 fn screen(args: &Args, mut watcher: Watcher<'_>, mut terminal: Terminal) -> Result<(), Failure> {
     let terminated = interrupt::terminated();
     let file = args.store.file.display().to_string();
