@@ -57,6 +57,9 @@ pub(super) struct FrameArgs {
     /// No progress
     #[arg(long, short)]
     quiet: bool,
+    /// Flags of one paper's own that decide what is run, as they are typed.
+    #[arg(skip)]
+    own: String,
 }
 
 impl FrameArgs {
@@ -71,6 +74,11 @@ impl FrameArgs {
     /// Where the result directory is created, and files that a run needs.
     pub(super) fn out(&self) -> &Path {
         &self.out
+    }
+
+    /// These flags, and one of a paper's own that decides what is run.
+    pub(super) fn with(&self, flag: &str, value: &str) -> FrameArgs {
+        FrameArgs { own: format!("{} {flag} {value}", self.own), ..self.clone() }
     }
 
     fn options(&self, paper: &str) -> Result<Options, Failure> {
@@ -94,6 +102,7 @@ impl FrameArgs {
         if let Some(repetitions) = self.repetitions {
             command_line += &format!(" --repetitions {repetitions}");
         }
+        command_line += &self.own;
         Ok(Options {
             root: self.out.clone(),
             figures: self.figure.clone(),

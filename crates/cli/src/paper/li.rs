@@ -45,9 +45,11 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         None => Box::new(li),
     };
     let mut experiment = experiment(args.frame.scale(), record)?;
+    let mut frame = args.frame.clone();
     if !args.trace.is_empty() {
+        frame = frame.with("--trace", &args.trace.join(","));
         experiment = only(experiment, &args.trace)
             .map_err(|error| Failure::Usage(format!("--trace: {error}")))?;
     }
-    play(&mut experiment, &args.frame)
+    play(&mut experiment, &frame)
 }

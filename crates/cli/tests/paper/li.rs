@@ -94,7 +94,10 @@ fn recordings_are_kept_and_some_traces_can_be_run_alone() {
         paper("li", out.path(), &[&some[..], more].concat())
     };
     let of = |output| {
-        let table = rows(&folder(&output));
+        let folder = folder(&output);
+        let described = std::fs::read_to_string(folder.join("run.json")).unwrap();
+        assert!(described.contains("--figure tables --trace 300k_400\""), "{described}");
+        let table = rows(&folder);
         let row = of_figure(&table, "tables");
         assert_eq!(row.len(), 1);
         ["requests", "dsyncs", "pages", "read_share", "replace_share", "recov_share"]
