@@ -2,6 +2,7 @@
 
 mod cleaning;
 pub mod forest;
+mod overdue;
 pub mod storage;
 mod stories;
 
