@@ -149,6 +149,9 @@ pub struct PoolOptions {
     /// Whether the evictor threads are page cleaners, and when they work (li 2.1.1): there must be
     /// a fixed number of them, and pages are written by them alone, or by who needs a frame.
     pub cleaning: Option<Cleaning>,
+    /// Whether a miss that continues a sequence of page ids reads ahead (li 5.6.1.3); needs the
+    /// thread that writes in the background.
+    pub read_ahead: bool,
     /// When what is written is made durable, in a store in place.
     pub sync_mode: SyncMode,
     /// Whether memory is touched when the pool opens.
@@ -177,6 +180,7 @@ impl PoolOptions {
             batch: (frames / 64).clamp(1, 64),
             background_writer: true,
             cleaning: None,
+            read_ahead: false,
             sync_mode: SyncMode::Checkpoint,
             prefault: false,
             nodes: None,

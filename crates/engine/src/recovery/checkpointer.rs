@@ -14,7 +14,7 @@ use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use millpond_base::sync::unmodelled::Mutex;
-use millpond_base::{Lsn, PageId, Reason};
+use millpond_base::{Lsn, PageId};
 
 use super::checkpoint::{Active, Checkpoint};
 use super::error::CheckpointError;
@@ -314,7 +314,7 @@ impl<M: PoolStrategy> Checkpointer<M> {
         let bound = Lsn(tail.0.saturating_sub(self.gap_bytes / 8 * PAGE_AGE));
         let mut sweep = self.sweep();
         let due = sweep.advance(bound, self.gap_bytes / STEPS, |until| self.pool.older(until));
-        let mut written = self.pool.write_frames(&due, Reason::Recov);
+        let mut written = self.pool.write_overdue(&due, bound);
         let is_far = lead >= self.gap_bytes / 2;
         if is_far {
             // Those whose latches were held.

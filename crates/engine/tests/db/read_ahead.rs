@@ -157,3 +157,37 @@ fn a_range_reads_nothing_beyond_its_end() {
     // Two or three rows to a leaf, and the way there.
     assert!((1600..2280).contains(&reads), "{reads}");
 }
+
+/// A story of point look-ups: keys in their order, one in each leaf, of a tree that was made by
+/// inserts in order, so that leaves are in the file as they are in the tree.
+#[test]
+fn look_ups_read_ahead_if_that_is_asked_for_and_find_the_same() {
+    let (_dir, path) = place();
+    let db = Db::open(&path, options()).unwrap();
+    let tree = db.raw_tree("t").unwrap();
+    for key in 0..ROWS {
+        tree.put(&key.to_be_bytes(), &value(key)).unwrap();
+    }
+    drop(tree);
+    db.close().unwrap();
+    let looked_up = |read_ahead| {
+        let options = options().lab(|lab| {
+            lab.read_ahead = read_ahead;
+            lab.frames = Some(64);
+        });
+        let db = Db::open(&path, options).unwrap();
+        let tree = db.raw_tree("t").unwrap();
+        for key in (0..ROWS).step_by(5) {
+            assert_eq!(tree.get(&key.to_be_bytes()).unwrap().as_deref(), Some(&value(key)[..]));
+        }
+        drop(tree);
+        let stats = db.stats();
+        db.close().unwrap();
+        (stats.misses, stats.reads_ahead)
+    };
+    let (plain, none) = looked_up(false);
+    let (fewer, ahead) = looked_up(true);
+    assert_eq!(none, 0, "only scans read ahead");
+    assert!(ahead > plain / 4 && fewer < plain * 3 / 4, "{plain}, or {fewer} and {ahead} ahead");
+    assert_sound(&path);
+}

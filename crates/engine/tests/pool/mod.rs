@@ -1,7 +1,9 @@
 //! The pool under a small structure that thrashes it, in every combination of strategies.
 
+mod ahead;
 mod cleaning;
 pub mod forest;
+mod overdue;
 pub mod storage;
 mod stories;
 
@@ -110,6 +112,10 @@ fn all_ways<L: Latching, T: HitHook, const SWIZZLES: bool>(
         }
     }
     for evictors in [EvictionMode::Worker, EvictionMode::threads(2)] {
+        if L::THREADS {
+            let options = PoolOptions { evictors, read_ahead: true, ..tiny(24) };
+            run::<Made<L, T, SWIZZLES>>(options, policy_host(&shape(24)), threads, 600);
+        }
         for reclamation in [Reclamation::Version, Reclamation::Epoch] {
             for (frames, background_writer) in [(16, true), (24, false)] {
                 let options =

@@ -24,7 +24,12 @@ pub struct MemoryStorage {
     pub writes_held: AtomicU64,
     /// Writes that were held so far.
     pub writes_waiting: AtomicU64,
+    /// What happens while the next write is under way.
+    pub meanwhile: Mutex<Option<Meanwhile>>,
 }
+
+/// Something that happens once.
+pub type Meanwhile = Box<dyn FnOnce() + Send>;
 
 /// Failure that a test ordered.
 fn failed(what: &str) -> PoolError {
@@ -49,6 +54,7 @@ impl MemoryStorage {
             writes_fail: AtomicU64::new(0),
             writes_held: AtomicU64::new(0),
             writes_waiting: AtomicU64::new(0),
+            meanwhile: Mutex::default(),
         }
     }
 
@@ -87,6 +93,10 @@ impl Storage for MemoryStorage {
             thread::yield_now();
         }
         millpond_base::sync::thread::yield_now();
+        let meanwhile = self.meanwhile.lock().unwrap().take();
+        if let Some(happens) = meanwhile {
+            happens();
+        }
         if take_one(&self.writes_fail) {
             return Err(failed("a write failed"));
         }

@@ -1,6 +1,6 @@
 //! The first tier as a source of storage-level requests.
 
-use millpond_base::cleaning::EXTENT;
+use millpond_base::read_ahead::after;
 use millpond_base::{FrameId, Lsn, Mark, PageId};
 use millpond_policies::contract::{Access, GhostHit, Policy, Shape};
 use millpond_workload::trace::{BATCH_LEN, Batch, Source, TraceError};
@@ -8,9 +8,6 @@ use millpond_workload::trace::{BATCH_LEN, Batch, Source, TraceError};
 use super::options::{Tier1Counts, Tier1Options};
 use super::pool::{COOLING, Evictor, FREE, Pool, RESIDENT};
 use millpond_policies::policy_host::PolicyHost;
-
-/// Pages that one read-ahead fetches at most.
-const AHEAD_MAX: u64 = 8;
 
 /// A buffer pool under policy `P` that reads a trace of page references and gives out what it
 /// sends to storage: READ requests for misses, writes with their reasons, and dsync requests, each
@@ -133,15 +130,9 @@ impl<P: Policy> Tier1<P> {
 
     /// Fetches what follows a page that continues a sequence: the two pages before it are here.
     fn read_ahead(&mut self, page: u64) -> Result<(), TraceError> {
-        let here = |page: Option<u64>| {
-            page.is_some_and(|page| self.pool.table.get(PageId(page)).is_some())
-        };
-        if !(here(page.checked_sub(1)) && here(page.checked_sub(2))) {
-            return Ok(());
-        }
-        let ahead = AHEAD_MAX.min(u64::from(self.pool.frames()) / 8);
-        let end = (page + 1 + ahead).min(page - page % EXTENT + EXTENT).min(self.page_max + 1);
-        for next in page + 1..end {
+        let is_here = |page| self.pool.table.get(PageId(page)).is_some();
+        let ahead = after(page, self.pool.frames(), is_here);
+        for next in ahead.start..ahead.end.min(self.page_max.saturating_add(1)) {
             if self.pool.table.get(PageId(next)).is_none() {
                 self.bring(PageId(next), Mark::READ, None)?;
                 self.pool.counts.ahead += 1;

@@ -35,6 +35,16 @@ pub(crate) const FRAMES_KEPT: u32 = 4;
 /// The part of the frames that pages read ahead may take until a thread needs them.
 pub(crate) const AHEAD_PART: usize = 8;
 
+/// What came of an order to read a page ahead of its use.
+pub(super) enum Order {
+    /// It will be read.
+    Given,
+    /// It is in memory, or on its way, or not referred to any more.
+    Needless,
+    /// There is no frame for it, or no thread that reads.
+    Refused,
+}
+
 impl<M: PoolStrategy> Pool<M> {
     /// Does what a jump asks for; the thread holds nothing. Returns whether the policy has received
     /// all references that the mini-transaction made, the one that missed included.
@@ -100,7 +110,11 @@ impl<M: PoolStrategy> Pool<M> {
                     self.starvation.hold(&self.memory, thread_slot(), id, attempt);
                 }
                 let arrived = Arrived { frame, ghost_hit, prefetched: false };
-                self.attach_or_leave(load, arrived).map(|()| true)
+                let attached = self.attach_or_leave(load, arrived);
+                if self.options.read_ahead && attached.is_ok() {
+                    self.read_ahead_after(load);
+                }
+                attached.map(|()| true)
             }
             Err(error) => {
                 self.in_flight.end(load.page);
@@ -344,8 +358,6 @@ impl<M: PoolStrategy> Pool<M> {
         if !self.reads_ahead() {
             return Ordered { passed: at.len(), ..done };
         }
-        // Pages that no thread needed must not fill the pool.
-        let most = (self.frames() as usize / AHEAD_PART).max(1);
         for place in at {
             let word = parent.swip(*place);
             if parent.validate().is_err() || self.frames_ready() <= FRAMES_KEPT {
@@ -355,37 +367,41 @@ impl<M: PoolStrategy> Pool<M> {
                 done.passed += 1;
                 continue;
             }
-            let load = Load {
-                page: word.page(),
-                parent: parent.frame(),
-                parent_page: parent.header().page(),
-                version: M::Latching::version(&parent.header().latch, parent.token()),
-                at: *place,
-                mark: Mark::READ,
-            };
+            let page = word.page();
             let is_missing = || {
                 let as_before = parent.swip(*place) == word && parent.validate().is_ok();
-                as_before && (M::SWIZZLES || !self.is_in_table(load.page))
+                as_before && (M::SWIZZLES || !self.is_in_table(page))
             };
-            if !matches!(self.in_flight.ask(load.page, is_missing), Step::LoadIt) {
-                done.passed += 1;
-                continue;
+            match self.order(page, is_missing) {
+                Order::Needless => done.passed += 1,
+                Order::Given => (done.reads, done.passed) = (done.reads + 1, done.passed + 1),
+                Order::Refused => return done,
             }
-            let crowded = self.in_flight.len() > most && !self.drop_abandoned();
-            let Some(frame) = (if crowded { None } else { self.take_free() }) else {
-                self.in_flight.end(load.page);
-                return done;
-            };
-            if !self.writes.order_read(load.page, self.header(frame).id()) {
-                // The background thread has ended: nothing would read it.
-                self.give_back_unused(frame);
-                self.in_flight.end(load.page);
-                return done;
-            }
-            self.statistics.counters.count(Counter::Prefetches);
-            (done.reads, done.passed) = (done.reads + 1, done.passed + 1);
         }
         done
+    }
+
+    /// Orders the read of one page in the background, unless it is in flight, or `is_missing` says
+    /// under the table's mutex that its swip is not what it was.
+    pub(super) fn order(&self, page: PageId, is_missing: impl FnOnce() -> bool) -> Order {
+        if !matches!(self.in_flight.ask(page, is_missing), Step::LoadIt) {
+            return Order::Needless;
+        }
+        // Pages that no thread needed must not fill the pool.
+        let most = (self.frames() as usize / AHEAD_PART).max(1);
+        let crowded = self.in_flight.len() > most && !self.drop_abandoned();
+        let Some(frame) = (if crowded { None } else { self.take_free() }) else {
+            self.in_flight.end(page);
+            return Order::Refused;
+        };
+        if !self.writes.order_read(page, self.header(frame).id()) {
+            // The background thread has ended: nothing would read it.
+            self.give_back_unused(frame);
+            self.in_flight.end(page);
+            return Order::Refused;
+        }
+        self.statistics.counters.count(Counter::Prefetches);
+        Order::Given
     }
 
     pub(crate) fn is_in_table(&self, page: PageId) -> bool {

@@ -273,6 +273,11 @@ impl InFlight {
         None
     }
 
+    /// Returns whether `page` is in flight, or stands by.
+    pub fn has(&self, page: PageId) -> bool {
+        locked(&self.table).loads.contains_key(&page)
+    }
+
     /// Returns the number of in-flight loads, ready ones included.
     pub fn len(&self) -> usize {
         let table = locked(&self.table);

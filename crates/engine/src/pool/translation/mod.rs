@@ -1,5 +1,6 @@
 //! How a page id becomes a frame: swips that are followed, a page table that is looked up, and the
 //! loads that both begin when a page is not in memory.
+mod ahead;
 pub(in crate::pool) mod fetch;
 pub mod in_flight;
 pub mod page_table;

@@ -145,9 +145,24 @@ impl<M: PoolStrategy> Pool<M> {
     /// The first error of the storage; pages whose write failed are dirty again.
     pub fn write_frames(&self, frames: &[FrameId], reason: Reason) -> Result<u32, PoolError> {
         self.kinds.all_registered()?;
+        let all = self.with_neighbours(frames, reason);
+        let (written, error) = self.write_all(&all, reason, &|_, _| true);
+        self.reap();
+        error.map_or(Ok(written), Err)
+    }
+
+    /// Writes those of `frames` that are dirty and due, by their recLSNs, and can be latched now,
+    /// batch by batch, until nothing of one can be written. Returns how many pages were written,
+    /// and the first error.
+    pub(super) fn write_all(
+        &self,
+        frames: &[FrameId],
+        reason: Reason,
+        is_due: &dyn Fn(FrameId, Lsn) -> bool,
+    ) -> (u32, Option<PoolError>) {
         let (mut written, mut first) = (0, None);
-        for batch in self.with_neighbours(frames, reason).chunks(BATCH_MAX) {
-            let (count, error) = self.write_batch(batch, reason);
+        for batch in frames.chunks(BATCH_MAX) {
+            let (count, error) = self.write_batch(batch, reason, is_due);
             written += count;
             let is_hopeless = count == 0 && error.is_some();
             first = first.or(error);
@@ -155,18 +170,22 @@ impl<M: PoolStrategy> Pool<M> {
                 break;
             }
         }
-        self.reap();
-        first.map_or(Ok(written), Err)
+        (written, first)
     }
 
     /// Writes a batch; returns how many pages were written, and the first error.
-    fn write_batch(&self, frames: &[FrameId], reason: Reason) -> (u32, Option<PoolError>) {
+    fn write_batch(
+        &self,
+        frames: &[FrameId],
+        reason: Reason,
+        is_due: &dyn Fn(FrameId, Lsn) -> bool,
+    ) -> (u32, Option<PoolError>) {
         debug_assert!(frames.len() <= BATCH_MAX, "{} frames exceed a batch", frames.len());
         let mut buffer = self.writes.buffer();
         let mut begun = Vec::with_capacity(frames.len());
         let mut out = Vec::with_capacity(frames.len());
         for (id, bytes) in frames.iter().zip(buffer.chunks_mut(self.page_size)) {
-            if let Some(page) = self.copy_out(*id, bytes) {
+            if let Some(page) = self.copy_out(*id, bytes, is_due) {
                 // It does not change until the write is over, even if the page does.
                 let rec_lsn = self.memory.header(*id).map_or(Lsn(0), FrameHeader::rec_lsn);
                 let lsn = PageHeader::read(bytes).lsn;
@@ -301,14 +320,22 @@ impl<M: PoolStrategy> Pool<M> {
     }
 
     /// Begins the write of the page in frame `id`: copies it into `bytes`. `None` if there is
-    /// nothing to write, or the frame's latch is held.
-    fn copy_out(&self, id: FrameId, bytes: &mut [u8]) -> Option<PageId> {
+    /// nothing to write, it is not due, or the frame's latch is held.
+    fn copy_out(
+        &self,
+        id: FrameId,
+        bytes: &mut [u8],
+        is_due: &dyn Fn(FrameId, Lsn) -> bool,
+    ) -> Option<PageId> {
         let frame = self.memory.frame(id)?;
         let header = self.header(frame);
         if !header.is_dirty() || !header.latch.try_shared() {
             return None;
         }
-        let page = self.copy_held(frame, bytes);
+        // The end of a write moves the recLSN, so it is read when none is under way; one that
+        // begins from now on leaves nothing to write.
+        let is_due = !header.is_writing() && is_due(id, header.rec_lsn());
+        let page = if is_due { self.copy_held(frame, bytes) } else { None };
         header.latch.release_shared();
         page
     }
@@ -395,54 +422,6 @@ impl<M: PoolStrategy> Pool<M> {
             written += now;
         }
         Err(PoolError::Busy { dirty: self.frames_dirty() })
-    }
-
-    /// Returns the frames that are dirty and whose recLSN is before `bound`, with it.
-    pub fn older(&self, bound: Lsn) -> Vec<(Lsn, FrameId)> {
-        // A header that nobody has used costs a page of memory to look at.
-        let frames = self.free.ever_used().into_iter().flatten().map(FrameId);
-        let rec_lsn = |id: &FrameId| self.memory.header(*id).and_then(FrameHeader::dirty_since);
-        let dirty = frames.filter_map(|id| rec_lsn(&id).map(|rec_lsn| (rec_lsn, id)));
-        dirty.filter(|(rec_lsn, _)| *rec_lsn < bound).collect()
-    }
-
-    /// Writes the pages whose recLSN is before `bound`, to bound the time of a recovery.
-    ///
-    /// # Errors
-    /// A page that could not be written.
-    pub fn write_older(&self, bound: Lsn) -> Result<u32, PoolError> {
-        let is_older = |id: &FrameId| {
-            let since = self.memory.header(*id).and_then(FrameHeader::dirty_since);
-            since.is_some_and(|rec_lsn| rec_lsn < bound)
-        };
-        let mut written = 0;
-        let mut frames: Vec<FrameId> = self.older(bound).into_iter().map(|(_, id)| id).collect();
-        // A page whose latch is held at the moment gets a second chance, no more: the next round
-        // finds it again.
-        for _ in 0..2 {
-            if frames.is_empty() {
-                break;
-            }
-            written += self.write_frames(&frames, Reason::Recov)?;
-            frames.retain(is_older);
-        }
-        Ok(written)
-    }
-
-    /// Returns a bound of the log below which no page in memory needs it: the least recLSN of all
-    /// pages that are dirty or being written, and not beyond the tail of the log as it is now.
-    pub fn redo_bound(&self) -> Lsn {
-        let mut bound = self.redo.tail();
-        // A frame that is handed out from now on gets dirty behind that.
-        for id in self.free.ever_used().into_iter().flatten().map(FrameId) {
-            let Some(header) = self.memory.header(id) else { continue };
-            if header.is_dirty_or_writing()
-                && (header.is_dirty() || !planted!(WritingCountsAsClean))
-            {
-                bound = bound.min(header.rec_lsn());
-            }
-        }
-        bound
     }
 
     /// Waits for a while for pages that were deleted while they were written: only then are they

@@ -142,6 +142,7 @@ fn of_options(error: &OptionsError) -> ErrorKind {
         | OptionsError::NoNeighbours { .. }
         | OptionsError::NotInPlace { .. }
         | OptionsError::NoDirectIo
+        | OptionsError::NoReader
         | OptionsError::NoUring => ErrorKind::Invalid,
     }
 }

@@ -359,6 +359,7 @@ pub(crate) fn pool_options(options: &Options, plan: &Plan) -> PoolOptions {
         batch: lab.batch.unwrap_or(defaults.batch),
         background_writer: lab.background_writer,
         cleaning: lab.cleaning,
+        read_ahead: lab.read_ahead,
         sync_mode: lab.sync_mode,
         prefault: options.lab.prefault,
         nodes: options.lab.numa_nodes,

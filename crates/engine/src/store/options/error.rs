@@ -78,6 +78,12 @@ pub enum OptionsError {
         /// The translation asked for.
         translation: TranslationMode,
     },
+    /// Misses are to read ahead, and no thread would do it.
+    #[error(
+        "lab.read_ahead reads pages on the thread that writes in the background, beside all \
+         others: set lab.background_writer = true, and latching = optimistic or latched"
+    )]
+    NoReader,
     /// Syncs are to be deferred or not, and the store would not be in place or not logged.
     #[error(
         "lab.sync_mode = {sync_mode} is for stores in place that have a log: set \

@@ -66,6 +66,11 @@ pub struct Lab {
     /// needs `translation = hashed`. Default: pages are written when they are to go, or for the
     /// log's sake.
     pub cleaning: Option<Cleaning>,
+    /// Whether a page that is missing, and whose two predecessors by page id are in memory, is read
+    /// with those that follow it in its extent, as in the systems that li traced (li 5.6.1.3). Only
+    /// children of the missing page's parent are; needs `background_writer = true` and latches.
+    /// Default: no, only scans read ahead.
+    pub read_ahead: bool,
     /// When what is written is made durable, in a store that is in place and has a log (li 4).
     /// Default: at each checkpoint.
     pub sync_mode: SyncMode,
@@ -109,6 +114,7 @@ impl Default for Lab {
             batch: None,
             background_writer: true,
             cleaning: None,
+            read_ahead: false,
             sync_mode: SyncMode::Checkpoint,
             references_per_tick: 1,
             log_segment: None,

@@ -469,6 +469,13 @@ mod tests {
         let hashed = swizzled.lab(|lab| lab.translation = TranslationMode::Hashed);
         assert_eq!(hashed.check(), Ok(()));
         assert_eq!(unlatched.check(), Ok(()));
+        assert_eq!(Options::new().lab(|lab| lab.read_ahead = true).check(), Ok(()));
+        let unlatched = unlatched.lab(|lab| lab.read_ahead = true);
+        assert_eq!(error(unlatched), OptionsError::NoReader);
+        let nobody = Options::new().lab(|lab| {
+            (lab.read_ahead, lab.background_writer) = (true, false);
+        });
+        assert_eq!(error(nobody), OptionsError::NoReader);
     }
 
     #[test]

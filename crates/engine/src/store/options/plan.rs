@@ -122,6 +122,9 @@ impl Options {
             }
         }
         self.check_cleaning()?;
+        if lab.read_ahead && !(lab.background_writer && lab.latching != LatchingMode::None) {
+            return Err(OptionsError::NoReader);
+        }
         let is_logged_in_place = lab.log && lab.placement == Placement::InPlace;
         if lab.sync_mode != SyncMode::Checkpoint && !is_logged_in_place {
             return Err(OptionsError::NotInPlace { sync_mode: lab.sync_mode });

@@ -2,10 +2,11 @@
 //!
 //! A RECOV write says that the log is about to let go of what is older than its page's recLSN. In
 //! his DB2 these are the oldest dirty pages. A checkpoint of our engine chooses pages by their age,
-//! too, but cleaners write beside it: a page that one of them writes meanwhile, and that is changed
-//! again, is young by the time of its turn, and is written all the same (1 in 20 RECOV writes). The
-//! log lets go of nothing by such a write, since older pages are still dirty. So what counts is not
-//! the page's own recLSN but the oldest that any RECOV write has from there on.
+//! too, and writes them in the order of their choice, in which the ages of some are out of order;
+//! in recordings from before it passed by pages that a cleaner had written meanwhile, and that had
+//! changed again, 1 in 20 was young. The log lets go of nothing by such a write, since older pages
+//! are still dirty. So what counts is not the page's own recLSN but the oldest that any RECOV write
+//! has from there on.
 
 use std::collections::{BTreeSet, HashMap};
 
