@@ -1,4 +1,5 @@
-//! Processes that really die: `kill -9` under load, again and again, on a real file.
+//! Processes that really die: `kill -9` under load, again and again, on a real file, and on the two
+//! of a store below a second tier that writes back.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -9,18 +10,35 @@ use millpond::{Db, Durability, Options, RawTree, TxnOptions};
 use millpond_base::rounds::rounds;
 
 const CHILD: &str = "MILLPOND_TEST_KILLED";
+/// Set where its store has a second tier.
+const TIERED: &str = "MILLPOND_TEST_KILLED_TIERED";
 const THREADS: u8 = 2;
 /// A thread deletes what it wrote this number of transactions ago.
 const KEPT: u32 = 50;
 
-fn open(path: &Path) -> Db {
+/// What lies between a store and its file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Below {
+    Nothing,
+    /// A second tier that has what the file has not.
+    WriteBack,
+    /// The same tier, that gives the file what it has when it is opened.
+    WriteThrough,
+}
+
+fn open(path: &Path, below: Below) -> Db {
     // Small everything: pages are evicted, segments used again, checkpoints taken all the time.
     let options = Options::new().page_size(512).log_gap(64 << 10).lab(|lab| {
         lab.tiny_pages = true;
         lab.frames = Some(64);
         lab.log_segment = Some(32 << 10);
     });
-    Db::open(path, options).unwrap()
+    let options = match below {
+        Below::Nothing => options,
+        // Room for a hundred pages, old versions included.
+        _ => options.second_tier(path.with_extension("tier"), 144 << 10, "tq-io"),
+    };
+    Db::open(path, options.write_back(below == Below::WriteBack)).unwrap()
 }
 
 /// Number of a thread's last transaction.
@@ -52,6 +70,9 @@ fn transaction(db: &Db, tree: &RawTree, thread: u8, number: u32) {
     tx.put(tree, &[thread], &number.to_be_bytes()).unwrap();
     tx.commit().unwrap();
     let mut out = std::io::stdout().lock();
+    if number.is_multiple_of(8) {
+        writeln!(out, "destaged {}", db.stats().tier_destaged).unwrap();
+    }
     writeln!(out, "done {thread} {number}").unwrap();
     out.flush().unwrap();
 }
@@ -60,7 +81,9 @@ fn transaction(db: &Db, tree: &RawTree, thread: u8, number: u32) {
 #[test]
 fn child_under_load() {
     let Some(path) = std::env::var_os(CHILD) else { return };
-    let db = open(path.as_ref());
+    let is_tiered = std::env::var_os(TIERED).is_some();
+    println!("opening");
+    let db = open(path.as_ref(), if is_tiered { Below::WriteBack } else { Below::Nothing });
     let tree = db.raw_tree("t").unwrap();
     std::thread::scope(|scope| {
         for thread in 0..THREADS {
@@ -73,19 +96,27 @@ fn child_under_load() {
     });
 }
 
-/// Lets a process work until it has reported a number of commits, and kills it. Returns, for each
-/// thread, the last durable commit that it reported.
-fn work_and_die(path: &Path, commits: usize) -> [u32; THREADS as usize] {
-    let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "killed::child_under_load", "--nocapture"])
-        .env(CHILD, path)
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut durable = [0; THREADS as usize];
+/// Lets a process work until it has reported a number of commits, and kills it; while it opens its
+/// store, if that is none. Returns, for each thread, the last durable commit that it reported; and
+/// how many pages it had destaged.
+fn work_and_die(path: &Path, below: Below, commits: usize) -> ([u32; THREADS as usize], u64) {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", "killed::child_under_load", "--nocapture"]).env(CHILD, path);
+    if below == Below::WriteBack {
+        command.env(TIERED, "yes");
+    }
+    let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+    let (mut durable, mut destaged) = ([0; THREADS as usize], 0);
     let lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
     let mut told = 0;
     for line in lines {
+        if commits == 0 && line.ends_with("opening") {
+            child.kill().unwrap();
+        }
+        if let Some((_, count)) = line.split_once("destaged ") {
+            destaged = count.parse().unwrap_or(destaged);
+            continue;
+        }
         let mut words = line.split_whitespace().rev().map(str::parse::<u32>);
         let (Some(Ok(number)), Some(Ok(thread))) = (words.next(), words.next()) else { continue };
         if number.is_multiple_of(2) {
@@ -98,7 +129,33 @@ fn work_and_die(path: &Path, commits: usize) -> [u32; THREADS as usize] {
     }
     child.wait().unwrap();
     assert!(told >= commits, "the process ended by itself after {told} commits");
-    durable
+    (durable, destaged)
+}
+
+/// What is in the store is what was committed, and nothing durable is lost. Returns the number of
+/// each thread's last transaction.
+fn verify(db: &Db, durable: [u32; THREADS as usize], round: u64) -> [u32; THREADS as usize] {
+    let tree = db.raw_tree("t").unwrap();
+    let mut expected = Vec::new();
+    let mut lasts = durable;
+    for (thread, last) in (0..THREADS).zip(&mut lasts) {
+        let durable = std::mem::replace(last, done(&tree, thread));
+        assert!(*last >= durable, "round {round}: {last} is before {durable}");
+        if *last > 0 {
+            expected.push((vec![thread], last.to_be_bytes().to_vec()));
+        }
+        let kept = last.saturating_sub(KEPT) + 1..=*last;
+        let entry = |n| (key_of(thread, n).to_vec(), value_of(thread, n));
+        expected.extend(kept.map(entry));
+    }
+    let found: Vec<_> = tree.iter().map(Result::unwrap).collect();
+    assert!(found == expected, "round {round}: {} entries", found.len());
+    lasts
+}
+
+fn is_sound(path: &Path) {
+    let report = check(path, CATALOG, CheckOptions::default()).unwrap();
+    assert!(report.is_sound() && report.counts.lost == 0, "{:?}", report.problems);
 }
 
 #[test]
@@ -107,30 +164,44 @@ fn a_killed_process_loses_no_commit_that_was_durable_and_leaves_no_half_of_one()
     let path = dir.path().join("store.mill");
     let mut random = fastrand::Rng::with_seed(9);
     for round in 0..rounds(4, 10_u64) {
-        let durable = work_and_die(&path, random.usize(1..150));
-        let db = open(&path);
-        let tree = db.raw_tree("t").unwrap();
-        let mut expected = Vec::new();
-        for (thread, durable) in (0..THREADS).zip(durable) {
-            let last = done(&tree, thread);
-            assert!(last >= durable, "round {round}: {last} is before {durable}");
-            if last > 0 {
-                expected.push((vec![thread], last.to_be_bytes().to_vec()));
-            }
-            let kept = last.saturating_sub(KEPT) + 1..=last;
-            let entry = |n| (key_of(thread, n).to_vec(), value_of(thread, n));
-            expected.extend(kept.map(entry));
-        }
-        let found: Vec<_> = tree.iter().map(Result::unwrap).collect();
-        assert!(found == expected, "round {round}: {} entries", found.len());
+        let (durable, _) = work_and_die(&path, Below::Nothing, random.usize(1..150));
+        let db = open(&path, Below::Nothing);
+        verify(&db, durable, round);
         if round % 2 == 0 {
-            drop(tree);
             db.close().unwrap();
-            let report = check(&path, CATALOG, CheckOptions::default()).unwrap();
-            assert!(report.is_sound() && report.counts.lost == 0, "{:?}", report.problems);
-        } else {
-            // What recovered dies, too, in the next round's place.
-            std::mem::drop((tree, db));
+            is_sound(&path);
+        }
+        // Else what recovered dies, too, in the next round's place.
+    }
+}
+
+/// The cache has pages that the file has not, and a thread that writes them there when the process
+/// dies: at work, or while the two are opened.
+#[test]
+fn a_process_killed_above_a_cache_that_writes_back_loses_no_commit_that_was_durable() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("store.mill");
+    let mut random = fastrand::Rng::with_seed(11);
+    let (mut least, mut dirty, mut destaged) = ([0; THREADS as usize], 0, 0);
+    for round in 0..rounds(8, 40_u64) {
+        let commits = if round % 4 == 3 { 0 } else { random.usize(1..200) };
+        let (durable, written) = work_and_die(&path, Below::WriteBack, commits);
+        for (least, durable) in least.iter_mut().zip(durable) {
+            *least = durable.max(*least);
+        }
+        let db = open(&path, Below::WriteBack);
+        least = verify(&db, least, round);
+        (dirty, destaged) = (dirty + db.stats().tier_dirty, destaged + written);
+        if round % 4 == 1 {
+            db.close().unwrap();
+            // The cache is given up: the file alone is the store, and the next round makes a pair.
+            let db = open(&path, Below::WriteThrough);
+            verify(&db, least, round);
+            db.close().unwrap();
+            is_sound(&path);
+        } else if round % 4 == 2 {
+            db.close().unwrap();
         }
     }
+    assert!(dirty > 0 && destaged > 0, "{dirty} were in the cache only, {destaged} were destaged");
 }

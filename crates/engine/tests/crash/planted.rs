@@ -76,7 +76,8 @@ fn hunt(subject: &Arc<dyn Subject>, seeds: Seeds) -> Result<Caught, Tally> {
 fn wanted() -> Vec<Bug> {
     let names = std::env::var("PLANTED").unwrap_or_default();
     let is_wanted = |bug: &Bug| {
-        names.is_empty() && !OF_THE_MODELS.contains(bug) && !Bug::OF_LOCKS.contains(bug)
+        let of_models = [&OF_THE_MODELS[..], &Bug::OF_LOCKS, &Bug::OF_DESTAGING];
+        names.is_empty() && !of_models.iter().any(|bugs| bugs.contains(bug))
             || names.split(',').any(|name| name == format!("{bug:?}"))
     };
     let is_here = |bug: &Bug| !Bug::OF_READS.contains(bug);

@@ -2,15 +2,17 @@
 
 use std::io::IoSliceMut;
 use std::ops::ControlFlow;
+use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use millpond::internals::admin::check::{CATALOG, CheckOptions, check_store};
 use millpond::internals::io::{
-    Device, DeviceError, MemoryDevice, OpenError, PageStore, PowerSupply, ReadFault,
+    Alignment, Device, DeviceError, MemoryDevice, OpenError, PageStore, PowerSupply, ReadFault,
     ReadFaultDevice, ReadFaults, ReadRequest,
 };
 use millpond::internals::page::{PageHeader, PageType};
-use millpond::{BackupError, Db, Error, Options, Placement, TxnError};
+use millpond::{BackupError, Db, Error, Options, Placement, TierError, TxnError};
 use millpond_base::PageId;
 
 const PAGE: usize = 4096;
@@ -211,6 +213,95 @@ fn a_store_whose_pages_are_in_a_cache_is_not_made_anew_when_its_mark_is_misread(
         assert_eq!(read(&device, 0).unwrap(), mark, "seed {seed}");
     }
     assert!(zeros > 0, "no seed gave a page of zeros");
+    assert_eq!(open().unwrap().raw_tree("t").unwrap().get(b"key").unwrap().unwrap(), b"value");
+}
+
+/// A device whose beginning is misread, each time in another way: as something else at first, and
+/// then as zeros. What is written is right.
+struct Fickle {
+    inner: Arc<MemoryDevice>,
+    /// Bytes that are misread.
+    misread: u64,
+    /// Reads until they are read as zeros.
+    until_zeros: AtomicUsize,
+    /// From now on it is read as it is.
+    is_healed: AtomicBool,
+}
+
+impl Device for Fickle {
+    fn path(&self) -> &Path {
+        self.inner.path()
+    }
+
+    fn length(&self) -> u64 {
+        self.inner.length()
+    }
+
+    fn alignment(&self) -> Alignment {
+        self.inner.alignment()
+    }
+
+    fn read(&self, offset: u64, bytes: &mut [u8]) -> Result<(), DeviceError> {
+        self.inner.read(offset, bytes)?;
+        if offset < self.misread && !self.is_healed.load(Ordering::Relaxed) {
+            let one_less = |left: usize| left.checked_sub(1);
+            let left = &self.until_zeros;
+            let is_other =
+                left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less).is_ok();
+            let first = bytes.len().min((self.misread - offset) as usize);
+            bytes[..first].fill(if is_other { 0x5a } else { 0 });
+        }
+        Ok(())
+    }
+
+    fn write(&self, offset: u64, bytes: &[u8]) -> Result<(), DeviceError> {
+        self.inner.write(offset, bytes)
+    }
+
+    fn sync(&self) -> Result<(), DeviceError> {
+        self.inner.sync()
+    }
+
+    fn grow(&self, length: u64) -> Result<(), DeviceError> {
+        self.inner.grow(length)
+    }
+}
+
+/// The same, where the mark is read as something else until the store was found to have no tier,
+/// and as zeros when it is looked at alone. The cache knows better: it is asked before.
+#[test]
+fn a_store_whose_mark_is_misread_in_two_ways_is_not_opened_without_its_cache() {
+    let options = || Options::new().memory(16 << 20).second_tier("fast", 2 << 20, "tq-io");
+    let options = || options().write_back(true);
+    let [inner, log, fast] = [(); 3].map(|()| Arc::new(MemoryDevice::new()));
+    let fickle = |inner, misread| {
+        let (until_zeros, is_healed) = (AtomicUsize::new(0), AtomicBool::new(true));
+        Arc::new(Fickle { inner, misread, until_zeros, is_healed })
+    };
+    let (device, log) = (fickle(inner.clone(), PAGE as u64), fickle(log, u64::MAX));
+    let heal = |healed| [&device, &log].map(|it| it.is_healed.store(healed, Ordering::Relaxed));
+    let open = || Db::open_on_tiered_devices(device.clone(), log.clone(), fast.clone(), options());
+    let db = open().unwrap();
+    db.raw_tree("t").unwrap().put(b"key", b"value").unwrap();
+    db.close().unwrap();
+    let first_page = || {
+        let mut bytes = vec![0; PAGE];
+        inner.read(0, &mut bytes).unwrap();
+        bytes
+    };
+    let mark = first_page();
+    // However often it is looked at: which look is the last one before is not the test's to know.
+    let mut errors = Vec::new();
+    for until_zeros in 0..12 {
+        device.until_zeros.store(until_zeros, Ordering::Relaxed);
+        heal(false);
+        let error = open().err().unwrap_or_else(|| panic!("{until_zeros}: it was made anew"));
+        errors.push(error);
+        heal(true);
+        assert_eq!(first_page(), mark, "{until_zeros}: the mark is gone");
+    }
+    let is_told = |error: &Error| matches!(error, Error::Tier(TierError::NotItsStore { .. }));
+    assert!(errors.iter().all(is_told), "{errors:?}");
     assert_eq!(open().unwrap().raw_tree("t").unwrap().get(b"key").unwrap().unwrap(), b"value");
 }
 

@@ -18,4 +18,5 @@ mod storage;
 #[allow(dead_code, reason = "the log's own tests use the rest")]
 #[path = "../log/support.rs"]
 mod support;
+mod tier;
 mod tree;

@@ -146,6 +146,14 @@ pub enum Bug {
     BackFallsBack,
     /// What is read from the cache is written to storage as it is.
     BackDestagesUnproven,
+    /// The thread that destages forgets what rang while it was at work.
+    BackRingForgotten,
+    /// The thread that destages is not woken when it is to end.
+    BackThreadNotEnded,
+    /// A version that came while an older one was destaged is taken for that one.
+    BackNewerDropped,
+    /// What is no page is written to storage while an older version is destaged there.
+    BackWritesMeet,
     /// A store whose superblock is zeros is created again.
     LostStoreRecreated,
     /// A writer does not look for ranges around its key.
@@ -160,7 +168,7 @@ pub enum Bug {
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Bug; 70] = [
+    pub const ALL: [Bug; 74] = [
         Bug::CommitDoesNotWait,
         Bug::LogNotSynced,
         Bug::LogTailNotCleared,
@@ -226,6 +234,10 @@ impl Bug {
         Bug::BackUnproven,
         Bug::BackFallsBack,
         Bug::BackDestagesUnproven,
+        Bug::BackRingForgotten,
+        Bug::BackThreadNotEnded,
+        Bug::BackNewerDropped,
+        Bug::BackWritesMeet,
         Bug::LostStoreRecreated,
         Bug::RangeNotSeen,
         Bug::WaiterLooksOnce,
@@ -236,6 +248,14 @@ impl Bug {
     /// Those of locks: `tests/shuttle_models/lock.rs` catches them.
     pub const OF_LOCKS: [Bug; 4] =
         [Bug::RangeNotSeen, Bug::WaiterLooksOnce, Bug::KeysBeforeTree, Bug::HeldPartIsQuiet];
+
+    /// Those of the thread that destages: `tests/shuttle_models/tier.rs` catches them.
+    pub const OF_DESTAGING: [Bug; 4] = [
+        Bug::BackRingForgotten,
+        Bug::BackThreadNotEnded,
+        Bug::BackNewerDropped,
+        Bug::BackWritesMeet,
+    ];
 
     /// Those of the read path: they show when reads go wrong, and not after a crash.
     pub const OF_READS: [Bug; 12] = [

@@ -6,9 +6,9 @@
 //! while the two were open, in that same generation.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
-use millpond_base::sync::unmodelled::Mutex;
+use millpond_base::sync::Mutex;
+use millpond_base::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use millpond_policies::contract::Shape;
 use millpond_policies::policy_host::ErasedPolicyHost;
 use xxhash_rust::xxh3::xxh3_64;
@@ -64,12 +64,12 @@ impl BackDevice {
             growing: Mutex::default(),
             pinned_bytes,
             spare_slots: spare_of(layout.slots.slots) as usize,
-            below_is_ahead: false.into(),
-            fast_is_ahead: false.into(),
+            below_is_ahead: AtomicBool::new(false),
+            fast_is_ahead: AtomicBool::new(false),
             bell: Bell::default(),
-            has_failed: false.into(),
-            is_closed: false.into(),
-            errors: 0.into(),
+            has_failed: AtomicBool::new(false),
+            is_closed: AtomicBool::new(false),
+            errors: AtomicU32::new(0),
         };
         Ok(tier)
     }

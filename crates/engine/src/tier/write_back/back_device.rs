@@ -20,10 +20,10 @@
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 
-use millpond_base::sync::unmodelled::Mutex;
+use millpond_base::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use millpond_base::sync::{Mutex, MutexGuard};
 use millpond_base::{Mark, PageId};
 
 use crate::io::{Alignment, Device, DeviceError, ReadRequest, WriteRequest};

@@ -7,9 +7,9 @@
 use std::ops::{Deref, Range};
 use std::path::Path;
 use std::sync::{Arc, PoisonError};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
+use millpond_base::sync::thread::{Builder, JoinHandle};
 use millpond_base::sync::unmodelled::Mutex;
 use millpond_policies::contract::Shape;
 use millpond_policies::policy_host::ErasedPolicyHost;
@@ -23,10 +23,16 @@ use crate::tier::write_back::back_device::BackDevice;
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// A device, and a cache that has what was written to it last.
-#[derive(Debug)]
 pub struct BackTier {
     device: Arc<BackDevice>,
+    /// Held for a step, and never while the thread does anything.
     destager: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl std::fmt::Debug for BackTier {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("BackTier").field("device", &self.device).finish_non_exhaustive()
+    }
 }
 
 impl Deref for BackTier {
@@ -58,7 +64,7 @@ impl BackTier {
     #[must_use]
     pub fn destaging_ahead(self) -> BackTier {
         let device = self.device.clone();
-        let thread = std::thread::Builder::new().name("millpond-destage".to_string());
+        let thread = Builder::new().name("millpond-destage".to_string());
         match thread.spawn(move || destage_ahead(&device)) {
             Ok(thread) => {
                 self.device.bell.listen(true);

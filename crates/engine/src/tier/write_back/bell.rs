@@ -1,10 +1,12 @@
 //! Tells a thread that there may be work, or that it is to end.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Condvar, MutexGuard, PoisonError};
+use std::sync::PoisonError;
 use std::time::Duration;
 
-use millpond_base::sync::unmodelled::Mutex;
+use millpond_base::sync::atomic::{AtomicBool, Ordering};
+use millpond_base::sync::{Condvar, Mutex, MutexGuard};
+
+use crate::io::simulated::planted::{planted, unless_planted};
 
 #[derive(Default)]
 struct State {
@@ -16,7 +18,10 @@ struct State {
 #[derive(Default)]
 pub(super) struct Bell {
     state: Mutex<State>,
+    /// It rang, or the thread is to end.
     changed: Condvar,
+    /// The thread is to end.
+    over: Condvar,
     /// Whether a thread listens.
     has_listener: AtomicBool,
 }
@@ -43,25 +48,32 @@ impl Bell {
     /// The thread is to end.
     pub(super) fn end(&self) {
         self.state().is_over = true;
-        self.changed.notify_all();
+        unless_planted!(BackThreadNotEnded, self.changed.notify_all());
+        self.over.notify_all();
     }
 
     pub(super) fn is_over(&self) -> bool {
         self.state().is_over
     }
 
-    /// Waits until it rings; returns whether the thread is to go on.
+    /// Waits until it rings; returns whether the thread is to go on. What rang while the thread
+    /// was at work counts.
     pub(super) fn wait(&self) -> bool {
-        let calm = |state: &mut State| !state.has_rung && !state.is_over;
-        let waited = self.changed.wait_while(self.state(), calm);
-        let mut state = waited.unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state();
+        planted!(BackRingForgotten, state.has_rung = false);
+        while !state.has_rung && !state.is_over {
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
         state.has_rung = false;
         !state.is_over
     }
 
     /// Waits for a while, or until the thread is to end.
     pub(super) fn pause(&self, time: Duration) {
-        let goes_on = |state: &mut State| !state.is_over;
-        drop(self.changed.wait_timeout_while(self.state(), time, goes_on));
+        let state = self.state();
+        if !state.is_over {
+            // A wait that ends before its time has the thread try again before it.
+            drop(self.over.wait_timeout(state, time));
+        }
     }
 }

@@ -5,9 +5,10 @@
 //! more, durably: three syncs for a batch of them.
 
 use std::io::{IoSlice, IoSliceMut};
-use std::sync::atomic::Ordering;
-use std::sync::{MutexGuard, PoisonError};
+use std::sync::PoisonError;
 
+use millpond_base::sync::MutexGuard;
+use millpond_base::sync::atomic::Ordering;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::io::simulated::planted::planted;
@@ -69,6 +70,11 @@ impl BackDevice {
             spare if left < spare / 8 && dirty.moved() > 0 => Ahead::Destage { moved_too: true },
             _ => Ahead::Nothing,
         }
+    }
+
+    /// Whether there is something to do ahead of need: the thread does it, if there is one.
+    pub fn has_work_ahead(&self) -> bool {
+        self.work_ahead() != Ahead::Nothing
     }
 
     /// Makes room if it is time and nobody does it already, or has the thread do it.

@@ -1,8 +1,9 @@
 //! The directory on the cache's device, and its journal: what `sync` makes durable.
 
-use std::sync::MutexGuard;
 use std::sync::PoisonError;
-use std::sync::atomic::Ordering;
+
+use millpond_base::sync::MutexGuard;
+use millpond_base::sync::atomic::Ordering;
 
 use crate::io::DeviceError;
 use crate::io::simulated::planted::planted;

@@ -3,8 +3,8 @@
 use std::io::IoSlice;
 use std::ops::Range;
 use std::sync::PoisonError;
-use std::sync::atomic::Ordering;
 
+use millpond_base::sync::atomic::Ordering;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::io::{DeviceError, Errno, Operation, ReadRequest, WriteRequest};
