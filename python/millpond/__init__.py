@@ -1,7 +1,7 @@
 """Millpond: an embedded transactional store, and a laboratory of page-replacement policies.
 
 The store: `open`, `in_memory`. The laboratory: `read_trace`, `trace`, `generate`, `simulate`,
-`curve`, `advise`, `compare`, `record`, `policies`. Every kind of error of the store has a class of
+`curve`, `advise`, `compare`, `record`, `policies`, `sweep`, `read_results`. Every kind of error of the store has a class of
 its own, all of them below `Error`.
 """
 
@@ -54,6 +54,7 @@ from .laboratory import (
     simulate,
     trace,
 )
+from .sweeps import read_results, sweep
 from .table import Table
 
 _MutableMapping.register(Tree)
@@ -99,8 +100,10 @@ __all__ = [
     "in_memory",
     "open",
     "policies",
+    "read_results",
     "read_trace",
     "record",
     "simulate",
+    "sweep",
     "trace",
 ]

@@ -236,6 +236,39 @@ def curve(
     seed: int,
     check: bool,
 ) -> _Columns: ...
+@final
+class Sweep:
+    def __new__(
+        cls,
+        traces: list[tuple[str, str]],
+        policies: list[str],
+        sizes: list[str],
+        seeds: list[int],
+        out: _Path,
+        *,
+        page_size: int,
+        warmup: str,
+        blocks: int,
+        batch: int,
+        model: str,
+        charge_ghosts: int,
+        scan_hints: bool,
+        format: str | None,
+        columns: str | None,
+        expand_sizes: bool,
+        map_ids: bool,
+        shard: str | None,
+    ) -> Sweep: ...
+    def __len__(self) -> int: ...
+    def missing(self) -> list[tuple[str, str, str, int]]: ...
+    def run(
+        self, threads: int, memory: int | None, progress: Callable[[int, int, str], object] | None
+    ) -> list[tuple[str, str]]: ...
+    def store(self, name: str, bytes: bytes) -> None: ...
+    def rows(self) -> _Columns: ...
+
+def run_unit(description: str, name: str) -> bytes: ...
+def read_results(path: _Path) -> _Columns: ...
 def policies() -> list[tuple[str, list[str]]]: ...
 def advise(
     trace: Trace,

@@ -420,8 +420,19 @@ class Comparison:
         return self.sentence
 
 
+def _columns_of(rows: Any) -> dict[str, list[Any]]:
+    """Columns by name, of a mapping, or of a table of Arrow, pandas or Polars."""
+    if isinstance(rows, Mapping):
+        return {name: list(column) for name, column in rows.items()}
+    if hasattr(rows, "to_pydict"):
+        return dict(rows.to_pydict())
+    if hasattr(rows, "columns"):
+        return {str(name): rows[name].to_list() for name in rows.columns}
+    raise TypeError(f"rows are columns by name, or a data frame, and not {type(rows).__name__}")
+
+
 def compare(
-    results: Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Sequence[Any]]],
+    results: Any,
     *,
     metric: str | None = None,
     policies: str | Sequence[str] = (),
@@ -431,7 +442,8 @@ def compare(
     level: float = 0.05,
 ) -> Comparison:
     """Compares policies over the rows of `simulate`: tests of significance for all pairs, or for
-    all others with the policy `to`.
+    all others with the policy `to`. Rows may be a table, or a data frame of pandas, Polars or Arrow;
+    in their place there may be the path of a sweep's folder, or of a result directory.
 
     `replicate` is what the tests are made over: `trace`, `seed`, `block`, `size`; without it, what
     says most of what the rows have. Differences below `margin` are none; `level` is the
@@ -443,11 +455,14 @@ def compare(
     >>> millpond.compare(rows).pairs["verdict"]
     ['better']
     """
-    runs = [results] if isinstance(results, Mapping) else list(results)
-    named = [
-        (f"run {number}", {name: list(column) for name, column in run.items()})
-        for number, run in enumerate(runs, 1)
-    ]
+    is_one = isinstance(results, (Mapping, str, os.PathLike)) or hasattr(results, "columns")
+    several = [results] if is_one else list(results)
+    named = []
+    for number, run in enumerate(several, 1):
+        if isinstance(run, (str, os.PathLike)):
+            named.append((os.fspath(run), _millpond.read_results(run)))
+        else:
+            named.append((f"run {number}", _columns_of(run)))
     found = _millpond.compare(
         named,
         metric=metric,

@@ -62,6 +62,10 @@ class Table(Mapping[str, list[Any]]):
 
         return pyarrow.table(self._columns)
 
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """For libraries that take columns as Arrow has them: DuckDB, Polars (needs `pyarrow`)."""
+        return self.arrow().__arrow_c_stream__(requested_schema)
+
     def pandas(self) -> pandas.DataFrame:
         """As a data frame of pandas (needs `pandas`)."""
         import pandas

@@ -21,7 +21,7 @@ NEEDED = ["pytest", "hypothesis"]
 #: Tests that need one of these are left out without it.
 WANTED = [
     "numpy", "pyarrow", "pandas", "matplotlib", "mypy", "typing_extensions", "nbclient",
-    "ipykernel",
+    "ipykernel", "distributed",
 ]
 #: Seconds for an installation.
 PATIENCE = 240
@@ -88,7 +88,12 @@ def main(target, *arguments):
     if python is None:
         return leave_out("pytest and hypothesis cannot be installed")
     site = package(target)
-    variables = {**os.environ, "PYTHONPATH": str(site), "PYTHONDONTWRITEBYTECODE": "1"}
+    variables = {
+        **os.environ,
+        "PYTHONPATH": str(site),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "MILLPOND_TARGET": str(target),
+    }
     options = ["-q", "-rs", "-p", "no:cacheprovider", "-c", str(PACKAGE / "pyproject.toml")]
     command = [python, "-m", "pytest", *options, str(HERE), *arguments]
     # Not in the folder of the sources, which Python would find first, and which have no module.

@@ -1,16 +1,21 @@
-"""The guide's crash test as a Python program: a writer is killed, and every commit that it
-acknowledged is looked for."""
+"""Crash tests: a writer is killed, and every commit that it acknowledged is looked for. The first
+is the guide's program."""
 
 import os
+import pathlib
 import random
+import re
 import signal
 import subprocess
 import sys
 import time
 
 import millpond
+import pytest
 
 from conftest import DEEP
+
+GUIDE = pathlib.Path(__file__).parents[2] / "docs" / "python.md"
 
 #: Commits numbers, one after the other, and says each once its commit has returned.
 WRITER = """
@@ -26,6 +31,19 @@ while True:
     print(n, flush=True)
     n += 1
 """
+
+
+@pytest.mark.skipif(not GUIDE.exists(), reason="the guide is not beside an installation")
+def test_the_program_of_the_guide(tmp_path):
+    found = re.findall(r'^```python\n("""kill.py.*?)^```', GUIDE.read_text(), re.M | re.S)
+    assert len(found) == 1
+    program = tmp_path / "kill.py"
+    program.write_text(found[0])
+    rounds = "100" if DEEP else "5"
+    command = [sys.executable, program, tmp_path / "pond.mp", rounds]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=600)
+    assert ran.returncode == 0, ran.stderr
+    assert re.fullmatch(rf"{rounds} kills, \d+ commits, none lost\n", ran.stdout)
 
 
 def test_every_acknowledged_commit_survives_kill_9(path):

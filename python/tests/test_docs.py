@@ -11,7 +11,8 @@ import millpond
 import pytest
 
 ROOT = pathlib.Path(millpond.__file__).parent
-GUIDE = pathlib.Path(__file__).parents[2] / "docs" / "python.md"
+DOCS = pathlib.Path(__file__).parents[2] / "docs"
+GUIDES = [DOCS / "python.md", DOCS / "sweeps.md"]
 
 
 def documented():
@@ -99,9 +100,10 @@ assert_type(rows, millpond.Table)
 """
 
 
-@pytest.mark.skipif(not GUIDE.exists(), reason="the guide is not beside an installation")
-def test_examples_of_the_guide():
+@pytest.mark.skipif(not DOCS.exists(), reason="the guide is not beside an installation")
+@pytest.mark.parametrize(("guide", "least"), [(GUIDES[0], 9), (GUIDES[1], 4)])
+def test_examples_of_the_guides(guide, least):
     """Each block is run where the ones before it were."""
-    blocks = re.findall(r"^```python\n(.*?)^```", GUIDE.read_text(), re.M | re.S)
-    assert len(blocks) >= 5
+    blocks = re.findall(r"^```python\n(.*?)^```", guide.read_text(), re.M | re.S)
+    assert len(blocks) >= least
     examples_pass(doctest.DocTestParser().get_doctest("\n".join(blocks), {}, "guide", None, 0))

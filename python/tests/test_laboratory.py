@@ -174,6 +174,50 @@ def test_tables_go_to_other_libraries():
     assert frame.groupby("policy")["misses"].sum().nunique() == 1
 
 
+def test_frames_of_other_libraries_are_traces_and_rows():
+    numpy = pytest.importorskip("numpy")
+    pages = TRACE.pages.tolist()
+    expected = millpond.simulate(pages, "lru", 50)["misses"]
+    rows = millpond.simulate([TRACE, millpond.generate("zipf-ro", "pages=500,refs=20k", seed=4)],
+                             ["lru", "fifo", "arc"], [50, 100])
+    verdicts = millpond.compare(rows, to="lru").pairs["verdict"]
+    writes = numpy.array(pages) % 3 == 0
+    marked = millpond.simulate(millpond.trace(pages, writes), "lru", 50)["writes"]
+
+    def check(column, flags, frame):
+        assert millpond.simulate(column, "lru", 50)["misses"] == expected
+        trace = millpond.trace(column, flags)
+        assert millpond.simulate(trace, "lru", 50)["writes"] == marked
+        assert millpond.compare(frame, to="lru").pairs["verdict"] == verdicts
+        assert millpond.compare([frame], to="lru").pairs["verdict"] == verdicts
+
+    tried = 0
+    for name in ("pandas", "pyarrow", "polars"):
+        try:
+            library = __import__(name)
+        except ImportError:
+            continue
+        tried += 1
+        if name == "pandas":
+            check(library.Series(pages), library.Series(writes), rows.pandas())
+            with pytest.raises(TypeError):
+                millpond.trace(library.Series([1, None, 2]))
+        elif name == "pyarrow":
+            check(library.array(pages), library.array(writes.tolist()), rows.arrow())
+            check(library.chunked_array([pages[:7], pages[7:]]), writes, library.table(rows))
+            with pytest.raises((TypeError, ValueError)):
+                millpond.trace(library.array([1, None, 2]))
+        else:
+            check(library.Series(pages), library.Series(writes), rows.polars())
+            check(library.Series(pages, dtype=library.Int32), writes, rows.polars())
+            with pytest.raises((TypeError, ValueError)):
+                millpond.trace(library.Series([1, None, 2]))
+    if tried == 0:
+        pytest.skip("no pandas, pyarrow or polars")
+    with pytest.raises(TypeError, match="data frame"):
+        millpond.compare([7])
+
+
 def test_plots_are_one_call():
     matplotlib = pytest.importorskip("matplotlib")
     matplotlib.use("Agg")

@@ -1,4 +1,4 @@
-/* The crash test of docs/c.md: a child writes and reports each commit that was acknowledged, its
+/* A crash test, more of one than that in docs/c.md: a child writes and reports each commit that was acknowledged, its
  * parent kills it with SIGKILL at any time, opens the store again and looks for all of them.
  *
  *   cc crash.c $(pkg-config --cflags --libs millpond) -o crash && ./crash /tmp/crash.mp 100

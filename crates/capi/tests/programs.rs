@@ -142,6 +142,33 @@ fn a_writer_that_is_killed_loses_no_commit() {
     assert!(db.check().expect("it is read").is_sound());
 }
 
+/// The one block of C in docs/c.md that begins so, in a file.
+fn program_of_the_guide(begins: &str, folder: &Path) -> PathBuf {
+    let guide = std::fs::read_to_string(root().join("../../docs/c.md")).expect("the guide");
+    let mut blocks = guide.split("\n```c\n").skip(1).filter(|block| block.starts_with(begins));
+    let block = blocks.next().expect("the guide has the program");
+    assert!(blocks.next().is_none(), "it has it once");
+    let source = folder.join("guide.c");
+    let end = block.find("\n```").expect("the block ends");
+    std::fs::write(&source, &block[..=end]).expect("a file");
+    source
+}
+
+#[test]
+fn the_program_of_the_guide_that_kills_a_writer() {
+    let rounds = if std::env::var_os("MILLPOND_DEEP").is_some() { "200" } else { "8" };
+    let folder = tempfile::tempdir().expect("a folder");
+    let source = program_of_the_guide("/* kill.c", folder.path());
+    let source = source.to_str().expect("a path of text");
+    for link in [Link::Shared, Link::Static] {
+        let Some((place, printed)) = run(source, link, &["pond.mp", rounds]) else { return };
+        assert!(printed.starts_with(&format!("{rounds} kills, ")), "{printed}");
+        assert!(printed.ends_with("none lost\n"), "{printed}");
+        let db = Db::open(place.path().join("pond.mp"), Options::new()).expect("it opens");
+        assert!(db.check().expect("it is read").is_sound());
+    }
+}
+
 #[test]
 fn misuse_is_an_error() {
     for link in [Link::Shared, Link::Static] {

@@ -14,7 +14,7 @@ use crate::error::Failure;
 use crate::interrupt;
 use crate::output::{Form, Output, print};
 use crate::progress::Progress;
-use crate::sim::Reading;
+use crate::reading::Reading;
 
 const EXAMPLES: &str = "Examples:
   millpond advise trace.parquet                     a shortlist at five sizes, and three lines

@@ -22,6 +22,7 @@ mod own;
 mod paper;
 mod policies;
 mod progress;
+mod reading;
 mod regret;
 mod report;
 mod serve;
@@ -29,6 +30,7 @@ mod sim;
 mod store;
 mod tour;
 mod trace;
+mod units;
 
 pub use app::main_with;
 pub use own::Policies;

@@ -20,7 +20,8 @@ use crate::bench::ResultArgs;
 use crate::error::Failure;
 use crate::interrupt;
 use crate::progress::Progress;
-use crate::sim::{ModelArg, Reading, trace_input};
+use crate::reading::{Reading, trace_input};
+use crate::sim::ModelArg;
 
 const EXAMPLES: &str = "Examples:
   millpond regret traces/*.parquet                      every policy, at five sizes

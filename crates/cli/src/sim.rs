@@ -1,7 +1,7 @@
 //! `millpond sim`: policies on traces.
 
 use std::path::{Path, PathBuf};
-use std::time::{Instant, SystemTime};
+use std::time::Instant;
 
 use clap::ValueEnum;
 use millpond_base::Size;
@@ -9,12 +9,12 @@ use millpond_lab::registry::Registry;
 use millpond_lab::results::{ResultDir, RunInfo};
 use millpond_lab::sim::Stalled;
 use millpond_lab::sweep::{
-    Model, Observer, Plan, Row, Shard, Sweep, SweepError, Tables, TraceInput, Warmup, over_seeds,
+    Model, Observer, Plan, Row, Shard, Sweep, SweepError, Tables, Warmup, over_seeds,
     relative_misses, rows_to_table,
 };
 use millpond_lab::table::{Table, Value, short_names};
 use millpond_policies::config::Spec;
-use millpond_workload::formats::{self, ReadOptions};
+use millpond_workload::formats;
 use serde_json::{Value as Json, json};
 
 use crate::curve;
@@ -22,6 +22,8 @@ use crate::error::Failure;
 use crate::interrupt;
 use crate::output::{Form, Output, complain};
 use crate::progress::Progress;
+use crate::reading::{Reading, trace_input};
+use crate::units;
 
 const EXAMPLES: &str = "Examples:
   millpond sim trace.txt.gz --policy lru,arc,watt --size 1%,5%,10%
@@ -30,6 +32,7 @@ const EXAMPLES: &str = "Examples:
   millpond sim trace.txt --policy random,watt --size 10% --seed 1,2,3 --relative-to watt
   millpond sim trace.txt --policy lru,arc,s3-fifo --curve --check
   zcat trace.gz | millpond sim - --policy lru --size 1000
+  millpond sim traces/*.parquet -p lru,arc,watt -s 1%,5% --out-dir sweep --shard 3/8
 
 Progress goes to standard error. Every run leaves a result directory (--results), which \
 `millpond report` turns into a page; a rerun with --resume skips the rows that are there.";
@@ -96,6 +99,13 @@ pub(crate) struct Args {
     /// Run only part I of N
     #[arg(long, value_name = "I/N")]
     shard: Option<String>,
+    /// Write a Parquet file for each trace and policy into this folder, and run only those whose
+    /// file is not there: with --shard, as a job array does. `report` and `compare` read the folder
+    #[arg(long, value_name = "DIR", conflicts_with_all = [
+        "curve", "resume", "relative_to", "tables", "results", "no_results", "format", "json",
+        "out",
+    ])]
+    out_dir: Option<PathBuf>,
     /// Threads; 0 is one per core
     #[arg(long, default_value_t = 0)]
     threads: usize,
@@ -111,47 +121,6 @@ pub(crate) struct Args {
     /// No progress
     #[arg(long, short)]
     quiet: bool,
-}
-
-/// How traces are read.
-#[derive(clap::Args, Clone, Debug)]
-pub(crate) struct Reading {
-    /// The traces' format, where detection fails
-    #[arg(long, value_name = "FORMAT")]
-    trace_format: Option<String>,
-    /// Which CSV column is what: page=3,op=5
-    #[arg(long, value_name = "COLUMNS")]
-    columns: Option<String>,
-    /// Bytes per page, for byte ranges and for sizes in bytes
-    #[arg(long, default_value = "4096", value_name = "BYTES")]
-    pub page_size: String,
-    /// Turn an object of several pages into as many references
-    #[arg(long)]
-    expand_sizes: bool,
-    /// Number ids by first appearance even if they look like numbers
-    #[arg(long)]
-    map_ids: bool,
-}
-
-impl Reading {
-    pub(crate) fn page_bytes(&self) -> Result<u64, Failure> {
-        let wrong =
-            || Failure::Usage(format!("page size '{}' is none: 4096 or 16KiB", self.page_size));
-        match self.page_size.parse() {
-            Ok(Size::Frames(n) | Size::Bytes(n)) => Ok(n),
-            _ => Err(wrong()),
-        }
-    }
-
-    pub(crate) fn options(&self) -> Result<ReadOptions, Failure> {
-        Ok(ReadOptions {
-            format: self.trace_format.as_deref().map(str::parse).transpose()?,
-            columns: self.columns.as_deref().map(str::parse).transpose()?,
-            page_size: self.page_bytes()?,
-            expand_sizes: self.expand_sizes,
-            map_ids: self.map_ids,
-        })
-    }
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -183,23 +152,6 @@ enum TablesArg {
     Dense,
     /// Hash tables
     Hashed,
-}
-
-pub(crate) fn trace_input(path: &Path, options: &ReadOptions) -> TraceInput {
-    let (path, options) = (path.to_path_buf(), options.clone());
-    let name = path.display().to_string();
-    let is_stdin = path.as_os_str() == "-";
-    let metadata = std::fs::metadata(&path).ok();
-    let changed = metadata.as_ref().and_then(|m| {
-        m.modified().ok()?.duration_since(SystemTime::UNIX_EPOCH).ok().map(|d| d.as_nanos())
-    });
-    let fingerprint = format!("{:?}/{changed:?}/{options:?}", metadata.map(|m| m.len()));
-    TraceInput {
-        name,
-        open: Box::new(move || formats::open(&path, &options)),
-        repeatable: !is_stdin,
-        fingerprint,
-    }
 }
 
 fn plan_of(args: &Args) -> Result<Plan, Failure> {
@@ -373,6 +325,17 @@ fn simulate(args: &Args, registry: &Registry) -> Result<(), Failure> {
     for path in args.traces.iter().filter(|p| p.as_os_str() != "-") {
         // Before anything runs, so that a mistyped name does not cost the work on the others.
         formats::open(path, &args.reading.options()?)?;
+    }
+    if let Some(folder) = &args.out_dir {
+        let traces = args.reading.files(&args.traces)?;
+        let quiet = args.quiet;
+        return units::run(&units::Request {
+            registry,
+            plan: &plan,
+            traces: &traces,
+            folder,
+            quiet,
+        });
     }
     let info = RunInfo {
         command: "sim".to_string(),

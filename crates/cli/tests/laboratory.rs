@@ -274,3 +274,65 @@ fn help_is_broken_where_the_terminal_ends_and_not_in_mid_sentence() {
         }
     }
 }
+
+#[test]
+fn a_job_array_fills_a_folder_that_report_and_compare_read() {
+    let lab = Lab::new();
+    let traces: Vec<String> = (0..4).map(|n| lab.trace(&format!("{n}.txt"))).collect();
+    let mut base = vec!["sim"];
+    base.extend(traces.iter().map(String::as_str));
+    base.extend(["-p", "lru,random,opt", "-s", "5,10%", "--seed", "1,2"]);
+    let to = |folder, shard| [&base[..], &["--out-dir", folder, "--shard", shard]].concat();
+    let whole = lab.run(&[&base[..], &["--out-dir", "whole"]].concat());
+    let said = text(&whole.stderr);
+    assert!(whole.status.success() && said.contains("12 units, 12 run, 0 were there"), "{said}");
+    for shard in ["1/3", "2/3", "3/3", "2/3"] {
+        let output = lab.run(&to("parts", shard));
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        assert!(!lab.path("results").exists());
+    }
+    let files = |folder: &str| {
+        let entries = std::fs::read_dir(lab.path(folder)).unwrap().map(Result::unwrap);
+        let mut files: Vec<_> =
+            entries.map(|e| (e.file_name(), std::fs::read(e.path()).unwrap())).collect();
+        files.sort();
+        files
+    };
+    assert_eq!(files("parts").len(), 13);
+    assert!(files("parts") == files("whole"), "they differ");
+
+    lab.ok(&["report", "parts", "--out", "page.html", "--compare"]);
+    let page = std::fs::read_to_string(lab.path("page.html")).unwrap();
+    assert!(page.contains("sweep in parts") && page.contains("random"), "{page}");
+    let found = json(&lab.ok(&["compare", "parts", "--to", "lru", "--json"]));
+    assert_eq!(found["rows"].as_array().unwrap().len(), 2);
+    assert_eq!(found["params"]["replicate"], "trace");
+}
+
+#[test]
+fn a_folder_of_files_refuses_what_it_would_mix_or_ignore() {
+    let lab = Lab::new();
+    let trace = &lab.trace("t.txt");
+    let base = ["sim", trace, "-p", "lru", "-s", "5", "--out-dir", "out"];
+    lab.ok(&base);
+    let output = lab.run(&[&base[..], &["--warmup", "10"]].concat());
+    let said = text(&output.stderr);
+    assert!(said.contains("another sweep: they have warmup = \"0\", and not \"10\""), "{said}");
+    for more in
+        [&["--resume"][..], &["--curve"], &["--format", "csv"], &["-o", "x"], &["--no-results"]]
+    {
+        lab.refused(&[&base[..], more].concat(), "cannot be used with");
+    }
+    lab.refused(&["sim", "-", "-p", "lru", "-s", "5", "--out-dir", "out"], "standard input");
+    lab.refused(&["sim", trace, trace, "-p", "lru", "-s", "5", "--out-dir", "out"], "given twice");
+    std::fs::write(lab.path(trace), "1\n2\n1\n").unwrap();
+    lab.ok(&base);
+    let output = lab.run(&["report", "out"]);
+    assert!(text(&output.stderr).contains("was the trace changed?"), "{}", text(&output.stderr));
+    let last = std::fs::read_dir(lab.path("out")).unwrap().map(|e| e.unwrap().path());
+    let last = last.filter(|p| p.extension().is_some_and(|e| e == "parquet")).last().unwrap();
+    std::fs::write(&last, b"PAR1 and no more").unwrap();
+    let output = lab.run(&["compare", "out"]);
+    let name = last.file_name().unwrap().to_str().unwrap();
+    assert!(text(&output.stderr).contains(name), "{}", text(&output.stderr));
+}

@@ -11,6 +11,7 @@
 //! - [`advise`]: which policy for a trace, in three lines.
 //! - [`experiment`]: the frame in which experiments of the papers run, cell by cell.
 //! - [`breakdowns`]: CPU time by component before and after a change, from written results.
+//! - [`units`]: a sweep cut into parts for job arrays and clusters, each with a file of its own.
 //! - [`verdict`]: from intervals to *yes*, *no* or *open*, over the claims of a figure.
 //! - [`method`]: tests of significance for paired values, Luan's joint method, and regret.
 //! - [`interval`]: means and ratios with their 95 % confidence intervals.
@@ -33,4 +34,5 @@ pub mod sweep;
 pub mod table;
 pub mod tier1;
 pub mod tier2;
+pub mod units;
 pub mod verdict;

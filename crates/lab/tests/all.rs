@@ -15,4 +15,5 @@ mod tier2_models;
 mod tier2_optimum;
 mod tier2_twins;
 mod tier2_util;
+mod units;
 mod watt;

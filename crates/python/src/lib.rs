@@ -38,6 +38,9 @@ fn _millpond(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(lab::policies, module)?)?;
     module.add_function(wrap_pyfunction!(lab::advise, module)?)?;
     module.add_function(wrap_pyfunction!(lab::compare, module)?)?;
+    module.add_class::<lab::Sweep>()?;
+    module.add_function(wrap_pyfunction!(lab::read_results, module)?)?;
+    module.add_function(wrap_pyfunction!(lab::run_unit, module)?)?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     Ok(())
 }

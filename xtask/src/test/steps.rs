@@ -17,8 +17,9 @@ pub enum Work {
 
 /// Steps that cost too much for every change: long counts and campaigns, and the workspace of the
 /// comparison with its engines.
-pub const DEEP: [&str; 11] = [
+pub const DEEP: [&str; 12] = [
     "tests-deep",
+    "python-deep",
     "sections",
     "shuttle-deep",
     "golden",
@@ -76,7 +77,8 @@ pub fn steps(root: &Path) -> Vec<Step> {
             "examples in the documentation",
             run(&["cargo", "test", "--workspace", "--no-fail-fast", "--doc"]),
         ),
-        step("python", "the Python package, in an environment of its own", python(root)),
+        step("python", "the Python package, in an environment of its own", python(root, false)),
+        step("python-deep", "the same tests with long counts", python(root, true)),
         step("rustdoc", "the documentation builds without a warning", rustdoc()),
         step("api", "the engine's public functions: few, and each with an example", api()),
         step("compare", "the comparison, without the engines that are C", compare(root)),
@@ -134,8 +136,9 @@ fn rustdoc() -> Work {
     Work::Run(vec![line.with("RUSTDOCFLAGS", "-D warnings -A rustdoc::private_intra_doc_links")])
 }
 
-/// The module is built as part of the workspace, whose features all that it depends on has.
-fn python(root: &Path) -> Work {
+/// The module, and the command line that its tests compare it with, are built as parts of the
+/// workspace, whose features all that they depend on has.
+fn python(root: &Path, is_deep: bool) -> Work {
     if !root.join(PYTHON).is_file() {
         return Work::Skip(format!("there is no {PYTHON} yet"));
     }
@@ -144,8 +147,10 @@ fn python(root: &Path) -> Work {
         return Work::Skip("there is no python3".to_string());
     }
     let module = Line::new(&["cargo", "test", "--workspace", "--test", "python_module"]);
+    let program = Line::new(&["cargo", "build", "--workspace", "--bin", "millpond"]);
     let target = target_directory(root);
-    Work::Run(vec![module, Line::new(&["python3", PYTHON, &target])])
+    let tests = Line::new(&["python3", PYTHON, &target]);
+    Work::Run(vec![module, program, if is_deep { tests.with(LONG, "1") } else { tests }])
 }
 
 /// Counted in the documentation, which is written once more, for programs.
@@ -285,6 +290,7 @@ mod tests {
         let names: Vec<_> = skipped.map(|s| s.name).collect();
         let missing = [
             "python",
+            "python-deep",
             "compare",
             "compare-all",
             "slate",

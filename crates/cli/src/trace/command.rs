@@ -13,7 +13,7 @@ use super::write_out::write_trace;
 use super::{generate, stat};
 use crate::error::Failure;
 use crate::output::{Output, apart, complain};
-use crate::sim::Reading;
+use crate::reading::Reading;
 
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {

@@ -13,7 +13,7 @@ use millpond_workload::trace::Source;
 use super::write_out::write_trace;
 use crate::error::Failure;
 use crate::output::{complain, print};
-use crate::sim::Reading;
+use crate::reading::Reading;
 
 const EXAMPLES: &str = "Examples:
   millpond trace gen                              list the generators and their parameters

@@ -13,7 +13,7 @@ use crate::error::Failure;
 use crate::interrupt;
 use crate::output::{Form, Output, print};
 use crate::progress::Progress;
-use crate::sim::Reading;
+use crate::reading::Reading;
 
 const EXAMPLES: &str = "Examples:
   millpond trace stat traces/arc_OLTP.txt.gz

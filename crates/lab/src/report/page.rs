@@ -129,6 +129,12 @@ fn runs(html: &mut String, runs: &[Json]) {
     for run in runs {
         let text = |name: &str| escaped(run[name].as_str().unwrap_or("unknown"));
         let machine = &run["machine"];
+        if machine.is_null() {
+            // A sweep's files come from any number of machines, and are the same from each.
+            let (what, build) = (text("command_line"), text("build"));
+            let _ = write!(html, "<pre>{what}</pre><p class=\"hint\">Build {build}.</p>");
+            continue;
+        }
         let memory = machine["memory_bytes"].as_u64().map(|b| format!("{} GiB", b >> 30));
         let _ = write!(
             html,

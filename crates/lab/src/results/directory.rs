@@ -9,33 +9,10 @@ use std::path::{Path, PathBuf};
 use millpond_workload::write::WholeFile;
 use serde_json::{Value as Json, json};
 
+use super::error::ResultError;
+use super::folder::SweepFolder;
 use super::machine::{build_id, machine};
-use crate::table::{Table, TableError};
-
-/// Why a result directory could not be written or read.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ResultError {
-    /// A file or folder could not be made, written or read.
-    #[error("{path}: {error}")]
-    Io {
-        /// The file or folder.
-        path: PathBuf,
-        /// What the operating system said.
-        error: std::io::Error,
-    },
-    /// `rows.parquet`.
-    #[error(transparent)]
-    Table(#[from] TableError),
-    /// Not a result directory, or a damaged one.
-    #[error("{path} is no result directory: {reason}")]
-    Damaged {
-        /// The directory.
-        path: PathBuf,
-        /// What is missing or wrong.
-        reason: String,
-    },
-}
+use crate::table::Table;
 
 /// What ran.
 #[derive(Clone, Debug)]
@@ -66,12 +43,12 @@ impl ResultDir {
         Ok(ResultDir { path })
     }
 
-    /// An existing directory.
+    /// An existing directory, or the folder of a sweep.
     ///
     /// # Errors
-    /// [`ResultError::Damaged`] if it holds no `run.json`.
+    /// [`ResultError::Damaged`] if it holds neither `run.json` nor `sweep.json`.
     pub fn open(path: &Path) -> Result<ResultDir, ResultError> {
-        if !path.join("run.json").is_file() {
+        if !path.join("run.json").is_file() && !SweepFolder::is(path) {
             return Err(ResultError::Damaged {
                 path: path.to_path_buf(),
                 reason: "run.json is missing".to_string(),
@@ -114,6 +91,9 @@ impl ResultDir {
     /// # Errors
     /// [`ResultError`].
     pub fn run(&self) -> Result<Json, ResultError> {
+        if SweepFolder::is(&self.path) {
+            return SweepFolder::open(&self.path)?.run();
+        }
         let path = self.path.join("run.json");
         let text = std::fs::read_to_string(&path)
             .map_err(|error| ResultError::Io { path: path.clone(), error })?;
@@ -128,6 +108,9 @@ impl ResultDir {
     /// # Errors
     /// [`ResultError`].
     pub fn rows(&self) -> Result<Table, ResultError> {
+        if SweepFolder::is(&self.path) {
+            return SweepFolder::open(&self.path)?.rows();
+        }
         Ok(Table::read_parquet(&self.path.join("rows.parquet"))?)
     }
 }

@@ -3,6 +3,7 @@
 //! Text columns are UTF-8, counts are INT64, measurements are DOUBLE; every column is optional.
 
 use std::fs::File;
+use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -13,6 +14,7 @@ use parquet::basic::{
 use parquet::column::writer::ColumnWriter;
 use parquet::data_type::ByteArray;
 use parquet::errors::ParquetError;
+use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::file::writer::SerializedFileWriter;
@@ -37,8 +39,20 @@ impl Table {
     pub fn write_parquet(&self, path: &Path) -> Result<(), TableError> {
         let io = |error| TableError::Io { path: path.to_path_buf(), error };
         let mut file = WholeFile::create(path).map_err(io)?;
-        self.write_columns(&mut file).map_err(|e| failed(path, e))?;
+        self.write_columns(&mut file, &[]).map_err(|e| failed(path, e))?;
         file.finish().map_err(io)
+    }
+
+    /// The bytes of such a file, always the same ones for a table. `metadata` are names and values
+    /// that other readers of Parquet show.
+    ///
+    /// # Errors
+    /// [`TableError`].
+    pub fn parquet_bytes(&self, metadata: &[(&str, &str)]) -> Result<Vec<u8>, TableError> {
+        let mut bytes = Vec::new();
+        let written = self.write_columns(&mut bytes, metadata);
+        written.map_err(|error| failed(Path::new("rows in memory"), error))?;
+        Ok(bytes)
     }
 
     fn kind(&self, column: usize) -> Kind {
@@ -72,9 +86,21 @@ impl Table {
         Ok(Arc::new(Type::group_type_builder("rows").with_fields(fields).build()?))
     }
 
-    fn write_columns(&self, file: &mut WholeFile) -> Result<(), ParquetError> {
+    fn write_columns(
+        &self,
+        file: impl Write + Send,
+        metadata: &[(&str, &str)],
+    ) -> Result<(), ParquetError> {
         let zstd = Compression::ZSTD(ZstdLevel::default());
-        let properties = Arc::new(WriterProperties::builder().set_compression(zstd).build());
+        let mut properties = WriterProperties::builder().set_compression(zstd);
+        if !metadata.is_empty() {
+            let pair = |(name, value): &(&str, &str)| {
+                KeyValue::new((*name).to_string(), (*value).to_string())
+            };
+            let pairs = metadata.iter().map(pair).collect();
+            properties = properties.set_key_value_metadata(Some(pairs));
+        }
+        let properties = Arc::new(properties.build());
         let mut writer = SerializedFileWriter::new(file, self.schema()?, properties)?;
         let mut group = writer.next_row_group()?;
         for index in 0..self.columns.len() {

@@ -131,6 +131,16 @@ impl Table {
         }
     }
 
+    /// The table without the column called `name`.
+    #[must_use]
+    pub fn without(mut self, name: &str) -> Table {
+        if let Some(at) = self.column(name) {
+            self.columns.remove(at);
+            self.rows.iter_mut().for_each(|row| drop(row.remove(at)));
+        }
+        self
+    }
+
     /// Appends another table's rows; columns are matched by name, and new ones are added.
     pub fn append(&mut self, other: Table) {
         for name in &other.columns {

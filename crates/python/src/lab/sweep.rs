@@ -79,11 +79,11 @@ pub(super) fn sizes(texts: &[String]) -> PyResult<Vec<Size>> {
     texts.iter().map(|text| text.parse::<Size>().map_err(wrong)).collect()
 }
 
-fn stop_of(signals: Signals) -> PyErr {
+pub(super) fn stop_of(signals: Signals) -> PyErr {
     signals.raised.unwrap_or_else(|| PyKeyboardInterrupt::new_err("stopped"))
 }
 
-fn model_of(text: &str) -> PyResult<Model> {
+pub(super) fn model_of(text: &str) -> PyResult<Model> {
     match text {
         "pool" => Ok(Model::Pool),
         "read" => Ok(Model::Read),

@@ -1,0 +1,38 @@
+//! What can be wrong with results that are stored.
+
+use std::path::PathBuf;
+
+use crate::table::TableError;
+
+/// Why a result directory could not be written or read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ResultError {
+    /// A file or folder could not be made, written or read.
+    #[error("{path}: {error}")]
+    Io {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the operating system said.
+        error: std::io::Error,
+    },
+    /// `rows.parquet`.
+    #[error(transparent)]
+    Table(#[from] TableError),
+    /// The folder of a sweep with other settings, or of another build.
+    #[error("{path} has results of another sweep: {reason}; name another folder")]
+    OtherSweep {
+        /// The folder.
+        path: PathBuf,
+        /// In what they differ.
+        reason: String,
+    },
+    /// Not a result directory, or a damaged one.
+    #[error("{path} is no result directory: {reason}")]
+    Damaged {
+        /// The directory.
+        path: PathBuf,
+        /// What is missing or wrong.
+        reason: String,
+    },
+}

@@ -1,0 +1,71 @@
+//! How much memory a unit will need, from its trace's file alone.
+
+use std::fs::File;
+use std::path::Path;
+
+use millpond_base::Size;
+use parquet::file::reader::{FileReader, SerializedFileReader};
+
+use super::unit::{Unit, UnitError};
+use crate::registry::Registry;
+
+/// The program, batches of references and buffers of readers.
+const FIXED: u64 = 64 << 20;
+/// Bytes of text for one reference, a little below what traces have.
+const TEXT_BYTES: u64 = 8;
+/// How much smaller compression makes text.
+const COMPRESSION: u64 = 8;
+/// Bytes for each distinct page: its dense number, in a hash table that may be growing.
+const PAGE_BYTES: u64 = 40;
+/// Bytes for each distinct page and cell: the places of resident pages and of ghosts.
+const PAGE_CELL_BYTES: u64 = 8;
+/// Bytes that the simulated pool has for each frame.
+const FRAME_BYTES: u64 = 16;
+/// Bytes of a reference that is kept, with its future.
+const KEPT_BYTES: u64 = 24;
+
+/// References in a trace's file: of Parquet its rows, of other files an estimate from their length.
+pub(super) fn references(path: &Path) -> std::io::Result<u64> {
+    let file = File::open(path)?;
+    let bytes = file.metadata()?.len();
+    if let Ok(reader) = SerializedFileReader::new(file) {
+        return Ok(reader.metadata().file_metadata().num_rows().max(0).unsigned_abs());
+    }
+    let name = path.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
+    let is_packed = name.ends_with(".gz") || name.ends_with(".zst");
+    Ok(if is_packed { bytes * COMPRESSION / TEXT_BYTES } else { bytes / TEXT_BYTES })
+}
+
+impl Unit {
+    /// Bytes of memory that running the unit may need: an estimate from the length of the trace's
+    /// file, or the rows of a Parquet file, if half of the references are to pages of their own.
+    ///
+    /// # Errors
+    /// [`UnitError`]: the trace cannot be read, or the policy is unknown.
+    pub fn memory(&self, registry: &Registry) -> Result<u64, UnitError> {
+        let path = &self.trace.path;
+        let references = references(path)
+            .map_err(|error| UnitError::Trace { path: path.clone(), error: error.to_string() })?;
+        let plan = self.plan()?;
+        let entry = registry.find(&plan.policies[0].id)?;
+        let pages = references.div_ceil(2);
+        let frame_bytes = FRAME_BYTES + entry.info.frame_bytes.ceil() as u64;
+        let mut bytes = FIXED + pages * PAGE_BYTES;
+        for size in &plan.sizes {
+            let frames = match size {
+                Size::Share(_) => size.frames(plan.page_size, pages),
+                // There may be fewer pages than frames: then most frames are never used.
+                _ => size.frames(plan.page_size, pages).min(u64::from(u32::MAX)),
+            };
+            bytes = bytes.saturating_add(
+                (frames.saturating_mul(frame_bytes))
+                    .saturating_add(pages * PAGE_CELL_BYTES)
+                    .saturating_mul(plan.seeds.len() as u64),
+            );
+        }
+        if entry.needs_future {
+            bytes = bytes.saturating_add(references * KEPT_BYTES);
+        }
+        Ok(bytes)
+    }
+}

@@ -1,0 +1,184 @@
+//! Units on the cores of this machine.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::time::Duration;
+
+use super::unit::{Unit, UnitError};
+use crate::registry::Registry;
+use crate::results::{SweepFolder, memory_available};
+
+/// How often it is asked whether to stop.
+const ASK: Duration = Duration::from_millis(100);
+
+/// How units run.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Local {
+    /// Threads; 0 is one per core.
+    pub threads: usize,
+    /// Bytes that the units that run at the same time may need together; none for what is free at
+    /// the beginning. A unit that needs more runs alone.
+    pub memory: Option<u64>,
+    /// Bytes that a unit may need; none for its estimate.
+    pub unit_memory: Option<u64>,
+}
+
+/// What the caller of [`run_local`] is told.
+#[derive(Debug)]
+pub enum Event<'a> {
+    /// Nothing happened for a moment.
+    Tick,
+    /// A unit's file is there.
+    Done(&'a Unit),
+    /// A unit failed; the others go on.
+    Failed(&'a Unit, &'a UnitError),
+}
+
+/// What was made of some units.
+#[derive(Debug, Default)]
+pub struct Outcome {
+    /// Units that were run.
+    pub ran: usize,
+    /// Units whose files were there.
+    pub there: usize,
+    /// What failed: each unit's label, and why.
+    pub failed: Vec<(String, UnitError)>,
+    /// Whether it ended because `watch` said so.
+    pub is_stopped: bool,
+}
+
+/// Runs those units whose files are not in `folder`, and writes these. `watch` is called by this
+/// thread, and returns whether to go on.
+///
+/// # Errors
+/// [`UnitError`] if a trace cannot be read to name its units. What fails later is in the outcome.
+pub fn run_local(
+    units: &[Unit],
+    folder: &SweepFolder,
+    registry: &Registry,
+    how: Local,
+    watch: &mut dyn FnMut(Event<'_>) -> bool,
+) -> Result<Outcome, UnitError> {
+    let mut outcome = Outcome::default();
+    let mut work = Vec::new();
+    for unit in units {
+        if !watch(Event::Tick) {
+            return Ok(Outcome { is_stopped: true, ..outcome });
+        }
+        let name = unit.name(registry)?;
+        if folder.has(&name) {
+            outcome.there += 1;
+            watch(Event::Done(unit));
+        } else {
+            let memory = how.unit_memory.map_or_else(|| unit.memory(registry), Ok)?;
+            work.push(Work { unit, name, memory });
+        }
+    }
+    let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+    let threads = if how.threads == 0 { cores() } else { how.threads };
+    let workers = threads.min(work.len());
+    let budget = how.memory.or_else(memory_available).unwrap_or(u64::MAX);
+    let shared = Shared {
+        work: &work,
+        next: AtomicUsize::new(0),
+        stop: AtomicBool::new(false),
+        memory: Gate { free: Mutex::new(budget), all: budget, changed: Condvar::new() },
+        folder,
+        registry,
+        // More threads than units: a unit has several.
+        threads: threads / workers.max(1),
+    };
+    std::thread::scope(|scope| {
+        let (sender, events) = channel();
+        for _ in 0..workers {
+            let (sender, shared) = (sender.clone(), &shared);
+            scope.spawn(move || shared.run(&sender));
+        }
+        drop(sender);
+        loop {
+            let goes_on = match events.recv_timeout(ASK) {
+                Ok((at, Ok(()))) => {
+                    outcome.ran += 1;
+                    watch(Event::Done(work[at].unit))
+                }
+                Ok((_, Err(UnitError::Stopped))) => true,
+                Ok((at, Err(error))) => {
+                    let goes_on = watch(Event::Failed(work[at].unit, &error));
+                    outcome.failed.push((work[at].unit.label(), error));
+                    goes_on
+                }
+                Err(RecvTimeoutError::Timeout) => watch(Event::Tick),
+                Err(RecvTimeoutError::Disconnected) => break,
+            };
+            if !goes_on {
+                outcome.is_stopped = true;
+                shared.stop.store(true, Relaxed);
+            }
+        }
+    });
+    Ok(outcome)
+}
+
+struct Work<'a> {
+    unit: &'a Unit,
+    name: String,
+    memory: u64,
+}
+
+struct Shared<'a> {
+    work: &'a [Work<'a>],
+    next: AtomicUsize,
+    stop: AtomicBool,
+    memory: Gate,
+    folder: &'a SweepFolder,
+    registry: &'a Registry,
+    threads: usize,
+}
+
+impl Shared<'_> {
+    fn run(&self, sender: &Sender<(usize, Result<(), UnitError>)>) {
+        while !self.stop.load(Relaxed) {
+            let at = self.next.fetch_add(1, Relaxed);
+            let Some(work) = self.work.get(at) else { break };
+            let taken = self.memory.take(work.memory);
+            let done = self.one(work);
+            self.memory.give(taken);
+            if sender.send((at, done)).is_err() {
+                break;
+            }
+        }
+    }
+
+    fn one(&self, work: &Work<'_>) -> Result<(), UnitError> {
+        let stop = || self.stop.load(Relaxed);
+        let bytes = work.unit.run(self.registry, self.threads, Some(&work.name), &stop)?;
+        Ok(self.folder.store(&work.name, &bytes)?)
+    }
+}
+
+/// Memory that is shared out by estimates.
+struct Gate {
+    free: Mutex<u64>,
+    all: u64,
+    changed: Condvar,
+}
+
+impl Gate {
+    /// Waits until there is so much, or all of it; returns what was taken.
+    fn take(&self, bytes: u64) -> u64 {
+        let bytes = bytes.min(self.all);
+        // A number is whole at any time, even after a panic.
+        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        while *free < bytes {
+            free = self.changed.wait(free).unwrap_or_else(PoisonError::into_inner);
+        }
+        *free -= bytes;
+        bytes
+    }
+
+    fn give(&self, bytes: u64) {
+        *self.free.lock().unwrap_or_else(PoisonError::into_inner) += bytes;
+        self.changed.notify_all();
+    }
+}

@@ -1,0 +1,15 @@
+//! Units of work: a sweep cut into parts that any machine can run, each with a file of its own.
+//!
+//! A unit has one trace and one policy, at up to [`CELLS_MAX`] sizes and seeds. Its file is named
+//! by a hash of everything that its rows depend on, and has nothing in it that does not: so job
+//! arrays, clusters and a single machine leave the same files with the same bytes, and what is
+//! there need not be run again.
+
+mod content;
+mod estimate;
+mod local;
+mod unit;
+
+pub use content::{content_hash, sources};
+pub use local::{Event, Local, Outcome, run_local};
+pub use unit::{CELLS_MAX, Settings, TraceFile, Unit, UnitError, units};
