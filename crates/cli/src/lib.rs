@@ -15,6 +15,7 @@ mod bench;
 mod callgrind;
 mod compare;
 mod curve;
+mod describe;
 mod error;
 mod interrupt;
 mod output;
@@ -30,5 +31,5 @@ mod store;
 mod tour;
 mod trace;
 
-pub use app::main_with;
+pub use app::{command, main_with};
 pub use own::Policies;

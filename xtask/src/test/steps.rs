@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::process::Line;
-use crate::tree::target_directory;
+use crate::tree::{site_target, target_directory};
 
 /// What a step does.
 pub enum Work {
@@ -11,6 +11,8 @@ pub enum Work {
     Tidy,
     /// Commands, one after the other.
     Run(Vec<Line>),
+    /// Commands, one after the other, if the first can be run; nothing, for this reason, if not.
+    RunIf(Line, &'static str, Vec<Line>),
     /// Nothing, for this reason.
     Skip(String),
 }
@@ -45,6 +47,7 @@ pub struct Step {
 
 const COMPARE: &str = "crates/compare/Cargo.toml";
 const SLATE: &str = "crates/slate/Cargo.toml";
+const SITE: &str = "crates/site/Cargo.toml";
 const PYTHON: &str = "python/tests/run.py";
 const FUZZ: &str = "fuzz/Cargo.toml";
 
@@ -78,6 +81,7 @@ pub fn steps(root: &Path) -> Vec<Step> {
         ),
         step("python", "the Python package, in an environment of its own", python(root)),
         step("rustdoc", "the documentation builds without a warning", rustdoc()),
+        step("site", "the documentation as pages, every link of them", site(root)),
         step("api", "the engine's public functions: few, and each with an example", api()),
         step("compare", "the comparison, without the engines that are C", compare(root)),
         step("compare-all", "the comparison's lints, and tests of its engines", compare_all(root)),
@@ -146,6 +150,20 @@ fn python(root: &Path) -> Work {
     let module = Line::new(&["cargo", "test", "--workspace", "--test", "python_module"]);
     let target = target_directory(root);
     Work::Run(vec![module, Line::new(&["python3", PYTHON, &target])])
+}
+
+/// mdBook comes from a registry once, and is in cargo's folder from then on.
+fn site(root: &Path) -> Work {
+    if !root.join(SITE).is_file() {
+        return Work::Skip(format!("there is no {SITE} yet"));
+    }
+    let target = site_target(root);
+    let fetch = Line::new(&["cargo", "fetch", "--quiet", "--locked", "--manifest-path", SITE]);
+    let format = Line::new(&["cargo", "fmt", "--manifest-path", SITE, "--check"]);
+    let arguments = ["--locked", "--manifest-path", SITE, "--target-dir", &target];
+    let test = Line::new(&[&["cargo", "test"], &arguments[..]].concat());
+    let pages = Line::new(&["cargo", "xtask", "site"]);
+    Work::RunIf(fetch, "mdBook is not here and cannot be fetched", vec![format, test, pages])
 }
 
 /// Counted in the documentation, which is written once more, for programs.
@@ -285,6 +303,7 @@ mod tests {
         let names: Vec<_> = skipped.map(|s| s.name).collect();
         let missing = [
             "python",
+            "site",
             "compare",
             "compare-all",
             "slate",
