@@ -12,6 +12,7 @@ mod crash;
 mod golden;
 mod peers;
 mod sanitize;
+mod site;
 mod supply;
 mod test;
 mod tidy;
@@ -39,6 +40,8 @@ usage: cargo xtask <chore>
   sanitize [address|thread] [-- ARGUMENTS OF cargo test]
                                the engine's tests under AddressSanitizer (leaks, too), or its
                                shared-latch tests under ThreadSanitizer; needs nightly's flags
+  site [--open-dir DIR]        the documentation as pages, in DIR or target/site/pages, every link
+                               checked; needs mdBook, which cargo compiles
   supply [--update DATABASE]   origins, licences and known faults of all dependencies; --update makes
                                the list of faults of a checkout of RustSec's database
 ";
@@ -59,6 +62,7 @@ fn main() -> ExitCode {
         "golden" => golden::main(&rest),
         "peers" => peers::main(&rest),
         "sanitize" => sanitize::main(&rest),
+        "site" => site::main(&rest),
         "supply" => supply::main(&rest),
         "" | "help" | "--help" | "-h" => {
             print!("{USAGE}");

@@ -29,6 +29,11 @@ pub fn target_directory(root: &Path) -> String {
     std::env::var("CARGO_TARGET_DIR").unwrap_or_else(|_| root.join("target").display().to_string())
 }
 
+/// Where what makes the site is compiled: apart, since that is done without optimisation.
+pub fn site_target(root: &Path) -> String {
+    format!("{}/site/build", target_directory(root))
+}
+
 impl Tree {
     /// Reads the tree under `root`.
     pub fn load(root: &Path) -> Result<Self> {

@@ -10,7 +10,7 @@ use millpond::{Db, Options};
 use tempfile::TempDir;
 
 #[derive(Clone, Copy, PartialEq)]
-enum Link {
+pub enum Link {
     Shared,
     Static,
 }
@@ -19,7 +19,7 @@ const WARNINGS: [&str; 4] = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"];
 /// What the static library needs of the system.
 const SYSTEM: [&str; 4] = ["-lpthread", "-ldl", "-lm", "-lgcc_s"];
 
-fn root() -> &'static Path {
+pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
@@ -30,7 +30,7 @@ fn libraries() -> PathBuf {
 }
 
 /// Whether there are compilers with AddressSanitizer.
-fn has_compilers() -> bool {
+pub fn has_compilers() -> bool {
     static HAS: OnceLock<bool> = OnceLock::new();
     *HAS.get_or_init(|| {
         let folder = tempfile::tempdir().expect("a folder");
@@ -54,7 +54,7 @@ fn has_compilers() -> bool {
 }
 
 /// Builds a program; its file.
-fn build(source: &str, link: Link, folder: &Path) -> PathBuf {
+pub fn build(source: &str, link: Link, folder: &Path) -> PathBuf {
     let source = root().join(source);
     let program = folder.join("program");
     let is_c = source.extension().is_some_and(|extension| extension == "c");
@@ -88,7 +88,7 @@ fn build(source: &str, link: Link, folder: &Path) -> PathBuf {
     program
 }
 
-fn text(output: &Output) -> String {
+pub fn text(output: &Output) -> String {
     let (out, err) = (&output.stdout, &output.stderr);
     format!("{}{}", String::from_utf8_lossy(out), String::from_utf8_lossy(err))
 }

@@ -2,12 +2,12 @@
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::own::Policies;
 use crate::{
-    advise, bench, compare, interrupt, output, paper, policies as list, regret, report, serve, sim,
-    store, tour, trace,
+    advise, bench, compare, describe, interrupt, output, paper, policies as list, regret, report,
+    serve, sim, store, tour, trace,
 };
 
 const ABOUT: &str = "A storage engine at memory speed, and the laboratory of page replacement";
@@ -47,6 +47,18 @@ enum Command {
     Serve(Box<serve::Args>),
     #[command(flatten)]
     Store(store::Command),
+    /// Print what a shell needs to complete commands and options
+    Completions(describe::completions::Args),
+    /// Write manual pages, one for each command
+    Man(describe::man::Args),
+    /// Print a part of the documentation that is made from the code
+    #[command(hide = true)]
+    Reference(describe::reference::Args),
+}
+
+/// The command line: all commands and their options, with their help.
+pub fn command() -> clap::Command {
+    App::command()
 }
 
 /// Runs the command line with these policies.
@@ -69,6 +81,9 @@ pub fn main_with(policies: Policies) -> ExitCode {
         Command::Paper(args) => paper::run(args, registry),
         Command::Serve(args) => serve::run(args),
         Command::Store(command) => store::run(command),
+        Command::Completions(args) => describe::completions::run(args, command()),
+        Command::Man(args) => describe::man::run(args, command()),
+        Command::Reference(args) => describe::reference::run(args, command()),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

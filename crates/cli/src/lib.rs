@@ -15,6 +15,7 @@ mod bench;
 mod callgrind;
 mod compare;
 mod curve;
+mod describe;
 mod error;
 mod interrupt;
 mod output;
@@ -32,5 +33,5 @@ mod tour;
 mod trace;
 mod units;
 
-pub use app::main_with;
+pub use app::{command, main_with};
 pub use own::Policies;

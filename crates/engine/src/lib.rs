@@ -67,10 +67,50 @@
 #[doc = include_str!("../../../README.md")]
 pub struct Readme;
 
-/// The guide's programs, too.
+/// The guide's programs, too, and what other pages have in Rust.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/guide.md")]
 pub struct Guide;
+
+/// The first program.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/start/rust.md")]
+pub struct StartRust;
+
+/// Samples of the page.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/transactions.md")]
+pub struct Transactions;
+
+/// Samples of the page.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/durability.md")]
+pub struct DurabilityPage;
+
+/// Samples of the page.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/memory.md")]
+pub struct Memory;
+
+/// Samples of the page.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/backup.md")]
+pub struct BackupPage;
+
+/// Samples of the page.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/second-tier.md")]
+pub struct SecondTierPage;
+
+/// Samples of the page.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/choosing.md")]
+pub struct Choosing;
+
+/// Samples of the page.
+#[cfg(all(doctest, feature = "profile"))]
+#[doc = include_str!("../../../docs/breakdown.md")]
+pub struct BreakdownPage;
 
 mod admin;
 #[cfg(not(any(test, feature = "model")))]

@@ -6,7 +6,7 @@ use crate::error::ProfileError;
 use crate::profile::{Frame, Stack};
 
 /// The list that this repository's components are in.
-const SHIPPED: &str = include_str!("../../../components.toml");
+const SHIPPED: &str = include_str!("../components.toml");
 
 /// A component: code that costs are charged to.
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]

@@ -13,8 +13,13 @@ use crate::tree::root;
 /// What is allowed.
 pub const RULES: &str = "supply.toml";
 const LIST: &str = "xtask/advisories.tsv";
-const LOCKS: [&str; 4] =
-    ["Cargo.lock", "crates/compare/Cargo.lock", "crates/slate/Cargo.lock", "fuzz/Cargo.lock"];
+const LOCKS: [&str; 5] = [
+    "Cargo.lock",
+    "crates/compare/Cargo.lock",
+    "crates/site/Cargo.lock",
+    "crates/slate/Cargo.lock",
+    "fuzz/Cargo.lock",
+];
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

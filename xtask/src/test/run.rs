@@ -113,11 +113,15 @@ fn run_step(step: &Step) -> Outcome {
             outcome.failed = (!is_tidy).then(|| "cargo xtask tidy".to_string());
             outcome.run = start.elapsed();
         }
-        Work::Run(lines) => {
-            for line in lines {
-                run_line(line, &mut outcome);
+        Work::RunIf(first, otherwise, lines) => {
+            if !timed(first).0 {
+                println!("left out: {otherwise}");
+                outcome.skipped = Some(otherwise.to_string());
+                return outcome;
             }
+            lines.iter().for_each(|line| run_line(line, &mut outcome));
         }
+        Work::Run(lines) => lines.iter().for_each(|line| run_line(line, &mut outcome)),
     }
     println!("{}: {:.1} s", step.name, outcome.seconds());
     outcome
@@ -221,6 +225,19 @@ mod tests {
         run_line(&line, &mut outcome);
         assert_eq!(outcome.failed, Some(line.to_string()));
         assert!(!outcome.compile.is_zero() && outcome.run.is_zero());
+    }
+
+    #[test]
+    fn a_step_whose_first_command_fails_is_left_out() {
+        let line = |script| Line::new(&["sh", "-c", script]);
+        let step = |first| Step {
+            name: "maybe",
+            about: "if it can",
+            work: Work::RunIf(line(first), "it cannot", vec![line("exit 1")]),
+        };
+        let (left_out, failed) = (run_step(&step("exit 1")), run_step(&step("exit 0")));
+        assert_eq!(left_out.skipped.as_deref(), Some("it cannot"));
+        assert_eq!((left_out.failed, failed.failed.is_some()), (None, true));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::process::Line;
-use crate::tree::target_directory;
+use crate::tree::{site_target, target_directory};
 
 /// What a step does.
 pub enum Work {
@@ -11,6 +11,8 @@ pub enum Work {
     Tidy,
     /// Commands, one after the other.
     Run(Vec<Line>),
+    /// Commands, one after the other, if the first can be run; nothing, for this reason, if not.
+    RunIf(Line, &'static str, Vec<Line>),
     /// Nothing, for this reason.
     Skip(String),
 }
@@ -46,6 +48,7 @@ pub struct Step {
 
 const COMPARE: &str = "crates/compare/Cargo.toml";
 const SLATE: &str = "crates/slate/Cargo.toml";
+const SITE: &str = "crates/site/Cargo.toml";
 const PYTHON: &str = "python/tests/run.py";
 const FUZZ: &str = "fuzz/Cargo.toml";
 
@@ -80,6 +83,7 @@ pub fn steps(root: &Path) -> Vec<Step> {
         step("python", "the Python package, in an environment of its own", python(root, false)),
         step("python-deep", "the same tests with long counts", python(root, true)),
         step("rustdoc", "the documentation builds without a warning", rustdoc()),
+        step("site", "the documentation as pages, every link of them", site(root)),
         step("api", "the engine's public functions: few, and each with an example", api()),
         step("compare", "the comparison, without the engines that are C", compare(root)),
         step("compare-all", "the comparison's lints, and tests of its engines", compare_all(root)),
@@ -151,6 +155,20 @@ fn python(root: &Path, is_deep: bool) -> Work {
     let target = target_directory(root);
     let tests = Line::new(&["python3", PYTHON, &target]);
     Work::Run(vec![module, program, if is_deep { tests.with(LONG, "1") } else { tests }])
+}
+
+/// mdBook comes from a registry once, and is in cargo's folder from then on.
+fn site(root: &Path) -> Work {
+    if !root.join(SITE).is_file() {
+        return Work::Skip(format!("there is no {SITE} yet"));
+    }
+    let target = site_target(root);
+    let fetch = Line::new(&["cargo", "fetch", "--quiet", "--locked", "--manifest-path", SITE]);
+    let format = Line::new(&["cargo", "fmt", "--manifest-path", SITE, "--check"]);
+    let arguments = ["--locked", "--manifest-path", SITE, "--target-dir", &target];
+    let test = Line::new(&[&["cargo", "test"], &arguments[..]].concat());
+    let pages = Line::new(&["cargo", "xtask", "site"]);
+    Work::RunIf(fetch, "mdBook is not here and cannot be fetched", vec![format, test, pages])
 }
 
 /// Counted in the documentation, which is written once more, for programs.
@@ -291,6 +309,7 @@ mod tests {
         let missing = [
             "python",
             "python-deep",
+            "site",
             "compare",
             "compare-all",
             "slate",

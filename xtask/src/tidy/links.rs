@@ -59,7 +59,7 @@ fn targets(line: &str) -> Vec<String> {
 }
 
 /// The target as a path from the root; `None` if it leaves the repository.
-fn resolve(file: &str, target: &str) -> Option<String> {
+pub(super) fn resolve(file: &str, target: &str) -> Option<String> {
     let mut parts: Vec<&str> = match target.strip_prefix('/') {
         Some(_) => Vec::new(),
         None => file.split('/').collect(),

@@ -18,6 +18,7 @@ mod phrases;
 mod profile;
 mod prose;
 mod run;
+mod samples;
 mod source;
 mod text;
 mod violation;

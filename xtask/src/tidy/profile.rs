@@ -7,7 +7,7 @@ use crate::tree::Tree;
 const RULE: &str = "profile";
 
 /// Crates whose code no run of the engine spends time in.
-const OTHERS: [&str; 2] = ["crates/compare/", "crates/slate/"];
+const OTHERS: [&str; 3] = ["crates/compare/", "crates/site/", "crates/slate/"];
 
 /// Sources that no component has, and paths of components that lead to none.
 pub fn check(tree: &Tree, components: &Components) -> Vec<Violation> {

@@ -9,7 +9,7 @@ use super::source::{Source, module_directory};
 use super::violation::Violation;
 use super::{
     circles, code, crate_arrows, folders, functions, headers, lengths, links, module_arrows,
-    module_files, phrases, profile, text,
+    module_files, phrases, profile, samples, text,
 };
 use crate::tree::{Tree, root};
 
@@ -85,6 +85,7 @@ fn violations(tree: &Tree) -> Result<Vec<Violation>> {
     found.extend(profile::check(tree, &components));
     found.extend(functions::check(&sources, list));
     found.extend(links::check(tree));
+    found.extend(samples::check(tree));
     found.extend(phrases::check(tree, tree.text(phrases::LIST).unwrap_or("")));
     found.sort();
     found.dedup();

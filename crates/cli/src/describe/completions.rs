@@ -1,0 +1,27 @@
+//! `millpond completions`: what a shell needs to complete commands and options.
+
+use clap_complete::{Shell, generate};
+
+use crate::error::Failure;
+use crate::output::print;
+
+const EXAMPLES: &str = "Examples, each once for a user:
+  millpond completions bash > ~/.local/share/bash-completion/completions/millpond
+  millpond completions zsh > ~/.zfunc/_millpond
+  millpond completions fish > ~/.config/fish/completions/millpond.fish
+
+zsh reads ~/.zfunc if ~/.zshrc has fpath+=~/.zfunc before compinit.";
+
+#[derive(clap::Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// The shell
+    #[arg(value_enum, value_name = "SHELL")]
+    shell: Shell,
+}
+
+pub(crate) fn run(args: &Args, mut command: clap::Command) -> Result<(), Failure> {
+    let mut text = Vec::new();
+    generate(args.shell, &mut command, "millpond", &mut text);
+    print(&String::from_utf8_lossy(&text))
+}

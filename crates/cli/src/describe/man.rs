@@ -1,0 +1,26 @@
+//! `millpond man`: manual pages.
+
+use std::path::PathBuf;
+
+use crate::error::Failure;
+
+const EXAMPLES: &str = "Examples:
+  millpond man ~/.local/share/man/man1        then: man millpond-sim
+  millpond man /usr/local/share/man/man1";
+
+#[derive(clap::Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// The folder; it is made if it is not there, and pages of the same names are replaced
+    #[arg(value_name = "DIR")]
+    folder: PathBuf,
+}
+
+pub(crate) fn run(args: &Args, command: clap::Command) -> Result<(), Failure> {
+    let place = |error: std::io::Error| {
+        let text = format!("{}: {error}", args.folder.display());
+        Failure::Write(std::io::Error::new(error.kind(), text))
+    };
+    std::fs::create_dir_all(&args.folder).map_err(place)?;
+    clap_mangen::generate_to(command, &args.folder).map_err(place)
+}
