@@ -5,6 +5,7 @@ mod bench;
 mod breakdown;
 mod command_line;
 mod compare;
+mod faces;
 mod factors;
 mod laboratory;
 mod overheads;
