@@ -40,7 +40,7 @@ pub enum UnitError {
     },
     /// The simulation.
     #[error(transparent)]
-    Sweep(#[from] SweepError),
+    Sweep(Box<SweepError>),
     /// A policy.
     #[error(transparent)]
     Policy(#[from] PolicyError),
@@ -72,6 +72,12 @@ pub enum UnitError {
     /// Somebody asked to stop.
     #[error("stopped")]
     Stopped,
+}
+
+impl From<SweepError> for UnitError {
+    fn from(error: SweepError) -> UnitError {
+        UnitError::Sweep(Box::new(error))
+    }
 }
 
 /// A trace that lies in a file.
