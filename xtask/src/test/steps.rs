@@ -175,7 +175,7 @@ fn site(root: &Path) -> Work {
     let format = Line::new(&["cargo", "fmt", "--manifest-path", SITE, "--check"]);
     let arguments = ["--locked", "--manifest-path", SITE, "--target-dir", &target];
     let test = Line::new(&[&["cargo", "test"], &arguments[..]].concat());
-    let pages = Line::new(&["cargo", "xtask", "site"]);
+    let pages = Line::new(&["cargo", "xtask", "site", "--built"]);
     Work::RunIf(fetch, "mdBook is not here and cannot be fetched", vec![format, test, pages])
 }
 
