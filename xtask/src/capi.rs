@@ -44,8 +44,9 @@ pub fn main(arguments: &[String]) -> Result<bool> {
         .with_context(|| format!("writing {}", file.display()))?;
     println!("header, libraries and pkg-config file are in {}", place.display());
     println!(
-        "  cc program.c $(PKG_CONFIG_PATH={} pkg-config --cflags --libs millpond)",
-        place.join("lib/pkgconfig").display()
+        "  cc program.c $(PKG_CONFIG_PATH={} pkg-config --cflags --libs millpond) -Wl,-rpath,{}",
+        place.join("lib/pkgconfig").display(),
+        place.join("lib").display()
     );
     Ok(true)
 }

@@ -40,8 +40,10 @@ usage: cargo xtask <chore>
   sanitize [address|thread] [-- ARGUMENTS OF cargo test]
                                the engine's tests under AddressSanitizer (leaks, too), or its
                                shared-latch tests under ThreadSanitizer; needs nightly's flags
-  site [--open-dir DIR]        the documentation as pages, in DIR or target/site/pages, every link
-                               checked; needs mdBook, which cargo compiles
+  site [--open-dir DIR] [--built]
+                               the documentation as pages, in DIR or target/site/pages, every link
+                               checked; needs mdBook, which cargo compiles; --built takes the
+                               program that tests have built, if it is up to date
   supply [--update DATABASE]   origins, licences and known faults of all dependencies; --update makes
                                the list of faults of a checkout of RustSec's database
 ";

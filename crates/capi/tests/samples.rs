@@ -9,8 +9,9 @@ const AROUND: [(&str, &str); 2] = [
     ("static int sample(void) {", "return 0; }\nint main(void) { return sample(); }"),
     (
         "static void sample(mp_tree *readings) {\n\
-         double degrees = -4.0; mp_slice city; uint32_t hour;",
-        "if (hour == 9 && city.len == 4) puts(\"oslo 9\"); mp_buffer_free(&key); }\n\
+         double degrees = -4.0; mp_buffer city = MP_BUFFER_INIT; uint32_t hour;",
+        "printf(\"%s %u\\n\", (const char *)city.data, hour);\n\
+         mp_buffer_free(&city); mp_buffer_free(&key); }\n\
          int main(void) {\n\
          mp_store *store; mp_tree *readings;\n\
          if (mp_open(\"readings.mp\", NULL, &store) < 0) return 1;\n\
@@ -40,7 +41,9 @@ fn run(source: &str) -> String {
 
 #[test]
 fn the_samples_of_the_page_compile_and_run() {
-    let samples = samples("docs/c.md");
+    // Whole programs have tests of their own.
+    let mut samples = samples("docs/c.md");
+    samples.retain(|sample| !sample.contains("int main("));
     assert_eq!(samples.len(), AROUND.len(), "a sample of docs/c.md has nothing around it here");
     if !has_compilers() {
         return;

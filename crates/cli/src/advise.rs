@@ -17,9 +17,9 @@ use crate::progress::Progress;
 use crate::reading::Reading;
 
 const EXAMPLES: &str = "Examples:
-  millpond advise trace.parquet                     a shortlist at five sizes, and three lines
-  millpond advise trace.csv --size 256MiB           one size: what the pool really has
-  millpond advise trace.parquet --write-weight 4    a page write costs as much as four reads
+  millpond advise trace.parquet                   a shortlist at five sizes
+  millpond advise trace.csv --size 256MiB         what the pool really has
+  millpond advise trace.parquet --write-weight 4  a write costs four reads
   millpond advise trace.parquet --policy 'lirs(hirs=2%)' --json
 
 A trace of your own workload is best: millpond bench tpcc --record trace.parquet";

@@ -15,19 +15,20 @@ use crate::output::{Form, Output, complain, write_whole};
 
 const EXAMPLES: &str = "Examples:
   millpond sim traces/*.parquet -p lru,arc,s3-fifo -s 2%,10%,40%
-  millpond compare results/sim-0123456789abcdef         all pairs, over the traces
-  millpond compare results/sim-* --to lru --metric misses+2*writes --plot comparison.html
+  millpond compare results/sim-0123456789abcdef  all pairs, over the traces
+  millpond compare results/sim-* --to lru --metric misses+2*writes \\
+      --plot comparison.html
   millpond sim big.parquet -p lru,arc -s 5% --blocks 20
-  millpond compare results/sim-* --replicate block      one trace, by a block bootstrap
-  millpond compare results/before results/after         the same policies in two builds
-  millpond compare DIR --replicate size                 Luan's way: over the cache sizes
+  millpond compare results/sim-* --replicate block  one trace, its blocks
+  millpond compare results/before results/after  the same policies in two builds
+  millpond compare DIR --replicate size          Luan's way: over sizes
   millpond compare docs/reports/gilbert --where figure=1.29 -p lru,sorting-lru
 
-Pairs are compared over replicates: traces, seeds, repetitions of live runs, blocks of a trace, or
-cache sizes. p is of a two-sided t-test of logarithms, p_holm the same by Holm over all pairs;
-p_alike is that of two one-sided tests for a difference below the margin. A verdict is better or
-worse where p_holm is at most the level, alike where p_alike is, and open otherwise. Below are
-Luan's marks and scores, over all traces and sizes.";
+Pairs are compared over replicates: traces, seeds, repetitions of live runs, blocks of a trace, \
+or cache sizes. p is of a two-sided t-test of logarithms, p_holm the same by Holm over all \
+pairs; p_alike is that of two one-sided tests for a difference below the margin. A verdict is \
+better or worse where p_holm is at most the level, alike where p_alike is, and open otherwise. \
+Below are Luan's marks and scores, over all traces and sizes.";
 
 #[derive(clap::Args, Clone, Debug)]
 #[command(after_help = EXAMPLES)]

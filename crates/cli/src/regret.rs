@@ -24,19 +24,21 @@ use crate::reading::{Reading, trace_input};
 use crate::sim::ModelArg;
 
 const EXAMPLES: &str = "Examples:
-  millpond regret traces/*.parquet                      every policy, at five sizes
-  millpond regret *.parquet --policy all,'s3-fifo(dirty_rounds=3)' --plot regret.html
+  millpond regret traces/*.parquet           every policy, at five sizes
+  millpond regret *.parquet --policy all,'s3-fifo(dirty_rounds=3)' \\
+      --plot regret.html
   millpond regret *.parquet --policy watt,s3-fifo,opt --write-weight 4 --json
-  millpond regret *.parquet --only tuning               to choose parameters by
-  millpond regret *.parquet --only held-out             to judge the choice by
+  millpond regret *.parquet --only tuning    to choose parameters by
+  millpond regret *.parquet --only held-out  to judge the choice by
   millpond regret a.parquet b.parquet --held-out none --cells --csv
-  millpond regret *.parquet --model rw --write-weight 1 --policy tide-io,tq-io,lru-io,arc-io
+  millpond regret *.parquet --model rw --write-weight 1 \\
+      --policy tide-io,tq-io,lru-io,arc-io
 
-The regret of a policy for a trace and a size is its cost over the least cost that any policy of the
-run has there, less one; cost is page reads plus page writes times --write-weight. Quantiles are over \
-traces and sizes, their 95 % intervals over samples of the traces. Of the traces, sorted by the last \
-part of their paths, the first, third, … are for tuning, the others are held out. Policies that need \
-the future are bounds: nobody regrets what they save.";
+The regret of a policy for a trace and a size is its cost over the least cost that any policy of \
+the run has there, less one; cost is page reads plus page writes times --write-weight. Quantiles \
+are over traces and sizes, their 95 % intervals over samples of the traces. Of the traces, \
+sorted by the last part of their paths, the first, third, … are for tuning, the others are held \
+out. Policies that need the future are bounds: nobody regrets what they save.";
 
 /// Plotted are this many policies, the best ones of each half.
 const BARS_MAX: usize = 20;

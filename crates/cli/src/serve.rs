@@ -22,21 +22,25 @@ use crate::store::size_of;
 
 const EXAMPLES: &str = "Examples:
   truncate -s 100G vol0.img
-  millpond serve --nbd unix:/run/vol0.sock --backing vol0.img --cache /nvme/vol0.tier --cache-size 8GiB
-  millpond serve --nbd unix:/run/sdb.sock --backing /dev/sdb --cache /nvme/sdb.tier --write-back
+  millpond serve --nbd unix:/run/vol0.sock --backing vol0.img \\
+      --cache /nvme/vol0.tier --cache-size 8GiB
+  millpond serve --nbd unix:/run/sdb.sock --backing /dev/sdb \\
+      --cache /nvme/sdb.tier --write-back
   millpond serve --nbd 127.0.0.1:10809 --backing vol0.img --read-only
-  millpond serve --nbd unix:vol0.sock --nbd 127.0.0.1:10809 --backing vol0.img --name vol0
-  millpond serve --nbd 0.0.0.0:10809 --backing vol0.img --tls-cert server.pem --tls-key server.key \
-      --tls-ca clients-ca.pem --allow 10.1.0.0/16
+  millpond serve --nbd unix:vol0.sock --nbd 127.0.0.1:10809 --backing vol0.img \\
+      --name vol0
+  millpond serve --nbd 0.0.0.0:10809 --backing vol0.img --tls-cert server.pem \\
+      --tls-key server.key --tls-ca clients-ca.pem --allow 10.1.0.0/16
 
   nbdcopy system.img 'nbd+unix:///disk?socket=/run/vol0.sock'
   qemu-img info nbd://127.0.0.1:10809/disk
   nbdfuse mnt/disk 'nbd+unix:///disk/replace?socket=/run/vol0.sock'
 
-Any NBD client reads and writes the file through a cache on a faster device: without --write-back
-the cache is write-through, and may be lost at any time. Writes by way of the exports NAME/synch, NAME/replace
-and NAME/recov tell its policy why they come; see docs/server.md. Ctrl-C and SIGTERM stop the
-server: what is under way is finished, the file is synced, and the cache is kept for the next time.";
+Any NBD client reads and writes the file through a cache on a faster device: without \
+--write-back the cache is write-through, and may be lost at any time. Writes by way of the \
+exports NAME/synch, NAME/replace and NAME/recov tell its policy why they come; see \
+docs/server.md. Ctrl-C and SIGTERM stop the server: what is under way is finished, the file is \
+synced, and the cache is kept for the next time.";
 
 /// Between two looks for a signal.
 const LOOK: Duration = Duration::from_millis(50);

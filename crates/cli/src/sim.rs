@@ -27,9 +27,12 @@ use crate::units;
 
 const EXAMPLES: &str = "Examples:
   millpond sim trace.txt.gz --policy lru,arc,watt --size 1%,5%,10%
-  millpond sim a.parquet b.lis --policy 'clock(variant=fix)','watt(write_weight=2)' --size 1000
-  millpond sim trace.csv --columns page=3,op=5 --policy lru --size 256MiB --format csv
-  millpond sim trace.txt --policy random,watt --size 10% --seed 1,2,3 --relative-to watt
+  millpond sim a.parquet b.lis \\
+      --policy 'clock(variant=fix)','watt(write_weight=2)' --size 1000
+  millpond sim trace.csv --columns page=3,op=5 --policy lru --size 256MiB \\
+      --format csv
+  millpond sim trace.txt --policy random,watt --size 10% --seed 1,2,3 \\
+      --relative-to watt
   millpond sim trace.txt --policy lru,arc,s3-fifo --curve --check
   zcat trace.gz | millpond sim - --policy lru --size 1000
   millpond sim traces/*.parquet -p lru,arc,watt -s 1%,5% --out-dir sweep --shard 3/8

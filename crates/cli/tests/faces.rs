@@ -48,17 +48,26 @@ fn help_fits_into_eighty_columns() {
     assert!(wide.is_empty(), "{}", wide.join("\n"));
 }
 
-/// Examples are columns: a line that is wrapped is none any more.
+/// Examples are columns, and what is wrapped is none any more; paragraphs are wrapped, and lines
+/// that are broken by hand become ragged then.
 #[test]
-fn examples_are_printed_as_they_are_written() {
+fn examples_are_printed_as_they_are_written_and_paragraphs_are_wrapped() {
+    let mut broken = Vec::new();
     for (name, mut command) in all_commands() {
         let Some(written) = command.get_after_help().map(ToString::to_string) else { continue };
         let help = command.render_help().to_string();
-        let lines: Vec<&str> = help.lines().collect();
-        for line in written.lines() {
-            assert!(lines.contains(&line.trim_end()), "{name} --help breaks the line: {line}");
+        let lines: Vec<&str> = help.lines().map(str::trim_end).collect();
+        let written: Vec<&str> = written.lines().collect();
+        for (at, line) in written.iter().enumerate() {
+            let is_prose = |line: &str| !line.is_empty() && !line.starts_with(' ');
+            let is_followed = written.get(at + 1).is_some_and(|next| is_prose(next));
+            let is_wrapped = !lines.contains(&line.trim_end());
+            if is_wrapped && (!is_prose(line) || is_followed) {
+                broken.push(format!("{name}: {line}"));
+            }
         }
     }
+    assert!(broken.is_empty(), "--help breaks these lines:\n{}", broken.join("\n"));
 }
 
 /// A command says what it is for, and so does each of its arguments.

@@ -43,12 +43,12 @@ fn section(source: &str, name: &str) -> Result<String> {
 }
 
 fn of_struct(item: &ItemStruct) -> String {
-    let mut rows = String::from("| option | type | |\n|---|---|---|\n");
+    let mut rows = String::from("| option | |\n|---|---|\n");
     if let Fields::Named(fields) = &item.fields {
         for field in &fields.named {
             let name = field.ident.as_ref().map(ToString::to_string).unwrap_or_default();
             let kind = type_text(&field.ty);
-            rows.push_str(&format!("| `{name}` | `{kind}` | {} |\n", cell(&docs(&field.attrs))));
+            rows.push_str(&format!("| `{name}` `{kind}` | {} |\n", cell(&docs(&field.attrs))));
         }
     }
     format!("## {}\n\n{}\n\n{rows}\n", item.ident, docs(&item.attrs))
@@ -146,10 +146,10 @@ pub enum When {
     #[test]
     fn a_struct_is_a_table_of_what_its_documentation_says() {
         let section = section(SOURCE, "Options").unwrap();
-        let row = "| `memory` | `Option<u64>` | Bytes, a\\|b, as `Options::x` says it. \
+        let row = "| `memory` `Option<u64>` | Bytes, a\\|b, as `Options::x` says it. \
                    Default: none. |\n";
         assert!(section.starts_with("## Options\n\nHow a store is opened: see `Db`.\n\n"));
-        assert!(section.ends_with(&format!("|---|---|---|\n{row}\n")), "{section}");
+        assert!(section.ends_with(&format!("|---|---|\n{row}\n")), "{section}");
     }
 
     #[test]
@@ -162,6 +162,6 @@ pub enum When {
     #[test]
     fn the_types_of_the_page_are_in_their_files() {
         let page = markdown(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")).unwrap();
-        assert!(page.contains("| `log_gap` | `u64` |") && page.contains("| `Sync` (default) |"));
+        assert!(page.contains("| `log_gap` `u64` |") && page.contains("| `Sync` (default) |"));
     }
 }

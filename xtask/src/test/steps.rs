@@ -83,6 +83,7 @@ pub fn steps(root: &Path) -> Vec<Step> {
         step("python", "the Python package, in an environment of its own", python(root, false)),
         step("python-deep", "the same tests with long counts", python(root, true)),
         step("rustdoc", "the documentation builds without a warning", rustdoc()),
+        step("package", "crates of a release can be packed, each from what is below it", package()),
         step("site", "the documentation as pages, every link of them", site(root)),
         step("api", "the engine's public functions: few, and each with an example", api()),
         step("compare", "the comparison, without the engines that are C", compare(root)),
@@ -157,6 +158,18 @@ fn python(root: &Path, is_deep: bool) -> Work {
     Work::Run(vec![module, program, if is_deep { tests.with(LONG, "1") } else { tests }])
 }
 
+/// What docs/release.md names, and the profiler, which the engine has as a feature. They are packed
+/// and not compiled from the packages, which would take minutes.
+fn package() -> Work {
+    let below = ["base", "policies", "profile", "workload", "lab", "handles", "capi"];
+    let below: Vec<String> = below.iter().map(|name| format!("millpond-{name}")).collect();
+    let words = ["cargo", "package", "--offline", "--no-verify", "--allow-dirty", "--quiet"];
+    let crates = below.iter().flat_map(|name| ["--package", name.as_str()]);
+    let words: Vec<&str> =
+        words.into_iter().chain(["--package", "millpond"]).chain(crates).collect();
+    Work::Run(vec![Line::new(&words)])
+}
+
 /// mdBook comes from a registry once, and is in cargo's folder from then on.
 fn site(root: &Path) -> Work {
     if !root.join(SITE).is_file() {
@@ -167,7 +180,7 @@ fn site(root: &Path) -> Work {
     let format = Line::new(&["cargo", "fmt", "--manifest-path", SITE, "--check"]);
     let arguments = ["--locked", "--manifest-path", SITE, "--target-dir", &target];
     let test = Line::new(&[&["cargo", "test"], &arguments[..]].concat());
-    let pages = Line::new(&["cargo", "xtask", "site"]);
+    let pages = Line::new(&["cargo", "xtask", "site", "--built"]);
     Work::RunIf(fetch, "mdBook is not here and cannot be fetched", vec![format, test, pages])
 }
 

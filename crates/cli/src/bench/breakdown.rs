@@ -25,20 +25,22 @@ use crate::error::Failure;
 use crate::output::{Form, Output, print, write_whole};
 
 const EXAMPLES: &str = "Examples:
-  millpond breakdown tpcc                            logging, locking, B-tree, pool, …
-  millpond breakdown ycsb-read --threads 1,2         with one thread, and with two
-  millpond breakdown tpcc --log off --locks off      what is left without them
-  millpond breakdown bulk-insert                     rows in one transaction, in random order
-  millpond breakdown batch-insert --durability sync  batches of rows, each durable by itself
+  millpond breakdown tpcc                        logging, locking, B-tree, …
+  millpond breakdown ycsb-read --threads 1,2     with one thread, and with two
+  millpond breakdown tpcc --log off --locks off  what is left without them
+  millpond breakdown bulk-insert                 rows in one transaction
+  millpond breakdown batch-insert --durability sync
+        batches of rows, each durable by itself
   millpond breakdown tpcc --html bars.html --speedscope tpcc.json
-  millpond breakdown tpcc --folded tpcc.folded       for flame-graph programs
-  millpond breakdown tpcc --json --out before.json   to be compared with another build's:
+  millpond breakdown tpcc --folded tpcc.folded   for flame-graph programs
+  millpond breakdown tpcc --json --out before.json
+        to be compared with another build's:
   millpond breakdown compare before.json after.json
 
-A component's latching has a row of its own. Time in the kernel and in the allocator is its
-caller's. `useful work` is what a transaction does with its rows, `workload driver` what draws keys
-and times it, `program` what belongs to neither.
-The process samples itself: kernel.perf_event_paranoid must be 2 at most, 1 for the kernel's time.";
+A component's latching has a row of its own. Time in the kernel and in the allocator is its \
+caller's. `useful work` is what a transaction does with its rows, `workload driver` what draws \
+keys and times it, `program` what belongs to neither. The process samples itself: \
+kernel.perf_event_paranoid must be 2 at most, 1 for the kernel's time.";
 
 /// What runs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]

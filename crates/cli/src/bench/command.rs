@@ -75,9 +75,11 @@ enum Command {
 const YCSB_EXAMPLES: &str = "Examples:
   millpond bench ycsb --rows 5000000 --threads 2
   millpond bench ycsb --rows 5000000 --theta 0.99 --engine twin
-  millpond bench ycsb --shape watt --pool 20% --device file:/data/bench --policy watt
+  millpond bench ycsb --shape watt --pool 20% --device file:/data/bench \\
+      --policy watt
   millpond bench ycsb --scans 100 --load ascending --json
-  millpond bench ycsb --updates 50 --pool 256MiB --series series.csv --plot series.html";
+  millpond bench ycsb --updates 50 --pool 256MiB --series series.csv \\
+      --plot series.html";
 
 #[derive(clap::Args, Debug)]
 #[command(after_help = YCSB_EXAMPLES)]
@@ -91,10 +93,12 @@ struct YcsbCommand {
 const TPCC_EXAMPLES: &str = "Examples:
   millpond bench tpcc --warehouses 5 --seconds 30
   millpond bench tpcc --warehouses 5 --engine twin --json
-  millpond bench tpcc --log on --locks on --durability async --device file:/data/bench
+  millpond bench tpcc --log on --locks on --durability async \\
+      --device file:/data/bench
   millpond bench tpcc --warehouses 5 --pool 30% --device slow:nvme --threads 4
   millpond bench tpcc --warehouses 1 --operations 20000 --record tpcc.parquet
-  millpond bench tpcc --pool 10% --log on --log-gap 8MiB --record-storage storage.parquet
+  millpond bench tpcc --pool 10% --log on --log-gap 8MiB \\
+      --record-storage storage.parquet
   valgrind --tool=callgrind millpond bench tpcc --scale tiny --operations 1000";
 
 #[derive(clap::Args, Debug)]

@@ -16,13 +16,15 @@ use crate::error::Failure;
 use crate::output::complain;
 
 const EXAMPLES: &str = "Examples:
-  millpond bench evictors --rows 4000000 --shape watt --updates 0 --load ascending
-  millpond bench evictors --policies random,watt,'watt(sample=4)' --evictor-threads 1,2 --json
+  millpond bench evictors --rows 4000000 --shape watt --updates 0 \\
+      --load ascending
+  millpond bench evictors --policies random,watt,'watt(sample=4)' \\
+      --evictor-threads 1,2 --json
 
-The workload fills the pool, which is half as large as the data unless --pool says otherwise, then \
-stands still while the evictors work; first all pages are clean, then all are dirty. Ratios are to \
-the first policy, geometric means within rounds, with 95 % intervals. A policy that cannot run with \
-these strategies is named, and left out.";
+The workload fills the pool, which is half as large as the data unless --pool says otherwise, \
+then stands still while the evictors work; first all pages are clean, then all are dirty. Ratios \
+are to the first policy, geometric means within rounds, with 95 % intervals. A policy that \
+cannot run with these strategies is named, and left out.";
 
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]

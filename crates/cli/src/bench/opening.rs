@@ -15,11 +15,12 @@ use crate::error::Failure;
 
 const EXAMPLES: &str = "Examples:
   millpond bench opening
-  millpond bench opening --policies lean-evict,watt,lru --memory 4GiB --rounds 31 --json
+  millpond bench opening --policies lean-evict,watt,lru --memory 4GiB \\
+      --rounds 31 --json
 
-Each policy has an empty store of its own, closed before the first round. A round opens and closes \
-each once, in an order dealt by the seed; opening is timed. Ratios are to the first policy, \
-geometric means within rounds, with 95 % intervals.";
+Each policy has an empty store of its own, closed before the first round. A round opens and \
+closes each once, in an order dealt by the seed; opening is timed. Ratios are to the first \
+policy, geometric means within rounds, with 95 % intervals.";
 
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]

@@ -21,9 +21,12 @@ use super::workload::YcsbArgs;
 use crate::error::Failure;
 
 const EXAMPLES: &str = "Examples:
-  millpond bench outgrow --rows 2000000 --device file:/data/bench --plot outgrow.html
-  millpond bench outgrow --pools 20% --rounds 9 --probe 1 --device file:/data/bench
-  millpond bench outgrow --theta 0.99 --updates 10 --pools 100%,90%,50%,10% --device slow:nvme --json
+  millpond bench outgrow --rows 2000000 --device file:/data/bench \\
+      --plot outgrow.html
+  millpond bench outgrow --pools 20% --rounds 9 --probe 1 \\
+      --device file:/data/bench
+  millpond bench outgrow --theta 0.99 --updates 10 --pools 100%,90%,50%,10% \\
+      --device slow:nvme --json
 
 Each row of the result is one pool; data_over_pool says how many times larger the data are.";
 

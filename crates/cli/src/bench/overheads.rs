@@ -20,15 +20,17 @@ use crate::error::Failure;
 
 const EXAMPLES: &str = "Examples:
   millpond bench overheads
-  millpond bench overheads --repetitions 15 --seconds 10 --json --out overheads.json
+  millpond bench overheads --repetitions 15 --seconds 10 --json \\
+      --out overheads.json
   millpond bench overheads --tiny --seconds 0.5 --html bars.html
 
-Bars are ratios of CPU time per transaction, over that of the same workload with one thread and neither \
-log nor locks, or over that of one thread. A component's time is its share of the samples, latching \
-included, of what a transaction takes while nothing is sampled. A bar is met if the whole 95 % interval \
-over the repetitions is below it, missed if it is above, and open otherwise.
-Each repetition loads and runs every arm once. The flags --engine, --log and --locks are set by the arms.
-The process samples itself: kernel.perf_event_paranoid must be 2 at most, 1 for the kernel's time.";
+Bars are ratios of CPU time per transaction, over that of the same workload with one thread and \
+neither log nor locks, or over that of one thread. A component's time is its share of the \
+samples, latching included, of what a transaction takes while nothing is sampled. A bar is met \
+if the whole 95 % interval over the repetitions is below it, missed if it is above, and open \
+otherwise. Each repetition loads and runs every arm once. The flags --engine, --log and --locks \
+are set by the arms. The process samples itself: kernel.perf_event_paranoid must be 2 at most, 1 \
+for the kernel's time.";
 
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]

@@ -20,7 +20,8 @@ const EXAMPLES: &str = "Examples:
   millpond bench phases --memory 256MiB --phases load,read,remove,shrink,scan
   millpond bench phases --phases load --log-gap 8GiB
   millpond bench phases --phases sorted,pop,extract-if,retain --memory 2GiB
-  millpond bench phases --phases batch,async-batch --batch-rows 100 --batches 1000 --json
+  millpond bench phases --phases batch,async-batch --batch-rows 100 \\
+      --batches 1000 --json
 
 Phases, in their order, whichever are chosen:
   load          all rows in one transaction, durable when it is committed
@@ -35,7 +36,7 @@ Phases, in their order, whichever are chosen:
   shrink        leaves packed, and room in the file given back
   scan          the store closed and opened, and all its rows read in order
   sorted        as many rows again in another tree, in order, in one transaction
-  pop           a tenth of those, from the front and the back in turns, a call each
+  pop           a tenth of those, from both ends in turns, a call each
   extract-if    about half of the rest, by `extract_if` of a transaction
   retain        about half of the rest, by `retain` of a transaction
 

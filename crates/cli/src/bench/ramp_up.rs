@@ -18,7 +18,8 @@ use crate::error::Failure;
 
 const EXAMPLES: &str = "Examples:
   millpond bench ramp-up --warehouses 5 --seconds 60 --plot ramp-up.html
-  millpond bench ramp-up --devices slow:sata,slow:disk,file:/data/bench --seconds 120 --json
+  millpond bench ramp-up --devices slow:sata,slow:disk,file:/data/bench \\
+      --seconds 120 --json
 
 The data is loaded, the store closed and opened again with an empty pool behind the device. Rows \
 with a second are the time series; the others are the whole run.";

@@ -19,10 +19,11 @@ use crate::error::Failure;
 
 const EXAMPLES: &str = "Examples:
   millpond bench scan --warehouses 5 --device slow:nvme
-  millpond bench scan --warehouses 20 --pools 10%,25%,50%,100% --device file:/data/bench --json
+  millpond bench scan --warehouses 20 --pools 10%,25%,50%,100% \\
+      --device file:/data/bench --json
 
-One thread scans the orders, the other one the order lines, over and over; each row of the result \
-is one of them with one pool.";
+One thread scans the orders, the other one the order lines, over and over; each row of the \
+result is one of them with one pool.";
 
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]

@@ -6,7 +6,8 @@ use crate::error::Failure;
 use crate::output::print;
 
 const EXAMPLES: &str = "Examples, each once for a user:
-  millpond completions bash > ~/.local/share/bash-completion/completions/millpond
+  millpond completions bash > \\
+      ~/.local/share/bash-completion/completions/millpond
   millpond completions zsh > ~/.zfunc/_millpond
   millpond completions fish > ~/.config/fish/completions/millpond.fish
 

@@ -77,7 +77,8 @@ fn names(arg: &Arg) -> String {
         Some(last) => values.iter().for_each(|value| last.push_str(&format!(" {value}"))),
         None => words.push(values.join(" ")),
     }
-    words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ")
+    let words = words.iter().map(|word| format!("`{}`", word.replace('|', "\\|")));
+    words.collect::<Vec<_>>().join(", ")
 }
 
 /// The help of an argument, its values and its default.

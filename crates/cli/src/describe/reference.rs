@@ -40,9 +40,9 @@ fn metrics() -> Result<String, Failure> {
         ("gauge", "Gauges: as of now"),
         ("histogram", "Latencies: histograms"),
     ] {
-        page.push_str(&format!("## {title}\n\n| name | for Prometheus | what |\n|---|---|---|\n"));
+        page.push_str(&format!("## {title}\n\n| name | what | for Prometheus |\n|---|---|---|\n"));
         for (name, help) in heads(&text, kind) {
-            page.push_str(&format!("| `{}` | `{name}` | {help} |\n", own_name(name)));
+            page.push_str(&format!("| `{}` | {help} | `{name}` |\n", own_name(name)));
         }
         page.push('\n');
     }
@@ -88,6 +88,8 @@ mod tests {
         for name in json.as_object().expect("an object").keys() {
             assert!(page.contains(&format!("| `{name}` |")), "{name}: {page}");
         }
-        assert!(page.contains("| `misses` | `millpond_misses_total` | references whose page"));
+        assert!(page.contains(
+            "| `misses` | references whose page was not in memory | `millpond_misses_total` |"
+        ));
     }
 }

@@ -6,12 +6,15 @@ use super::frame::{FrameArgs, play};
 use crate::error::Failure;
 
 const EXAMPLES: &str = "Examples:
-  millpond paper default --plan                      figures, and what they need
-  millpond paper default                             24 policies live, half an hour
-  millpond paper default --figure throughput         the best ones, in memory and beyond
-  millpond paper default --scale quick               seconds: everything runs, nothing is proved
-  millpond compare results/paper-default-* --where figure=pages --to watt \\
-      --metric reads_per_tx+2*writes_per_tx          each policy beside another one
+  millpond paper default --plan  figures, and what they need
+  millpond paper default         24 policies live, half an hour
+  millpond paper default --figure throughput
+        the best ones, in memory and beyond
+  millpond paper default --scale quick
+        seconds: everything runs, nothing is proved
+  millpond compare results/paper-default-* --where figure=pages \\
+      --to watt --metric reads_per_tx+2*writes_per_tx
+        each policy beside another one
 
 Simulated, millpond regret asks the same of traces.";
 

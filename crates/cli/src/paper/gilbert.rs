@@ -11,12 +11,14 @@ use crate::error::Failure;
 use crate::output::complain;
 
 const EXAMPLES: &str = "Examples:
-  millpond paper gilbert --plan               figures, and what they need
-  millpond paper gilbert                      the whole grid in miniature, 40 minutes at most
-  millpond paper gilbert --figure 1.29        every live policy over pool sizes
-  millpond paper gilbert --figure 1.10,1.12   variants of CLOCK and ZCLOCK
-  millpond paper gilbert --scale quick        seconds: everything runs, nothing is proved
-  millpond paper gilbert --chapter 2          where CPU time goes: logging, locking, pool, B-tree
+  millpond paper gilbert --plan              figures, and what they need
+  millpond paper gilbert                     in miniature, 40 minutes at most
+  millpond paper gilbert --figure 1.29       every live policy over pool sizes
+  millpond paper gilbert --figure 1.10,1.12  variants of CLOCK and ZCLOCK
+  millpond paper gilbert --scale quick
+        seconds: everything runs, nothing is proved
+  millpond paper gilbert --chapter 2
+        where CPU time goes: logging, locking, pool, B-tree
   millpond paper gilbert --chapter 2 --figure 2.1,removal
   millpond paper gilbert --chapter 2 --figure 2.1 --instructions
 

@@ -9,8 +9,10 @@ const EXAMPLES: &str = "Examples:
   millpond paper leanstore --plan              figures, and what they need
   millpond paper leanstore                     the whole evaluation in miniature
   millpond paper leanstore --figure 7,table-1  the ladder, and affinity
-  millpond paper leanstore --figure 9          data that outgrow memory, beside the system's paging
-  millpond paper leanstore --scale quick       seconds: everything runs, nothing is proved";
+  millpond paper leanstore --figure 9
+        data that outgrow memory, beside the system's paging
+  millpond paper leanstore --scale quick
+        seconds: everything runs, nothing is proved";
 
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]

@@ -12,8 +12,8 @@ use crate::bench::{ProgressLine, ResultArgs};
 use crate::error::Failure;
 
 const EXAMPLES: &str = "Examples:
-  millpond paper leanstore-hits                    an eighth of the data: 0.7 GB of memory
-  millpond paper leanstore-hits --keys adjacent    popular keys are neighbours
+  millpond paper leanstore-hits                  an eighth of the data: 0.7 GB
+  millpond paper leanstore-hits --keys adjacent  popular keys are neighbours
   millpond paper leanstore-hits --divisor 80 --page-size 4096 --json";
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]

@@ -10,19 +10,22 @@ use super::frame::{FrameArgs, play};
 use crate::error::Failure;
 
 const EXAMPLES: &str = "Examples:
-  millpond paper li --plan             figures, and what they need
-  millpond paper li                    chapters 3 to 5, 30 minutes at most
-  millpond paper li --repetitions 5    narrower intervals
-  millpond paper li --figure tables    the requests of the first tiers, and what follows them
-  millpond paper li --figure 3.3,3.4   read hit ratios over sizes of the second tier and the pool
+  millpond paper li --plan         figures, and what they need
+  millpond paper li                chapters 3 to 5, 30 minutes at most
+  millpond paper li --repetitions 5  narrower intervals
+  millpond paper li --figure tables
+        the requests of the first tiers, and what follows them
+  millpond paper li --figure 3.3,3.4
+        read hit ratios over sizes of the second tier and the pool
   millpond paper li --figure 4.5,4.6,tables-4,why-4
-                                       deferred syncs above modelled disks
+        deferred syncs above modelled disks
   millpond paper li --scale paper --figure 3.4 --repetitions 3 --traces DIR
-                                       full size: recordings are kept in DIR, for other figures
-  millpond paper li --scale paper --trace 300k_400,540k_400 --traces DIR --minutes 0
-                                       the cells of two first tiers alone
-  millpond paper li --judge DIR        the rows of an earlier run, by today's claims
-  millpond paper li --scale quick      seconds: everything runs, nothing is proved";
+        full size: recordings are kept in DIR, for other figures
+  millpond paper li --scale paper --trace 300k_400,540k_400 --traces DIR \\
+      --minutes 0
+        the cells of two first tiers alone
+  millpond paper li --judge DIR    the rows of an earlier run, by today's claims
+  millpond paper li --scale quick  seconds: everything runs, nothing is proved";
 
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]

@@ -8,12 +8,13 @@ use super::frame::{FrameArgs, play};
 use crate::error::Failure;
 
 const EXAMPLES: &str = "Examples:
-  millpond paper luan --plan             figures, and what they need
-  millpond paper luan                    all of it, 40 minutes at most
-  millpond paper luan --figure 3,4       loops larger and smaller than the pool
-  millpond paper luan --figure 16,17,18  live runs: logical reads, execution time, sharing
-  millpond paper luan --judge DIR        the rows of an earlier run, by today's claims
-  millpond paper luan --scale quick      seconds: everything runs, nothing is proved";
+  millpond paper luan --plan         figures, and what they need
+  millpond paper luan                all of it, 40 minutes at most
+  millpond paper luan --figure 3,4   loops larger and smaller than the pool
+  millpond paper luan --figure 16,17,18
+        live runs: logical reads, execution time, sharing
+  millpond paper luan --judge DIR    an earlier run's rows, by today's claims
+  millpond paper luan --scale quick  seconds: all runs, nothing is proved";
 
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]

@@ -11,14 +11,18 @@ use crate::error::Failure;
 use crate::output::complain;
 
 const EXAMPLES: &str = "Examples:
-  millpond paper watt --plan                  figures, and what they need
-  millpond paper watt                         the whole grid in miniature, 40 minutes at most
-  millpond paper watt --resume                go on where Ctrl-C ended it
-  millpond paper watt --judge DIR             the rows of an earlier run, by today's claims
+  millpond paper watt --plan    figures, and what they need
+  millpond paper watt           the whole grid in miniature, 40 minutes at most
+  millpond paper watt --resume  go on where Ctrl-C ended it
+  millpond paper watt --judge DIR
+        the rows of an earlier run, by today's claims
   millpond paper watt --figure 1,aggregation  one figure and one table
-  millpond paper watt --figure 9,11,13        live runs: pages per transaction, cost, performance
-  millpond paper watt --figure 11 --instructions  what a worker executes, and misses in caches
-  millpond paper watt --scale quick           seconds: everything runs, nothing is proved";
+  millpond paper watt --figure 9,11,13
+        live runs: pages per transaction, cost, performance
+  millpond paper watt --figure 11 --instructions
+        what a worker executes, and misses in caches
+  millpond paper watt --scale quick
+        seconds: everything runs, nothing is proved";
 
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]

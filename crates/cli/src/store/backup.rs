@@ -28,7 +28,7 @@ pub(crate) struct Args {
     /// The new file; nothing may have that name
     #[arg(value_name = "TARGET")]
     target: PathBuf,
-    /// Memory
+    /// Memory for pages
     #[arg(long, value_name = "SIZE", value_parser = size_of)]
     memory: Option<u64>,
     /// No progress

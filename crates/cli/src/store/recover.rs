@@ -16,14 +16,15 @@ use crate::error::Failure;
 use crate::output::{Output, complain};
 
 const EXAMPLES: &str = "Examples:
-  millpond recover shop.db             recover, close, and say what was done
-  millpond recover shop.db --dry-run   the same in memory: no file is changed
-  millpond recover shop.db --salvage   if the log is damaged: as the store was at the damage
+  millpond recover shop.db            recover, close, and say what was done
+  millpond recover shop.db --dry-run  the same in memory: no file is changed
+  millpond recover shop.db --salvage
+        if the log is damaged: as the store was at the damage
 
-Every command that opens a store for writing recovers it, too. A store that was closed has nothing \
-to recover. A damaged log is an error, unless --salvage says that what was committed behind the \
-damage may be lost: copy both files first, and see with --dry-run what that would be. Exit code 0: the \
-store is whole; 1: it is not, and no file was changed by --salvage.";
+Every command that opens a store for writing recovers it, too. A store that was closed has \
+nothing to recover. A damaged log is an error, unless --salvage says that what was committed \
+behind the damage may be lost: copy both files first, and see with --dry-run what that would be. \
+Exit code 0: the store is whole; 1: it is not, and no file was changed by --salvage.";
 
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]

@@ -16,10 +16,10 @@ use crate::interrupt;
 use crate::output::{Form, Output, complain, print};
 
 const EXAMPLES: &str = "Examples:
-  millpond stat shop.db                what a running store does, or what is in a closed one
-  millpond stat shop.db --watch        again every second
-  millpond stat shop.db --prometheus   for a metrics collector
-  millpond stat shop.db --json         for programs
+  millpond stat shop.db               what runs, or what is in a closed one
+  millpond stat shop.db --watch       again every second
+  millpond stat shop.db --prometheus  for a metrics collector
+  millpond stat shop.db --json        for programs
 
 A closed store is read in full, to count its pages and rows.";
 

@@ -17,7 +17,7 @@ use crate::output::{complain, print, write_whole};
 const EXAMPLES: &str = "Examples:
   millpond tour                  results/tour-… and a report, in half a minute
   millpond tour --results /tmp   elsewhere
-  millpond tour --dir /data      on that disk; the store stays there, to look into
+  millpond tour --dir /data      on that disk; the store stays there
   millpond tour --quick          a hundredth of everything, to see that it works";
 
 #[derive(clap::Args, Debug)]

@@ -16,12 +16,13 @@ use crate::output::{complain, print};
 use crate::reading::Reading;
 
 const EXAMPLES: &str = "Examples:
-  millpond trace gen                              list the generators and their parameters
+  millpond trace gen                             list the generators
   millpond trace gen dynzipf-rw --out t.parquet
-  millpond trace gen zipf-ro refs=20M pages=1M theta=0.9 --seed 7 --out zipf.oracleGeneral
-  millpond trace gen tier2 --from pages.parquet --pool 20000 --policy lru --dirty 50% \\
-      --lsn-gap 100000 --out storage.parquet
-                                                  what a buffer pool would send to storage";
+  millpond trace gen zipf-ro refs=20M pages=1M theta=0.9 --seed 7 \\
+      --out zipf.oracleGeneral
+  millpond trace gen tier2 --from pages.parquet --pool 20000 --policy lru \\
+      --dirty 50% --lsn-gap 100000 --out storage.parquet
+        what a buffer pool would send to storage";
 
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]

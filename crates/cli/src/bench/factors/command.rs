@@ -24,14 +24,16 @@ use crate::error::Failure;
 use crate::output::complain;
 
 const EXAMPLES: &str = "Examples:
-  millpond bench factors                     every live policy: tens of minutes
+  millpond bench factors                   every live policy: tens of minutes
   millpond bench factors --no-corrections --plot victims.html
-  millpond bench factors --policies lru,sorting-lru,zclock --frames 1000,4000000 --no-live
+  millpond bench factors --policies lru,sorting-lru,zclock \\
+      --frames 1000,4000000 --no-live
   millpond bench factors --instructions --json
 
-Hit rates are live, with TPC-C in a pool of --pool. Hits and victims are those of the policy alone, \
-full of pages, with Zipf references to four times as many; a victim is a page that finds one and is \
-admitted in its place. Means over rounds, in which policies take turns, with 95 % intervals.";
+Hit rates are live, with TPC-C in a pool of --pool. Hits and victims are those of the policy \
+alone, full of pages, with Zipf references to four times as many; a victim is a page that finds \
+one and is admitted in its place. Means over rounds, in which policies take turns, with 95 % \
+intervals.";
 
 /// Pools for which instructions are counted: as many frames as that, or the largest that is less.
 const COUNTED: u32 = 10_000;

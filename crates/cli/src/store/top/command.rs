@@ -15,18 +15,19 @@ use crate::output::{complain, line_width, print};
 use crate::store::open::StoreArgs;
 
 const EXAMPLES: &str = "Examples:
-  millpond top shop.db                     what a running store does, as a full screen
+  millpond top shop.db                     as a full screen
   millpond top shop.db --interval 10       rates of ten seconds
   millpond top shop.db --plain --count 3   three blocks of text
   millpond top shop.db --json >> shop.log  one object per line and interval
 
 Keys: q, Esc and Ctrl-C leave.
 
-A store publishes its statistics once a second while it is used, which is what all numbers are of; a
-shorter interval ends when the next ones come. WAITS: threads waiting now (the mean of the interval's
-samples) and recently (of the last ten), waits per second, how long each lasts, and the seconds that
-threads waited per second: 2.5 s/s means two and a half threads at a time. A wait counts when it is
-over. Threads that wait burn no CPU time; for what the others do, see `millpond breakdown`.";
+A store publishes its statistics once a second while it is used, which is what all numbers are \
+of; a shorter interval ends when the next ones come. WAITS: threads waiting now (the mean of the \
+interval's samples) and recently (of the last ten), waits per second, how long each lasts, and \
+the seconds that threads waited per second: 2.5 s/s means two and a half threads at a time. A \
+wait counts when it is over. Threads that wait burn no CPU time; for what the others do, see \
+`millpond breakdown`.";
 
 /// Looks per second, at least: at the statistics, the size of the screen, keys and Ctrl-C.
 const LOOK: Duration = Duration::from_millis(100);
