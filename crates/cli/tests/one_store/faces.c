@@ -1,4 +1,4 @@
-/* Reads what Rust wrote into a store, and adds to it: see faces.rs. */
+/* Reads what Rust wrote into a store, and adds to it: see one_store.rs. */
 #include <inttypes.h>
 #include <millpond.h>
 #include <stdio.h>
