@@ -11,8 +11,8 @@ import millpond
 import pytest
 
 ROOT = pathlib.Path(millpond.__file__).parent
-DOCS = pathlib.Path(__file__).parents[2] / "docs"
-GUIDES = [DOCS / "python.md", DOCS / "sweeps.md"]
+REPOSITORY = pathlib.Path(__file__).parents[2]
+GUIDES = [REPOSITORY / "docs/python.md", REPOSITORY / "docs/sweeps.md"]
 
 
 def documented():
@@ -100,7 +100,7 @@ assert_type(rows, millpond.Table)
 """
 
 
-@pytest.mark.skipif(not DOCS.exists(), reason="the guide is not beside an installation")
+@pytest.mark.skipif(not GUIDES[0].exists(), reason="the guide is not beside an installation")
 @pytest.mark.parametrize(("guide", "least"), [(GUIDES[0], 9), (GUIDES[1], 4)])
 def test_examples_of_the_guides(guide, least):
     """Each block is run where the ones before it were."""
