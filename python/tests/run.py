@@ -21,7 +21,7 @@ NEEDED = ["pytest", "hypothesis"]
 #: Tests that need one of these are left out without it.
 WANTED = [
     "numpy", "pyarrow", "pandas", "matplotlib", "mypy", "typing_extensions", "nbclient",
-    "ipykernel", "distributed",
+    "ipykernel", "distributed", "polars",
 ]
 #: Seconds for an installation.
 PATIENCE = 240
