@@ -21,8 +21,9 @@ use rustix::fs::FallocateFlags;
 
 use super::file_open::{FileOptions, Submission, length_of, open_file, rings, what_else};
 use super::lock;
-use super::range_sync::{is_known, sync_ranges};
+use super::range_sync::sync_ranges;
 use super::ring::RingPool;
+use super::system;
 use crate::io::buffer::{AlignedBuffer, read_batch_aligned, with_aligned};
 use crate::io::device::Alignment;
 use crate::io::device::Device;
@@ -90,15 +91,13 @@ impl FileDevice {
         lock::acquire(&file, path, !options.read_only)?;
         let length = length_of(&file).map_err(fail)?;
         if direct.is_none() {
-            // Read-ahead would make the kernel cache, and later write back, in units far larger
-            // than a page. Advice only: a file system that ignores it works the same.
-            let _ = rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::Random);
+            system::expect_random_reads(&file);
         }
         let rings = match options.submission {
             Submission::Sync => None,
             Submission::Auto | Submission::Uring => rings(path, options.depth),
         };
-        let syncs_ranges = direct.is_none() && rings.is_some() && is_known(&file);
+        let syncs_ranges = direct.is_none() && rings.is_some() && system::knows_ranges(&file);
         let (path, length) = (path.to_path_buf(), AtomicU64::new(length));
         let FileOptions { read_only, zeros, .. } = *options;
         Ok(FileDevice { file, path, read_only, zeros, direct, rings, syncs_ranges, length })
@@ -402,8 +401,8 @@ impl Device for FileDevice {
     }
 
     fn sync(&self) -> Result<(), DeviceError> {
-        rustix::io::retry_on_intr(|| rustix::fs::fdatasync(&self.file))
-            .map_err(|errno| self.failed(Operation::Sync, 0, self.length(), errno.into()))
+        system::sync_data(&self.file)
+            .map_err(|errno| self.failed(Operation::Sync, 0, self.length(), errno))
     }
 
     fn sync_ranges(&self, ranges: &[Range<u64>]) -> Result<(), DeviceError> {

@@ -1,21 +1,18 @@
 //! How a file is opened as a device: options, direct I/O, io_uring.
 
 use std::fs::{File, OpenOptions};
-use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::Path;
 
 use millpond_policies::choice;
 use millpond_policies::config::Param;
-use rustix::fs::{AtFlags, SeekFrom, StatxFlags};
+use rustix::fs::SeekFrom;
 
 use super::ring::RingPool;
-use crate::io::device::Alignment;
+use super::system::{self, DIRECT};
+use crate::io::device::{Alignment, DIRECT_BLOCK_MAX};
 use crate::io::error::Errno;
 use crate::words::by_word;
-
-/// The largest block that direct I/O may demand; a file system that wants more is read and
-/// written through the page cache. The smallest page has this size.
-const DIRECT_BLOCK_MAX: u64 = 4096;
 
 choice! {
     /// How reads and writes reach the kernel.
@@ -106,8 +103,9 @@ pub(super) fn open_file(
     if !options.direct {
         return Ok((open(0)?, None));
     }
-    let why = match open(libc::O_DIRECT) {
-        Ok(file) => match direct_alignment(&file) {
+    let direct = DIRECT.map_or(Err(Errno(libc::EINVAL)), &open);
+    let why = match direct {
+        Ok(file) => match system::direct_alignment(&file) {
             Some(need) if need.offset <= DIRECT_BLOCK_MAX => return Ok((file, Some(need))),
             Some(need) => format!("it wants blocks of {} bytes", need.offset),
             None => "the file system has none".to_string(),
@@ -132,47 +130,6 @@ pub(super) fn length_of(file: &File) -> Result<u64, Errno> {
         return Ok(found.len());
     }
     rustix::fs::seek(file, SeekFrom::End(0)).map_err(Errno::from)
-}
-
-/// What direct I/O on `file` demands, `None` if it is not possible after all.
-fn direct_alignment(file: &File) -> Option<Alignment> {
-    let Ok(stat) = rustix::fs::statx(file, c"", AtFlags::EMPTY_PATH, StatxFlags::DIOALIGN) else {
-        return Some(likely_alignment(file));
-    };
-    if stat.stx_mask & StatxFlags::DIOALIGN.bits() == 0 {
-        return Some(likely_alignment(file));
-    }
-    match (stat.stx_dio_mem_align, stat.stx_dio_offset_align) {
-        (_, 0) => None,
-        (memory, offset) => {
-            Some(Alignment { memory: memory.max(1) as usize, offset: u64::from(offset) })
-        }
-    }
-}
-
-/// What direct I/O demands where the kernel does not say (before Linux 6.1, or tmpfs): blocks of
-/// the drive, if that can be found out, else what is safe for every drive in use.
-fn likely_alignment(file: &File) -> Alignment {
-    /// Of a file system in memory, which demands nothing.
-    const TMPFS: i64 = 0x0102_1994;
-    const SECTOR: u64 = 512;
-    let is_tmpfs = rustix::fs::fstatfs(file).is_ok_and(|stat| stat.f_type == TMPFS);
-    let block = if is_tmpfs { Some(SECTOR) } else { logical_block(file) };
-    let is_usual = |block: &u64| block.is_power_of_two() && (SECTOR..=4096).contains(block);
-    Alignment { memory: 4096, offset: block.filter(is_usual).unwrap_or(DIRECT_BLOCK_MAX) }
-}
-
-/// Bytes of a block of the drive that has the file.
-fn logical_block(file: &File) -> Option<u64> {
-    let found = file.metadata().ok()?;
-    let is_drive = found.file_type().is_block_device();
-    let device = if is_drive { found.rdev() } else { found.dev() };
-    let drive = format!("/sys/dev/block/{}:{}", libc::major(device), libc::minor(device));
-    // A partition's are those of the drive that it is a part of.
-    let read = |folder: &str| {
-        std::fs::read_to_string(format!("{drive}/{folder}queue/logical_block_size")).ok()
-    };
-    read("").or_else(|| read("../"))?.trim().parse().ok()
 }
 
 /// Rings for a file's batches, or one warning.

@@ -9,12 +9,12 @@
 //! it is gone, so a lock whose holder is no more is waited for.
 
 use std::fs::File;
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::Duration;
 
 use rustix::fs::{FlockOperation, flock};
 
+use super::system;
 use crate::io::buffer::AlignedBuffer;
 use crate::io::error::Errno;
 use crate::io::error::OpenFileError;
@@ -72,14 +72,7 @@ fn is_gone(pid: u32) -> bool {
 }
 
 fn holder_by_kernel(file: &File) -> Option<u32> {
-    let metadata = file.metadata().ok()?;
-    let device = metadata.dev();
-    let place = format!(
-        "{:02x}:{:02x}:{}",
-        rustix::fs::major(device),
-        rustix::fs::minor(device),
-        metadata.ino()
-    );
+    let place = system::place_in_locks(&file.metadata().ok()?)?;
     holder_in(&std::fs::read_to_string("/proc/locks").ok()?, &place)
 }
 

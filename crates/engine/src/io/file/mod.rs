@@ -5,7 +5,9 @@ pub mod file_device;
 pub mod file_open;
 mod lock;
 mod range_sync;
+#[cfg_attr(not(target_os = "linux"), path = "no_ring.rs")]
 mod ring;
+pub(in crate::io) mod system;
 
 pub use file_device::FileDevice;
 pub use file_open::{FileOptions, Submission};

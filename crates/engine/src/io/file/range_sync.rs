@@ -16,9 +16,6 @@ use std::ops::Range;
 use super::ring::RingPool;
 use crate::io::error::Errno;
 
-/// What `statfs` says of ext2 to ext4, and of XFS.
-const KNOWN: [u64; 2] = [0xef53, 0x5846_5342];
-
 /// The unit of the page cache: ranges are synced in such units.
 const UNIT: u64 = 4096;
 
@@ -27,11 +24,6 @@ const LENGTH_MOST: u64 = u32::MAX as u64 / UNIT * UNIT;
 
 /// More ranges than this, and the whole file is synced: by then that is no dearer.
 const RANGES_MOST: usize = 4096;
-
-/// Whether the file system of `file` is one whose ranges can be synced.
-pub(super) fn is_known(file: &File) -> bool {
-    rustix::fs::fstatfs(file).is_ok_and(|system| KNOWN.contains(&(system.f_type as u64)))
-}
 
 /// The parts to sync for `ranges`: whole units, in order, without gaps between neighbours and none
 /// of them too long. `None`: there are too many.

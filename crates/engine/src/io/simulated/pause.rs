@@ -8,21 +8,20 @@
 //! would only keep the others late, and one request's lateness hides behind the next.
 
 use std::cell::Cell;
-use std::num::NonZeroU64;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
+
+use crate::io::file::system::wake_punctually;
 
 /// The longest end of a pause that is waited for awake, in nanoseconds.
 const AWAKE_NS_MAX: u64 = 60_000;
 
 thread_local! {
-    /// How late most wake-ups of this thread are, in nanoseconds. The first one also asks the
-    /// kernel not to bundle this thread's wake-ups, which it otherwise does within 50 µs.
-    static LATE_NS: Cell<u64> = {
-        let is_punctual = rustix::thread::set_current_timer_slack(NonZeroU64::new(1)).is_ok();
-        Cell::new(if is_punctual { 10_000 } else { AWAKE_NS_MAX })
-    };
+    /// How late most wake-ups of this thread are, in nanoseconds. The first one also asks for
+    /// punctual ones.
+    static LATE_NS: Cell<u64> =
+        Cell::new(if wake_punctually() { 10_000 } else { AWAKE_NS_MAX });
 }
 
 /// Threads that wait awake at this moment.

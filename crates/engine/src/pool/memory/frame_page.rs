@@ -8,7 +8,7 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::page::View;
-use crate::pool::frame::{FRAME_HEADER_BYTES, FrameHeader, POLICY_LINE};
+use crate::pool::frame::{FRAME_HEADER_BYTES, FrameHeader};
 use crate::pool::swip::Swip;
 
 /// Returns the address of the page behind `frame`.
@@ -59,6 +59,9 @@ pub(crate) fn prefetch(frame: NonNull<FrameHeader>, len: usize) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+
+        use crate::pool::frame::POLICY_LINE;
+
         let start = frame.as_ptr().cast::<u8>();
         for at in [0, POLICY_LINE]
             .into_iter()

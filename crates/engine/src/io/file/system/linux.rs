@@ -1,0 +1,87 @@
+//! Linux.
+
+use std::fs::{File, Metadata};
+use std::num::NonZeroU64;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+
+use rustix::fs::{Advice, AtFlags, StatxFlags};
+
+use crate::io::device::{Alignment, DIRECT_BLOCK_MAX};
+use crate::io::error::Errno;
+
+/// The flag that opens a file for direct I/O.
+pub(in crate::io::file) const DIRECT: Option<i32> = Some(libc::O_DIRECT);
+
+/// What `statfs` says of ext2 to ext4, and of XFS.
+const RANGES_KNOWN: [u64; 2] = [0xef53, 0x5846_5342];
+
+/// What direct I/O on `file` demands, `None` if it is not possible after all.
+pub(in crate::io::file) fn direct_alignment(file: &File) -> Option<Alignment> {
+    let Ok(stat) = rustix::fs::statx(file, c"", AtFlags::EMPTY_PATH, StatxFlags::DIOALIGN) else {
+        return Some(likely_alignment(file));
+    };
+    if stat.stx_mask & StatxFlags::DIOALIGN.bits() == 0 {
+        return Some(likely_alignment(file));
+    }
+    match (stat.stx_dio_mem_align, stat.stx_dio_offset_align) {
+        (_, 0) => None,
+        (memory, offset) => {
+            Some(Alignment { memory: memory.max(1) as usize, offset: u64::from(offset) })
+        }
+    }
+}
+
+/// What direct I/O demands where the kernel does not say (before Linux 6.1, or tmpfs): blocks of
+/// the drive, if that can be found out, else what is safe for every drive in use.
+fn likely_alignment(file: &File) -> Alignment {
+    /// Of a file system in memory, which demands nothing.
+    const TMPFS: i64 = 0x0102_1994;
+    const SECTOR: u64 = 512;
+    let is_tmpfs = rustix::fs::fstatfs(file).is_ok_and(|stat| stat.f_type == TMPFS);
+    let block = if is_tmpfs { Some(SECTOR) } else { logical_block(file) };
+    let is_usual = |block: &u64| block.is_power_of_two() && (SECTOR..=4096).contains(block);
+    Alignment { memory: 4096, offset: block.filter(is_usual).unwrap_or(DIRECT_BLOCK_MAX) }
+}
+
+/// Bytes of a block of the drive that has the file.
+fn logical_block(file: &File) -> Option<u64> {
+    let found = file.metadata().ok()?;
+    let is_drive = found.file_type().is_block_device();
+    let device = if is_drive { found.rdev() } else { found.dev() };
+    let drive = format!("/sys/dev/block/{}:{}", libc::major(device), libc::minor(device));
+    // A partition's are those of the drive that it is a part of.
+    let read = |folder: &str| {
+        std::fs::read_to_string(format!("{drive}/{folder}queue/logical_block_size")).ok()
+    };
+    read("").or_else(|| read("../"))?.trim().parse().ok()
+}
+
+/// Advises the kernel that the file is read here and there. Read-ahead would make its cache, and
+/// later write back, in units far larger than a page; a file system that ignores advice works the
+/// same.
+pub(in crate::io::file) fn expect_random_reads(file: &File) {
+    let _ = rustix::fs::fadvise(file, 0, None, Advice::Random);
+}
+
+/// Makes what was written durable, and what is needed to find it.
+pub(in crate::io::file) fn sync_data(file: &File) -> Result<(), Errno> {
+    rustix::io::retry_on_intr(|| rustix::fs::fdatasync(file)).map_err(Errno::from)
+}
+
+/// Whether the file system of `file` is one whose ranges can be synced.
+pub(in crate::io::file) fn knows_ranges(file: &File) -> bool {
+    rustix::fs::fstatfs(file).is_ok_and(|system| RANGES_KNOWN.contains(&(system.f_type as u64)))
+}
+
+/// The name of a file in `/proc/locks`.
+pub(in crate::io::file) fn place_in_locks(of: &Metadata) -> Option<String> {
+    let device = of.dev();
+    let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
+    Some(format!("{major:02x}:{minor:02x}:{}", of.ino()))
+}
+
+/// Asks the kernel not to bundle this thread's wake-ups, which it otherwise does within 50 µs;
+/// whether it does so.
+pub(in crate::io) fn wake_punctually() -> bool {
+    rustix::thread::set_current_timer_slack(NonZeroU64::new(1)).is_ok()
+}

@@ -1,0 +1,44 @@
+//! Systems without direct I/O, advice and syncs of ranges: files go through the page cache.
+
+use std::fs::{File, Metadata};
+
+use crate::io::device::Alignment;
+use crate::io::error::Errno;
+
+/// There is no flag that opens a file for direct I/O.
+pub(in crate::io::file) const DIRECT: Option<i32> = None;
+
+/// There is no direct I/O.
+pub(in crate::io::file) fn direct_alignment(_: &File) -> Option<Alignment> {
+    None
+}
+
+/// There is no advice.
+pub(in crate::io::file) fn expect_random_reads(_: &File) {}
+
+/// Makes what was written durable: on a Mac, where `fsync` leaves it in the drive's cache, by
+/// `F_FULLFSYNC`.
+pub(in crate::io::file) fn sync_data(file: &File) -> Result<(), Errno> {
+    rustix::io::retry_on_intr(|| {
+        #[cfg(target_vendor = "apple")]
+        return rustix::fs::fcntl_fullfsync(file);
+        #[cfg(not(target_vendor = "apple"))]
+        return rustix::fs::fsync(file);
+    })
+    .map_err(Errno::from)
+}
+
+/// There are no syncs of ranges.
+pub(in crate::io::file) fn knows_ranges(_: &File) -> bool {
+    false
+}
+
+/// There is no list of locks.
+pub(in crate::io::file) fn place_in_locks(_: &Metadata) -> Option<String> {
+    None
+}
+
+/// Wake-ups are as they are.
+pub(in crate::io) fn wake_punctually() -> bool {
+    false
+}
