@@ -35,7 +35,8 @@ const EXAMPLES: &str = "Examples:
       --relative-to watt
   millpond sim trace.txt --policy lru,arc,s3-fifo --curve --check
   zcat trace.gz | millpond sim - --policy lru --size 1000
-  millpond sim traces/*.parquet -p lru,arc,watt -s 1%,5% --out-dir sweep --shard 3/8
+  millpond sim traces/*.parquet -p lru,arc,watt -s 1%,5% --out-dir sweep \\
+      --shard 3/8
 
 Progress goes to standard error. Every run leaves a result directory (--results), which \
 `millpond report` turns into a page; a rerun with --resume skips the rows that are there.";

@@ -3,6 +3,7 @@
 use std::io::IoSlice;
 use std::ops::Range;
 use std::sync::PoisonError;
+use std::time::Duration;
 
 use millpond_base::sync::atomic::Ordering;
 use xxhash_rust::xxh3::xxh3_64;
@@ -15,6 +16,11 @@ use crate::tier::write_back::tables::{Incoming, Overlap};
 
 /// Tries to get what stands in the way of a write to storage.
 const TRIES: u32 = 100;
+/// Tries of a page to get a slot; then it goes to storage.
+const SLOT_TRIES: u32 = 3;
+/// Tries of the beginning of the device, which has no other place, with as many pauses.
+const PINNED_TRIES: u32 = 1000;
+const PAUSE: Duration = Duration::from_millis(1);
 
 /// A page that is to be written.
 struct ToWrite<'p> {
@@ -95,9 +101,15 @@ impl BackDevice {
         Err(DeviceError::Io { operation, path, offset: range.start, length, errno })
     }
 
-    /// A slot, or room is made for one; `None` if that cannot be.
+    /// A slot, or room is made for one; `None` if that cannot be. All of a small cache may be on
+    /// their way at once, with what other threads write and read: those are free, or can be
+    /// destaged, when they have arrived, for which only a write without another place waits.
     fn slot(&self, even_the_last: bool) -> Option<u32> {
-        for _ in 0..3 {
+        let tries = if even_the_last { PINNED_TRIES } else { SLOT_TRIES };
+        for tried in 0..tries {
+            if tried >= SLOT_TRIES {
+                std::thread::sleep(PAUSE);
+            }
             let taken = self.cache().take_slot(even_the_last);
             if let Some(slot) = taken {
                 match self.reach(slot) {
