@@ -44,6 +44,9 @@ pub struct Writes {
     pub(super) sync_list: Mutex<SyncList>,
     /// Buffers for the next writes, at most [`BUFFERS_KEPT`].
     buffers: Mutex<Vec<AlignedBuffer>>,
+    /// What is written and not listed yet, which is a planted bug.
+    #[cfg(feature = "planted")]
+    late: Mutex<Option<(PageId, Lsn)>>,
 }
 
 /// Pages to be read ahead.
@@ -65,6 +68,8 @@ impl Writes {
             deferred: Mutex::default(),
             sync_list: Mutex::default(),
             buffers: Mutex::default(),
+            #[cfg(feature = "planted")]
+            late: Mutex::default(),
         }
     }
 
@@ -84,6 +89,15 @@ impl Writes {
         let mut buffers = locked(&self.buffers);
         if buffers.len() < BUFFERS_KEPT {
             buffers.push(buffer);
+        }
+    }
+
+    /// Lists a page when the write of another is over too, which is a planted bug: in between, a
+    /// checkpoint reads the list without it.
+    #[cfg(feature = "planted")]
+    fn list_late(&self, page: PageId, rec_lsn: Lsn) {
+        if let Some((page, rec_lsn)) = locked(&self.late).replace((page, rec_lsn)) {
+            locked(&self.sync_list).add(page, rec_lsn);
         }
     }
 
@@ -294,22 +308,18 @@ impl<M: PoolStrategy> Pool<M> {
             "a page keeps its frame while written (rule 2)"
         );
         let defers = succeeded && self.options.sync_mode == SyncMode::Ranges;
-        let list = || locked(&self.writes.sync_list).add(page, rec_lsn);
         if defers && !planted!(ListedLate) {
             // Before the write is over, as far as a checkpoint sees.
-            list();
+            locked(&self.writes.sync_list).add(page, rec_lsn);
         }
         if succeeded && !self.logs_images && self.is_logged() {
             header.end_write_up_to(lsn);
         } else {
             header.end_write(succeeded);
         }
+        #[cfg(feature = "planted")]
         if defers && planted!(ListedLate) {
-            // A checkpoint has to read the list in between.
-            for _ in 0..40 {
-                planted!(ListedLate, dawdle);
-            }
-            list();
+            self.writes.list_late(page, rec_lsn);
         }
         if succeeded && !header.is_dirty() {
             let still = || {
