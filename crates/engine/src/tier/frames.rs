@@ -67,6 +67,10 @@ pub(super) struct Frames {
     pub(super) evictions: u64,
     /// Slots that are left for what must have one.
     pub(super) reserved_slots: usize,
+    /// How often the last read or write of a slot that was under way has ended.
+    pub(super) arrivals: u64,
+    /// What [`Frames::arrivals`] was for who waits that it changes.
+    pub(super) awaited: Option<u64>,
     /// What storage does not have; nothing where writes go through.
     pub(super) dirty: Dirty,
 }
@@ -106,6 +110,8 @@ impl Frames {
             free_slots: Vec::new(),
             evictions: 0,
             reserved_slots: 0,
+            arrivals: 0,
+            awaited: None,
             dirty: Dirty::new(u64::from(layout.slot_bytes)),
         }
     }
@@ -163,10 +169,19 @@ impl Frames {
         let Some(entry) = self.slots.get_mut(slot as usize) else { return };
         debug_assert!(entry.pins > 0, "a slot is unpinned as often as it was pinned");
         entry.pins = entry.pins.saturating_sub(1);
-        if entry.pins == 0 && entry.is_over && !entry.is_mapped {
+        if entry.pins > 0 {
+            return;
+        }
+        self.arrivals += 1;
+        if entry.is_over && !entry.is_mapped {
             entry.is_over = false;
             self.free_slots.push(slot);
         }
+    }
+
+    /// Whether a slot is read or written.
+    pub(super) fn is_under_way(&self) -> bool {
+        self.slots.iter().any(|slot| slot.pins > 0)
     }
 
     /// The directory on the cache's device does not name the slot any more.

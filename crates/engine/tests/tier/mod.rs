@@ -3,6 +3,7 @@
 
 mod back_crash;
 mod back_restart;
+mod back_slots;
 mod model;
 mod restart;
 mod stress;

@@ -7,8 +7,8 @@
 
 use std::sync::Arc;
 
-use millpond_base::sync::Mutex;
 use millpond_base::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use millpond_base::sync::{Condvar, Mutex};
 use millpond_policies::contract::Shape;
 use millpond_policies::policy_host::ErasedPolicyHost;
 use xxhash_rust::xxh3::xxh3_64;
@@ -57,6 +57,7 @@ impl BackDevice {
             fast,
             layout,
             cache: Mutex::new(cache),
+            arrival: Condvar::new(),
             journal: Mutex::new(Journal::new(header)),
             destaging: Mutex::default(),
             writing_pinned: Mutex::default(),

@@ -18,12 +18,13 @@
 //! Locks are taken in this order: what writes the beginning of the device, destaging, the journal,
 //! the tables.
 
-use std::ops::Range;
+use std::ops::{Deref, DerefMut, Range};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError};
+use std::time::Duration;
 
 use millpond_base::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use millpond_base::sync::{Mutex, MutexGuard};
+use millpond_base::sync::{Condvar, Mutex, MutexGuard};
 use millpond_base::{Mark, PageId};
 
 use crate::io::{Alignment, Device, DeviceError, ReadRequest, WriteRequest};
@@ -38,12 +39,18 @@ use crate::tier::write_back::format::{Journal, State};
 /// Bytes that may wait to be discarded at most, however small the cache is.
 const SUPERSEDED_LEAST: u64 = 1 << 20;
 
+/// How long the end of a read or a write is waited for before the copies that wait are written,
+/// whose slots are taken, too.
+const LOOK_AGAIN: Duration = Duration::from_millis(50);
+
 /// A device, and a cache that has what was written to it last.
 pub struct BackDevice {
     pub(super) below: Arc<dyn Device>,
     pub(super) fast: Arc<dyn Device>,
     pub(super) layout: BackLayout,
     pub(super) cache: Mutex<Cache>,
+    /// A read or a write of a slot has ended, for which a thread waits.
+    pub(super) arrival: Condvar,
     pub(super) journal: Mutex<Journal>,
     /// Held while extents are written to storage.
     pub(super) destaging: Mutex<()>,
@@ -75,6 +82,35 @@ impl std::fmt::Debug for BackDevice {
     }
 }
 
+/// The tables, held. Who waits for a slot is notified of an arrival when they are given back.
+pub(in crate::tier) struct CacheGuard<'c> {
+    cache: MutexGuard<'c, Cache>,
+    arrival: &'c Condvar,
+}
+
+impl Deref for CacheGuard<'_> {
+    type Target = Cache;
+
+    fn deref(&self) -> &Cache {
+        &self.cache
+    }
+}
+
+impl DerefMut for CacheGuard<'_> {
+    fn deref_mut(&mut self) -> &mut Cache {
+        &mut self.cache
+    }
+}
+
+impl Drop for CacheGuard<'_> {
+    fn drop(&mut self) {
+        let tables = &self.cache.tables;
+        if tables.awaited.is_some_and(|seen| seen != tables.arrivals) {
+            self.arrival.notify_all();
+        }
+    }
+}
+
 impl BackDevice {
     /// What the tier has done so far.
     pub fn counts(&self) -> TierCounts {
@@ -83,6 +119,11 @@ impl BackDevice {
             is_off: self.has_failed.load(Ordering::Acquire),
             ..self.cache().counts()
         }
+    }
+
+    /// Whether a write waits for a slot that others read or write.
+    pub fn awaits_slot(&self) -> bool {
+        self.cache().tables.awaited.is_some()
     }
 
     /// Records requests from now on, in the order in which the policy gets them.
@@ -103,9 +144,24 @@ impl BackDevice {
         self.cache().check()
     }
 
-    pub(in crate::tier) fn cache(&self) -> MutexGuard<'_, Cache> {
+    pub(in crate::tier) fn cache(&self) -> CacheGuard<'_> {
         // A thread that panicked between two steps of the tables is a bug in them.
-        self.cache.lock().unwrap_or_else(PoisonError::into_inner)
+        let cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
+        CacheGuard { cache, arrival: &self.arrival }
+    }
+
+    /// Waits for a read or a write of a slot that is under way to end, if none has since there had
+    /// been `seen` of them; returns whether it is worth another look at the slots: `false` if none
+    /// is under way.
+    pub(super) fn await_arrival(&self, seen: u64) -> bool {
+        let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
+        if cache.tables.arrivals == seen && cache.tables.is_under_way() {
+            cache.tables.awaited = Some(seen);
+            let waited = self.arrival.wait_timeout(cache, LOOK_AGAIN);
+            cache = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        cache.tables.awaited = None;
+        cache.tables.arrivals != seen || cache.tables.is_under_way()
     }
 
     pub(super) fn path_below(&self) -> PathBuf {

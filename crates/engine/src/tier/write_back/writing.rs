@@ -3,7 +3,6 @@
 use std::io::IoSlice;
 use std::ops::Range;
 use std::sync::PoisonError;
-use std::time::Duration;
 
 use millpond_base::sync::atomic::Ordering;
 use xxhash_rust::xxh3::xxh3_64;
@@ -16,11 +15,20 @@ use crate::tier::write_back::tables::{Incoming, Overlap};
 
 /// Tries to get what stands in the way of a write to storage.
 const TRIES: u32 = 100;
-/// Tries of a page to get a slot; then it goes to storage.
+/// Tries to get a slot. A page goes to storage then.
 const SLOT_TRIES: u32 = 3;
-/// Tries of the beginning of the device, which has no other place, with as many pauses.
-const PINNED_TRIES: u32 = 1000;
-const PAUSE: Duration = Duration::from_millis(1);
+/// How many reads and writes of slots the beginning of the device waits for, which has no other
+/// place.
+const ROUNDS: u32 = 1000;
+
+/// What became of a search for a slot.
+enum Found {
+    Slot(u32),
+    /// None is free, and none can be made so until others are done with theirs.
+    Taken,
+    /// A device fails, or the cache's file cannot be longer.
+    Nothing,
+}
 
 /// A page that is to be written.
 struct ToWrite<'p> {
@@ -101,22 +109,39 @@ impl BackDevice {
         Err(DeviceError::Io { operation, path, offset: range.start, length, errno })
     }
 
-    /// A slot, or room is made for one; `None` if that cannot be. All of a small cache may be on
-    /// their way at once, with what other threads write and read: those are free, or can be
-    /// destaged, when they have arrived, for which only a write without another place waits.
-    fn slot(&self, even_the_last: bool) -> Option<u32> {
-        let tries = if even_the_last { PINNED_TRIES } else { SLOT_TRIES };
-        for tried in 0..tries {
-            if tried >= SLOT_TRIES {
-                std::thread::sleep(PAUSE);
-            }
+    /// A slot, or room is made for one.
+    fn slot(&self, even_the_last: bool) -> Found {
+        let mut found = Found::Taken;
+        for _ in 0..SLOT_TRIES {
             let taken = self.cache().take_slot(even_the_last);
             if let Some(slot) = taken {
                 match self.reach(slot) {
-                    Ok(()) => return Some(slot),
+                    Ok(()) => return Found::Slot(slot),
                     Err(error) => self.no_room_for(slot, &error),
                 }
+                found = Found::Nothing;
             } else if self.make_room().is_err() {
+                return Found::Nothing;
+            } else {
+                found = Found::Taken;
+            }
+        }
+        found
+    }
+
+    /// A slot for what has no other place; `None` if that cannot be. All of a small cache may be
+    /// read and written at once, by other threads: each of them is free, or can be destaged, when
+    /// that has ended. But none gets free if the file has room for few, and they are needed.
+    fn slot_at_last(&self) -> Option<u32> {
+        for _ in 0..ROUNDS {
+            let seen = self.cache().tables.arrivals;
+            match self.slot(true) {
+                Found::Slot(slot) => return Some(slot),
+                Found::Nothing => return None,
+                Found::Taken => {}
+            }
+            self.write_waiting(true);
+            if !self.await_arrival(seen) {
                 return None;
             }
         }
@@ -137,14 +162,17 @@ impl BackDevice {
                 set(results, page.request, error);
                 continue;
             }
-            let taken = if waiting.is_empty() { self.slot(false) } else { self.slot_at_once() };
-            let slot = taken.or_else(|| {
-                self.write_to_slots(std::mem::take(&mut waiting), storage);
-                self.slot(false)
-            });
-            match slot {
-                Some(slot) => waiting.push((page, slot)),
-                None => self.pass(page, storage),
+            let taken = if waiting.is_empty() { None } else { self.slot_at_once() };
+            let found = taken.map_or_else(
+                || {
+                    self.write_to_slots(std::mem::take(&mut waiting), storage);
+                    self.slot(false)
+                },
+                Found::Slot,
+            );
+            match found {
+                Found::Slot(slot) => waiting.push((page, slot)),
+                Found::Taken | Found::Nothing => self.pass(page, storage),
             }
         }
         self.write_to_slots(waiting, storage);
@@ -291,7 +319,7 @@ impl BackDevice {
         if let Some(place) = whole.get_mut(to) {
             place.copy_from_slice(bytes);
         }
-        let Some(slot) = self.slot(true) else {
+        let Some(slot) = self.slot_at_last() else {
             // Whatever it is, the next sync says why.
             self.commit()?;
             let (path, needed) = (self.fast.path().to_path_buf(), self.pinned_bytes);
