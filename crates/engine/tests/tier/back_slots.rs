@@ -7,7 +7,7 @@ use millpond::internals::io::{Alignment, Device, DeviceError, MemoryDevice};
 use millpond::internals::io::{ReadRequest, WriteRequest};
 use millpond_base::Reason;
 
-use super::{PAGE, back_options, content, open_back, write};
+use super::{PAGE, back_options, content, open_back, read, write};
 
 const SLOTS: u64 = 20;
 
@@ -161,6 +161,36 @@ fn a_write_of_the_first_sector_waits_for_a_slot_that_is_read() {
     let mut bytes = vec![0; PAGE as usize];
     for page in 1..=SLOTS / 2 {
         tier.read(page * PAGE, &mut bytes).unwrap();
+        assert_eq!(bytes, content(page, 1));
+    }
+    tier.check().unwrap();
+}
+
+/// What was written and evicted is written to storage while only reads come: else their copies would
+/// find no slots, for ever.
+#[test]
+fn pages_that_are_read_get_the_slots_of_those_that_were_written() {
+    const PAGES: u64 = 100;
+    const READ: u64 = 12;
+    let below = Arc::new(MemoryDevice::from_bytes(&vec![0; (PAGE * PAGES) as usize]));
+    let tier = open_back(below, Arc::new(MemoryDevice::new()), &back_options(SLOTS), "t2-lru");
+    let tier = tier.unwrap();
+    for page in 1..PAGES / 2 {
+        write(&tier, page, Reason::Replace, &content(page, 1)).unwrap();
+    }
+    let mut bytes = vec![0; PAGE as usize];
+    let mut served = Vec::new();
+    for _ in 0..4 {
+        let before = tier.counts().served;
+        for page in PAGES - READ..PAGES {
+            read(&tier, page, &mut bytes).unwrap();
+            assert_eq!(bytes, [0; PAGE as usize]);
+        }
+        served.push(tier.counts().served - before);
+    }
+    assert_eq!(served.last(), Some(&READ), "all of them, in each round: {served:?}");
+    for page in 1..PAGES / 2 {
+        read(&tier, page, &mut bytes).unwrap();
         assert_eq!(bytes, content(page, 1));
     }
     tier.check().unwrap();

@@ -76,6 +76,7 @@ impl BackDevice {
                 }
             }
         }
+        let is_any_below = is_below.iter().flatten().any(|is_below| *is_below);
         read_below(&*self.below, requests, &is_below);
         for (at, part) in both {
             let Some(request) = requests.get_mut(at) else { continue };
@@ -92,6 +93,10 @@ impl BackDevice {
             }
         }
         self.keep(fills, requests);
+        if is_any_below {
+            // Its page may have the place of one that was written, whose slot is not free yet.
+            self.make_room_ahead();
+        }
     }
 
     /// Reads what is in slots; returns the parts that could not be read from there, with an error
