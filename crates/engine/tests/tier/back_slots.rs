@@ -166,8 +166,8 @@ fn a_write_of_the_first_sector_waits_for_a_slot_that_is_read() {
     tier.check().unwrap();
 }
 
-/// What was written and evicted is written to storage while only reads come: else their copies would
-/// find no slots, for ever.
+/// What was written and evicted is written to storage while only reads come: else their copies
+/// would find no slots, for ever.
 #[test]
 fn pages_that_are_read_get_the_slots_of_those_that_were_written() {
     const PAGES: u64 = 100;
