@@ -45,9 +45,12 @@ fn the_whole_experiment_runs_in_small_and_leaves_rows_and_a_page() {
         let what = format!("row {row}: {misses} misses, {references} references");
         assert!((number("miss_ratio") - (misses / references).min(1.0)).abs() < 1e-9, "{what}");
         // Nothing holds the pages of an operation that MRU as stated sends away again and again:
-        // until it starves, it may miss more often than it has references that count.
-        let is_stated = table.get(row, "policy") == Some(&"stated-mru".into());
-        assert!(misses > 0.0 && (misses < references || is_stated), "{what}");
+        // until it starves, it may miss more often than it has references that count. Nor does
+        // the page table keep the upper pages of an operation, of which another thread may need
+        // the frames while this one does not run.
+        let is_held = table.get(row, "policy") != Some(&"stated-mru".into())
+            && table.get(row, "translation") != Some(&"hashed".into());
+        assert!(misses > 0.0 && (misses < references || !is_held), "{what}");
     }
     assert_eq!(labels(&table, "1.29", "end"), ["ran", "starved"]);
     assert!(page.contains("stated-mru (stalled at 5"));
