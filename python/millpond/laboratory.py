@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, Union
 
 from . import _millpond
-from .table import Table
+from .table import Table, look_for
 
 if TYPE_CHECKING:
     import numpy
@@ -50,6 +50,7 @@ class Trace:
     @property
     def pages(self) -> numpy.typing.NDArray[numpy.uint64]:
         """The pages, as an array (needs `numpy`)."""
+        look_for("numpy")
         import numpy
 
         return numpy.frombuffer(self._inner.page_bytes(), dtype=numpy.uint64)
@@ -57,6 +58,7 @@ class Trace:
     @property
     def writes(self) -> numpy.typing.NDArray[numpy.bool_]:
         """Which references are writes, as an array (needs `numpy`)."""
+        look_for("numpy")
         import numpy
 
         return numpy.frombuffer(self._inner.write_bytes(), dtype=numpy.bool_)
@@ -91,6 +93,7 @@ def _column(values: Any, code: str) -> Any:
     if values is None:
         return None
     if hasattr(values, "__array__"):
+        look_for("numpy")
         import numpy
 
         found = numpy.asarray(values)
