@@ -372,18 +372,18 @@ def advise(
     sizes: Size | Iterable[Size] = (),
     *,
     policies: str | Sequence[str] = (),
-    default: str = "watt",
+    default: str = _millpond.POLICY_DEFAULT,
     page_size: int = 4096,
     write_weight: float = 1.0,
 ) -> Advice:
     """Which policy for a trace: a shortlist, and `policies` beside it, are run at five sizes, or at
-    `sizes`, and compared with `default`.
+    `sizes`, and compared with `default`, which is a store's.
 
     >>> import millpond
     >>> trace = millpond.generate("zipf-ro", "pages=1000,refs=20k,theta=0.8")
     >>> advice = millpond.advise(trace, "10%")
     >>> len(advice.lines), advice.default
-    (3, 'watt')
+    (3, 'tide')
     """
     found = _millpond.advise(
         _one(trace)._inner,

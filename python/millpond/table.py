@@ -17,7 +17,7 @@ def look_for(library: str, extra: str = "") -> None:
     """Says what to install if it is not there; `extra` is the package's name for it, if any."""
     try:
         importlib.import_module(library)
-    except ImportError as error:
+    except ModuleNotFoundError as error:
         wanted = f"'millpond[{extra}]'" if extra else library
         raise ImportError(
             f"this needs {library}, which is not installed here: pip install {wanted}"

@@ -47,10 +47,11 @@ usage: cargo xtask <chore>
                                program that tests have built, if it is up to date
   supply [--update DATABASE]   origins, licences and known faults of all dependencies; --update makes
                                the list of faults of a checkout of RustSec's database
-  wheels [--target TARGET]… [--root DIR]
+  wheels [--target TARGET]… [--root DIR] [--built]
                                the Python package's source archive and its wheels for Linux, x86-64
                                and aarch64, in target/wheels, each of them installed and tried; with
-                               DIR, a system of the other machine, that one's under qemu
+                               DIR, a system of the other machine, that one's under qemu; --built
+                               tries those that are there
 ";
 
 fn main() -> ExitCode {

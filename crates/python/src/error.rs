@@ -149,6 +149,7 @@ fn with_causes(error: &dyn std::error::Error) -> String {
 pub(crate) fn in_python(text: &str) -> String {
     let text = text
         .replace("`millpond policies` lists", "`millpond.policies()` lists")
+        .replace("(`millpond sim`)", "(`millpond.simulate`)")
         .replace("allow create_if_missing", "allow `create`")
         .replace("--trace-format", "--format")
         .replace("--size ", "--sizes ");

@@ -13,18 +13,23 @@ pub struct Options {
     pub targets: Vec<&'static str>,
     /// A system of the other machine, with Python in it.
     pub system: Option<PathBuf>,
+    /// Whether the wheels are there already, and are only to be tried.
+    pub is_built: bool,
 }
 
 impl Options {
     pub fn of(arguments: &[String]) -> Result<Self> {
-        let mut options = Options { targets: Vec::new(), system: None };
+        let mut options = Options { targets: Vec::new(), system: None, is_built: false };
         let mut rest = arguments.iter();
         while let Some(argument) = rest.next() {
-            let value = rest.next().with_context(|| format!("`{argument}` has nothing behind it"));
+            let mut value = || rest.next().with_context(|| format!("what is `{argument}`?"));
             match argument.as_str() {
-                "--target" => options.targets.push(target(value?)?),
-                "--root" => options.system = Some(std::path::absolute(value?)?),
-                other => bail!("wheels takes --target TARGET and --root DIR, not `{other}`"),
+                "--target" => options.targets.push(target(value()?)?),
+                "--root" => options.system = Some(std::path::absolute(value()?)?),
+                "--built" => options.is_built = true,
+                other => {
+                    bail!("wheels takes --target TARGET, --root DIR and --built, not `{other}`")
+                }
             }
         }
         if options.targets.is_empty() {
@@ -54,10 +59,11 @@ mod tests {
 
     #[test]
     fn all_wheels_are_made_unless_some_are_named() {
-        assert_eq!(of(&[]).unwrap(), Options { targets: TARGETS.to_vec(), system: None });
-        let one = of(&["--root", "/arm", "--target", TARGETS[1]]).unwrap();
+        let all = Options { targets: TARGETS.to_vec(), system: None, is_built: false };
+        assert_eq!(of(&[]).unwrap(), all);
+        let one = of(&["--built", "--root", "/arm", "--target", TARGETS[1]]).unwrap();
         let system = Some(PathBuf::from("/arm"));
-        assert_eq!(one, Options { targets: vec![TARGETS[1]], system });
+        assert_eq!(one, Options { targets: vec![TARGETS[1]], system, is_built: true });
         assert_eq!(TARGETS.map(machine), ["x86_64", "aarch64"]);
     }
 
@@ -66,7 +72,7 @@ mod tests {
         let said = |words: &[&str]| of(words).unwrap_err().to_string();
         assert!(said(&["--target", "riscv64"]).contains("not `riscv64`"));
         assert!(said(&["--target", "riscv64"]).contains("aarch64-unknown-linux-gnu"));
-        assert!(said(&["--root"]).contains("nothing behind it"));
+        assert!(said(&["--root"]).contains("what is `--root`?"));
         assert!(said(&["-o", "here"]).contains("--target TARGET"));
     }
 }

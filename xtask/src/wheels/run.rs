@@ -16,13 +16,15 @@ const TOOLS: [&str; 2] = ["maturin==1.16.0", "ziglang==0.17.1"];
 /// Makes everything that is asked for; true, since what fails is an error.
 pub fn main(arguments: &[String]) -> Result<bool> {
     let options = Options::of(arguments)?;
-    options.targets.iter().try_for_each(|target| has_library(target))?;
+    if !options.is_built {
+        options.targets.iter().try_for_each(|target| has_library(target))?;
+    }
     let work = std::path::absolute(target_directory(&root()))?;
     let tools = tools(&work.join("wheels-venv"))?;
     let out = work.join("wheels");
-    empty(&out)?;
-    for target in &options.targets {
-        build(target, &tools, &out)?;
+    if !options.is_built {
+        empty(&out)?;
+        options.targets.iter().try_for_each(|target| build(target, &tools, &out))?;
     }
     for target in &options.targets {
         let machine = machine(target);

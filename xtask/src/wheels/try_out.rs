@@ -95,6 +95,10 @@ pub fn try_out(wheel: &Path, place: &Place, tools: &Path) -> Result<()> {
     command.args(["-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", "-c"]);
     command.arg(package.join("pyproject.toml"));
     command.args(TESTS.map(|test| package.join("tests").join(test)));
+    if place.other.is_some() {
+        // It measures memory, and qemu keeps some of each thread that ends (280 KiB with 7.2).
+        command.args(["-k", "not test_closed_stores_leave_nothing"]);
+    }
     // Not in the folder of the sources, which Python would find first, and which have no module.
     command.current_dir(&place.folder).env("PYTHONDONTWRITEBYTECODE", "1");
     run(&mut command)
