@@ -247,6 +247,7 @@ def test_bad_names_and_sizes_are_told():
 
 
 def test_a_store_is_recorded(path):
+    pytest.importorskip("numpy")
     with millpond.open(path, "8MiB") as store:
         tree = store.tree("numbers", int, bytes)
         with pytest.raises(ValueError, match="not over"):
