@@ -7,6 +7,13 @@ its own, all of them below `Error`.
 
 from collections.abc import MutableMapping as _MutableMapping
 
+try:
+    from ._millpond import __version__
+except ModuleNotFoundError as error:
+    raise ImportError(
+        f"{__path__[0]} has millpond's sources, without its compiled module: install the package "
+        "(`pip install ./python` in the checkout), and start Python in another folder"
+    ) from error
 from ._millpond import (
     Cancelled,
     Closed,
@@ -34,7 +41,6 @@ from ._millpond import (
     TransactionFailed,
     Tree,
     Version,
-    __version__,
     in_memory,
     open,
 )

@@ -14,6 +14,7 @@ _Durability = Literal["sync", "group", "async", "bulk"]
 _Isolation = Literal["serializable", "read-committed"]
 _Columns = dict[str, list[Any]]
 
+POLICY_DEFAULT: str
 __version__: str
 
 class Error(Exception): ...

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, Union
 
 from . import _millpond
-from .table import Table
+from .table import Table, look_for
 
 if TYPE_CHECKING:
     import numpy
@@ -50,6 +50,7 @@ class Trace:
     @property
     def pages(self) -> numpy.typing.NDArray[numpy.uint64]:
         """The pages, as an array (needs `numpy`)."""
+        look_for("numpy")
         import numpy
 
         return numpy.frombuffer(self._inner.page_bytes(), dtype=numpy.uint64)
@@ -57,6 +58,7 @@ class Trace:
     @property
     def writes(self) -> numpy.typing.NDArray[numpy.bool_]:
         """Which references are writes, as an array (needs `numpy`)."""
+        look_for("numpy")
         import numpy
 
         return numpy.frombuffer(self._inner.write_bytes(), dtype=numpy.bool_)
@@ -91,6 +93,7 @@ def _column(values: Any, code: str) -> Any:
     if values is None:
         return None
     if hasattr(values, "__array__"):
+        look_for("numpy")
         import numpy
 
         found = numpy.asarray(values)
@@ -369,18 +372,18 @@ def advise(
     sizes: Size | Iterable[Size] = (),
     *,
     policies: str | Sequence[str] = (),
-    default: str = "watt",
+    default: str = _millpond.POLICY_DEFAULT,
     page_size: int = 4096,
     write_weight: float = 1.0,
 ) -> Advice:
     """Which policy for a trace: a shortlist, and `policies` beside it, are run at five sizes, or at
-    `sizes`, and compared with `default`.
+    `sizes`, and compared with `default`, which is a store's.
 
     >>> import millpond
     >>> trace = millpond.generate("zipf-ro", "pages=1000,refs=20k,theta=0.8")
     >>> advice = millpond.advise(trace, "10%")
     >>> len(advice.lines), advice.default
-    (3, 'watt')
+    (3, 'tide')
     """
     found = _millpond.advise(
         _one(trace)._inner,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,17 @@ if TYPE_CHECKING:
     import pandas
     import polars
     import pyarrow
+
+
+def look_for(library: str, extra: str = "") -> None:
+    """Says what to install if it is not there; `extra` is the package's name for it, if any."""
+    try:
+        importlib.import_module(library)
+    except ModuleNotFoundError as error:
+        wanted = f"'millpond[{extra}]'" if extra else library
+        raise ImportError(
+            f"this needs {library}, which is not installed here: pip install {wanted}"
+        ) from error
 
 
 class Table(Mapping[str, list[Any]]):
@@ -58,6 +70,7 @@ class Table(Mapping[str, list[Any]]):
 
     def arrow(self) -> pyarrow.Table:
         """As a table of Arrow (needs `pyarrow`)."""
+        look_for("pyarrow", "arrow")
         import pyarrow
 
         return pyarrow.table(self._columns)
@@ -68,12 +81,14 @@ class Table(Mapping[str, list[Any]]):
 
     def pandas(self) -> pandas.DataFrame:
         """As a data frame of pandas (needs `pandas`)."""
+        look_for("pandas", "pandas")
         import pandas
 
         return pandas.DataFrame(self._columns)
 
     def polars(self) -> polars.DataFrame:
         """As a data frame of Polars (needs `polars`)."""
+        look_for("polars", "polars")
         import polars
 
         return polars.DataFrame(self._columns, strict=False)
@@ -92,6 +107,7 @@ class Table(Mapping[str, list[Any]]):
         of several rows with the same `x`, as those of seeds, are averaged.
         """
         if ax is None:
+            look_for("matplotlib", "plot")
             import matplotlib.pyplot
 
             ax = matplotlib.pyplot.subplots()[1]

@@ -17,6 +17,7 @@ mod supply;
 mod test;
 mod tidy;
 mod tree;
+mod wheels;
 
 use std::process::ExitCode;
 
@@ -46,6 +47,11 @@ usage: cargo xtask <chore>
                                program that tests have built, if it is up to date
   supply [--update DATABASE]   origins, licences and known faults of all dependencies; --update makes
                                the list of faults of a checkout of RustSec's database
+  wheels [--target TARGET]… [--root DIR] [--built]
+                               the Python package's source archive and its wheels for Linux, x86-64
+                               and aarch64, in target/wheels, each of them installed and tried; with
+                               DIR, a system of the other machine, that one's under qemu; --built
+                               tries those that are there
 ";
 
 fn main() -> ExitCode {
@@ -66,6 +72,7 @@ fn main() -> ExitCode {
         "sanitize" => sanitize::main(&rest),
         "site" => site::main(&rest),
         "supply" => supply::main(&rest),
+        "wheels" => wheels::main(&rest),
         "" | "help" | "--help" | "-h" => {
             print!("{USAGE}");
             Ok(true)

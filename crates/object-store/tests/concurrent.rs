@@ -244,7 +244,11 @@ async fn equal_misses_are_one_request() {
     });
     let reads: Vec<_> = reads.collect();
     let parts = 16_000_u64.div_ceil(4096);
-    while store.stats().total().misses - missed < 20 * parts {
+    // Unless two of them fetch a half each, and one that comes late finds a copy.
+    for _ in 0..10_000 {
+        if store.stats().total().misses - missed == 20 * parts {
+            break;
+        }
         tokio::task::yield_now().await;
     }
     gate.notify_one();

@@ -37,7 +37,7 @@ pub enum ProfileError {
 }
 
 impl ProfileError {
-    #[cfg_attr(not(target_os = "linux"), allow(dead_code))]
+    #[cfg_attr(not(all(target_os = "linux", target_arch = "x86_64")), allow(dead_code))]
     pub(crate) fn io(what: impl Into<String>, error: io::Error) -> ProfileError {
         ProfileError::Io { what: what.into(), error }
     }

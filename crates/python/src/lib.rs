@@ -14,6 +14,7 @@ mod transaction;
 mod tree;
 mod value;
 
+use millpond::internals::store::options::POLICY_DEFAULT;
 use pyo3::prelude::*;
 
 /// Everything that the package shows.
@@ -41,6 +42,7 @@ fn _millpond(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<lab::Sweep>()?;
     module.add_function(wrap_pyfunction!(lab::read_results, module)?)?;
     module.add_function(wrap_pyfunction!(lab::run_unit, module)?)?;
+    module.add("POLICY_DEFAULT", POLICY_DEFAULT)?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     Ok(())
 }

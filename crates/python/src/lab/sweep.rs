@@ -15,6 +15,7 @@ use pyo3::types::PyDict;
 
 use super::table::columns;
 use super::trace::{Trace, failed};
+use crate::error::in_python;
 
 /// How often Python is asked whether somebody wants to stop.
 const ASK: Duration = Duration::from_millis(200);
@@ -64,7 +65,7 @@ impl Observer for Rows {
 }
 
 pub(super) fn wrong(error: impl std::fmt::Display) -> PyErr {
-    PyValueError::new_err(error.to_string())
+    PyValueError::new_err(in_python(&error.to_string()))
 }
 
 pub(super) fn specs(policies: &[String]) -> PyResult<Vec<Spec>> {

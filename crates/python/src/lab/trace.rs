@@ -14,6 +14,8 @@ use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
+use crate::error::in_python;
+
 /// References to pages, in memory: what policies are simulated on.
 #[pyclass(frozen, module = "millpond")]
 pub(crate) struct Trace {
@@ -25,7 +27,7 @@ pub(crate) struct Trace {
 pub(super) fn failed(error: &TraceError) -> PyErr {
     match error {
         TraceError::Io { .. } => PyOSError::new_err(error.to_string()),
-        other => PyValueError::new_err(other.to_string()),
+        other => PyValueError::new_err(in_python(&other.to_string())),
     }
 }
 
