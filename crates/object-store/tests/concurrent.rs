@@ -228,7 +228,7 @@ async fn equal_misses_are_one_request() {
     for read in reads.collect::<Vec<_>>() {
         assert_eq!(read.await.unwrap(), content(7, 0..16_000));
     }
-    // One of them asks for it. Who comes when it is known, and its copy is not there yet, asks, too.
+    // One of them asks for it; and who comes when it is known, and its copy is not there yet.
     let asked = far.bytes();
     assert!(asked < 10 * 16_000, "{asked} bytes were fetched for 20 reads");
     // Known, and not there: everybody misses before the first answer is back.
