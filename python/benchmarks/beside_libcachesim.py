@@ -7,7 +7,7 @@
 Both sides get the same NumPy array, and one core. Built-in policies: ours by `simulate`, the
 array's way into the simulator included; theirs by `process_trace` over a file in their binary
 format, whose writing is not counted, which is the fastest way that the wheel has; with a hash table
-of twice the frames and, where that is stated, with its default one. Then a sweep: all policies at
+of twice the frames, and with its default one. Then a sweep: all policies at
 five sizes, ours in one call, theirs one after the other. A policy written in Python: the same
 least-recently-used queue, with the callbacks hit, miss and evict, on both sides; theirs by
 `PluginCache`, over the same file.
@@ -172,8 +172,8 @@ def main():
         for ours, their in POLICIES.items():
             make = getattr(lcs, their)
             measure(ours, simulated(ours), alone(make, size, power(size)), path, len(pages), pairs)
-        for ours in ("lru", "s3-fifo"):
-            make = getattr(lcs, POLICIES[ours])
+        for ours, their in POLICIES.items():
+            make = getattr(lcs, their)
             default = alone(make, size, None)
             measure(f"{ours}, its default", simulated(ours), default, path, len(pages), pairs)
         sizes = [max(distinct * percent // 100, 1) for percent in (2, 5, 10, 20, 40)]

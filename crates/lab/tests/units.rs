@@ -223,6 +223,42 @@ fn a_sweep_that_is_stopped_goes_on_later() {
 }
 
 #[test]
+fn long_units_begin_first() {
+    let place = TempDir::new().unwrap();
+    let (mut plan, traces) = (plan(), traces(place.path()));
+    // The last trace is the longest, and random policies have three times as many simulations.
+    let long: String = (0..8000).map(|at| format!("{} R\n", at % 41)).collect();
+    std::fs::write(&traces[2].path, long).unwrap();
+    plan.policies = Spec::parse_list("lru,random,fifo").unwrap();
+    let registry = Registry::builtin();
+    let units = units(&traces, &plan, &registry).unwrap();
+    let out = place.path().join("out");
+    let folder = SweepFolder::create(&out, &Settings::of(&plan).json(), sources()).unwrap();
+    let mut order = Vec::new();
+    let mut watch = |event: Event<'_>| {
+        if let Event::Done(unit) = event {
+            order.push(unit.label());
+        }
+        true
+    };
+    let how = Local { threads: 1, ..Local::default() };
+    run_local(&units, &folder, &registry, how, &mut watch).unwrap();
+    // Each trace begins with another policy.
+    let expected = [
+        "3.txt, random",
+        "3.txt, fifo",
+        "3.txt, lru",
+        "1.txt, random",
+        "2.txt, random",
+        "1.txt, lru",
+        "1.txt, fifo",
+        "2.txt, fifo",
+        "2.txt, lru",
+    ];
+    assert_eq!(order, expected);
+}
+
+#[test]
 fn what_fails_does_not_end_the_others_and_what_cannot_be_is_told_at_once() {
     let place = TempDir::new().unwrap();
     let (mut plan, traces) = (plan(), traces(place.path()));

@@ -1,7 +1,7 @@
 //! Storage that fails under a log.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use millpond::internals::io::{Device, DeviceError, FaultyDevice, MemoryDevice};
 use millpond::internals::log::{Log, LogError, LogOptions, Record};
@@ -118,7 +118,9 @@ fn growth_that_fails_ahead_of_need_is_counted_and_forgiven() {
     let log = Log::create(device.clone(), ID, Lsn(0), &options).unwrap();
     let mut random = fastrand::Rng::with_seed(4);
     // It is short from the beginning, and grows by a segment.
+    let deadline = Instant::now() + Duration::from_secs(30);
     while device.length() < 4096 + (20 << 10) + (16 << 10) {
+        assert!(Instant::now() < deadline, "no segment is made ready");
         std::thread::sleep(Duration::from_millis(1));
     }
     device.limit_room(0);

@@ -37,6 +37,12 @@ pub(super) fn references(path: &Path) -> std::io::Result<u64> {
 }
 
 impl Unit {
+    /// References that it simulates, in all of its cells: an estimate from the trace's file, by
+    /// which long units begin first. 0 if the file cannot be read, which running it will tell.
+    pub fn work(&self) -> u64 {
+        references(&self.trace.path).unwrap_or(0).saturating_mul(self.cells() as u64)
+    }
+
     /// Bytes of memory that running the unit may need: an estimate from the length of the trace's
     /// file, or the rows of a Parquet file, if half of the references are to pages of their own.
     ///
