@@ -71,8 +71,11 @@ impl BarPlot {
         // Names that would run into each other are turned, and have room below.
         let is_turned = length > of_group;
         let height = HEIGHT + if is_turned { length * TURN.to_radians().sin() } else { 0.0 };
+        // On a narrow screen letters grow, but those of turned names, whose plot is scrolled.
+        let class = if is_turned { "class=\"turned\" " } else { "" };
         let mut svg = format!(
-            "<svg viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" aria-label=\"{}\">{}",
+            "<div class=\"wide\"><svg {class}viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" \
+             aria-label=\"{}\">{}",
             escaped(&self.y),
             self.frame(&y)
         );
@@ -94,7 +97,7 @@ impl BarPlot {
             let x = left + (group as f64 + 0.07) * of_group + turn as f64 * of_bar;
             svg += &drawn(bar, turn, x, of_bar, &y);
         }
-        svg + "</svg>"
+        svg + "</svg></div>"
     }
 
     fn frame(&self, y: &Axis) -> String {
@@ -177,6 +180,7 @@ mod tests {
         let many = (0..12).map(|at| bar(&format!("component number {at}"), "", 1.0));
         let html = BarPlot { bars: many.collect(), ..BarPlot::default() }.figure();
         assert_eq!(html.matches("rotate(-60)").count(), 12, "twelve long ones are turned");
+        assert!(html.contains("<div class=\"wide\"><svg class=\"turned\""), "and scrolled");
         assert!(BarPlot::default().figure().contains("<svg"), "no bars, no panic");
     }
 }

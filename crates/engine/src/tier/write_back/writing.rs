@@ -22,7 +22,7 @@ const SLOT_TRIES: u32 = 3;
 const ROUNDS: u32 = 1000;
 
 /// What became of a search for a slot.
-enum Found {
+enum SlotSearch {
     Slot(u32),
     /// None is free, and none can be made so until others are done with theirs.
     Taken,
@@ -110,20 +110,20 @@ impl BackDevice {
     }
 
     /// A slot, or room is made for one.
-    fn slot(&self, even_the_last: bool) -> Found {
-        let mut found = Found::Taken;
+    fn slot(&self, even_the_last: bool) -> SlotSearch {
+        let mut found = SlotSearch::Taken;
         for _ in 0..SLOT_TRIES {
             let taken = self.cache().take_slot(even_the_last);
             if let Some(slot) = taken {
                 match self.reach(slot) {
-                    Ok(()) => return Found::Slot(slot),
+                    Ok(()) => return SlotSearch::Slot(slot),
                     Err(error) => self.no_room_for(slot, &error),
                 }
-                found = Found::Nothing;
+                found = SlotSearch::Nothing;
             } else if self.make_room().is_err() {
-                return Found::Nothing;
+                return SlotSearch::Nothing;
             } else {
-                found = Found::Taken;
+                found = SlotSearch::Taken;
             }
         }
         found
@@ -136,9 +136,9 @@ impl BackDevice {
         for _ in 0..ROUNDS {
             let seen = self.cache().tables.arrivals;
             match self.slot(true) {
-                Found::Slot(slot) => return Some(slot),
-                Found::Nothing => return None,
-                Found::Taken => {}
+                SlotSearch::Slot(slot) => return Some(slot),
+                SlotSearch::Nothing => return None,
+                SlotSearch::Taken => {}
             }
             self.write_waiting(true);
             if !self.await_arrival(seen) {
@@ -168,11 +168,11 @@ impl BackDevice {
                     self.write_to_slots(std::mem::take(&mut waiting), storage);
                     self.slot(false)
                 },
-                Found::Slot,
+                SlotSearch::Slot,
             );
             match found {
-                Found::Slot(slot) => waiting.push((page, slot)),
-                Found::Taken | Found::Nothing => self.pass(page, storage),
+                SlotSearch::Slot(slot) => waiting.push((page, slot)),
+                SlotSearch::Taken | SlotSearch::Nothing => self.pass(page, storage),
             }
         }
         self.write_to_slots(waiting, storage);
