@@ -3,6 +3,7 @@
 //! A variable of a program may outlive the block in which a store was open. So each handle keeps
 //! what it refers to in a slot, which the store knows: closing it waits for the calls under way,
 //! empties all slots, and then has the last reference to the store. A call of an empty slot fails.
+//! In the child of a fork, calls fail, and nothing is closed or dropped: see [`fork`](crate::fork).
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,6 +13,7 @@ use std::time::Duration;
 use millpond::Db;
 
 use crate::error::Failure;
+use crate::fork::Process;
 
 /// Set in [`Core::calls`] when the store is being closed, or is.
 const CLOSED: u64 = 1 << 63;
@@ -30,6 +32,16 @@ pub(crate) struct Core {
     db: RwLock<Option<Db>>,
     handles: Mutex<Registry>,
     closing: Mutex<()>,
+    /// Where it was opened.
+    process: Process,
+}
+
+impl Drop for Core {
+    fn drop(&mut self) {
+        if !self.process.is_this() {
+            std::mem::forget(self.db.get_mut().unwrap_or_else(PoisonError::into_inner).take());
+        }
+    }
 }
 
 /// The slots of a store's handles.
@@ -46,12 +58,26 @@ trait Empty: Send + Sync {
 }
 
 /// What a handle refers to, until it is closed.
-struct Slot<T>(RwLock<Option<T>>);
+struct Slot<T> {
+    value: RwLock<Option<T>>,
+    /// Where it was made.
+    process: Process,
+}
 
 impl<T: Send + Sync> Empty for Slot<T> {
     fn empty(&self) {
-        let taken = self.0.write().unwrap_or_else(PoisonError::into_inner).take();
-        drop(taken);
+        if self.process.is_this() {
+            let taken = self.value.write().unwrap_or_else(PoisonError::into_inner).take();
+            drop(taken);
+        }
+    }
+}
+
+impl<T> Drop for Slot<T> {
+    fn drop(&mut self) {
+        if !self.process.is_this() {
+            std::mem::forget(self.value.get_mut().unwrap_or_else(PoisonError::into_inner).take());
+        }
     }
 }
 
@@ -77,10 +103,12 @@ impl Core {
             db: RwLock::new(Some(db)),
             handles: Mutex::default(),
             closing: Mutex::new(()),
+            process: Process::this(),
         })
     }
 
     fn enter(&self) -> Result<Call<'_>, Failure> {
+        self.process.check()?;
         if self.calls.fetch_add(1, Ordering::Acquire) & CLOSED != 0 {
             self.calls.fetch_sub(1, Ordering::Release);
             return Err(Failure::Closed("store"));
@@ -99,13 +127,21 @@ impl Core {
         call(db.as_ref().ok_or(Failure::Closed("store"))?)
     }
 
+    /// Whether its handles work in this process.
+    pub(crate) fn check_process(&self) -> Result<(), Failure> {
+        self.process.check()
+    }
+
     /// Whether it was closed.
     pub(crate) fn is_closed(&self) -> bool {
         self.calls.load(Ordering::Acquire) & CLOSED != 0
     }
 
-    /// Closes the store and all of its handles; again, it does nothing.
+    /// Closes the store and all of its handles; again, it does nothing, nor in the child of a fork.
     pub(crate) fn close(&self) -> Result<(), Failure> {
+        if !self.process.is_this() {
+            return Ok(());
+        }
         if IN_CALLS.with(Cell::get) > 0 {
             return Err(Failure::InCall);
         }
@@ -148,7 +184,8 @@ impl<T: Send + Sync + 'static> Handle<T> {
         make: impl FnOnce(&Db) -> Result<T, Failure>,
     ) -> Result<Handle<T>, Failure> {
         core.with(|db| {
-            let slot = Arc::new(Slot(RwLock::new(Some(make(db)?))));
+            let value = RwLock::new(Some(make(db)?));
+            let slot = Arc::new(Slot { value, process: Process::this() });
             let known: Arc<dyn Empty> = slot.clone();
             let mut handles = lock(&core.handles);
             if handles.slots.len() >= handles.prune_at {
@@ -166,7 +203,7 @@ impl<T: Send + Sync + 'static> Handle<T> {
         call: impl FnOnce(&T) -> Result<R, Failure>,
     ) -> Result<R, Failure> {
         let _call = self.core.enter()?;
-        let value = self.slot.0.read().unwrap_or_else(PoisonError::into_inner);
+        let value = self.slot.value.read().unwrap_or_else(PoisonError::into_inner);
         call(value.as_ref().ok_or(Failure::Closed(self.what))?)
     }
 

@@ -60,6 +60,8 @@ impl Entries {
     }
 
     fn next_entry(&self) -> Result<Option<Entry>, Failure> {
+        // A thread of its parent may have had this locked.
+        self.reading.core().check_process()?;
         let mut ahead = self.ahead.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(entry) = ahead.entries.pop_front() {
             // A closed store has no entries, although some were read before.

@@ -54,6 +54,8 @@ pub(crate) enum Failure {
     Closed(&'static str),
     /// The store is in a call of this thread, which asked to close it.
     InCall,
+    /// The store or the handle is of a process of which this one is a fork.
+    Forked,
     /// A call that only transactions have, outside of them.
     NoTransaction,
     /// A value that is not of the tree's type.
@@ -83,6 +85,10 @@ impl From<Failure> for PyErr {
             Failure::Closed(what) => Closed::new_err(format!("the {what} is closed")),
             Failure::InCall => InUse::new_err(
                 "the store cannot be closed by what one of its calls runs: close it afterwards",
+            ),
+            Failure::Forked => InUse::new_err(
+                "this process is a fork of the one that opened the store, whose handles do not \
+                 work here: open the store in this process, when the other one has closed it",
             ),
             Failure::NoTransaction => {
                 Invalid::new_err("only transactions lock what they read: call it of tx[tree]")

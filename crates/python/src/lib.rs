@@ -7,6 +7,7 @@
 mod core;
 mod entries;
 mod error;
+mod fork;
 mod lab;
 mod place;
 mod store;
@@ -21,6 +22,7 @@ use pyo3::prelude::*;
 #[pymodule(gil_used = false)]
 fn _millpond(module: &Bound<'_, PyModule>) -> PyResult<()> {
     error::register(module)?;
+    fork::register(module)?;
     module.add_class::<store::Store>()?;
     module.add_class::<tree::Tree>()?;
     module.add_class::<transaction::Transaction>()?;

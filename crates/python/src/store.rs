@@ -446,7 +446,7 @@ impl Store {
         self.core.is_closed()
     }
 
-    /// Closes the store and everything of it. Again, it does nothing.
+    /// Closes the store and everything of it. Again, it does nothing, nor in the child of a fork.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         Ok(py.detach(|| self.core.close())?)
     }

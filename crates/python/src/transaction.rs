@@ -101,6 +101,7 @@ impl Transaction {
         _args: &Bound<'_, PyTuple>,
     ) -> PyResult<bool> {
         if kind.is_none() {
+            self.tx.core().check_process()?;
             // What the block has ended itself stays so; a store that was closed aborted it.
             if self.is_open_yet(py) {
                 self.commit(py)?;
@@ -179,7 +180,11 @@ pub(crate) fn transact<'py>(
     let begun = Instant::now();
     loop {
         let tx = Py::new(py, py.detach(|| Transaction::begin(core, options))?)?;
-        let error = match work.call1((&tx,)) {
+        let done = work.call1((&tx,));
+        if done.is_ok() {
+            core.check_process()?;
+        }
+        let error = match done {
             Ok(done) if !tx.get().is_open_yet(py) => return Ok(done),
             Ok(done) => match tx.get().commit(py) {
                 Ok(()) => return Ok(done),
