@@ -117,3 +117,35 @@ def test_closed_stores_leave_nothing(path):
     gc.collect()
     # A store has 8 MiB: six a round that stay would be 48 MiB.
     assert resident() - before < (4 << 20) * rounds
+
+
+@pytest.mark.parametrize("closes", ["the work", "another thread"])
+def test_a_transaction_that_a_store_aborts_by_closing_is_no_success(path, closes):
+    def close(store):
+        if closes == "the work":
+            store.close()
+        else:
+            thread = threading.Thread(target=store.close)
+            thread.start()
+            thread.join()
+
+    def work(store, tx):
+        tx[store.tree("birds", str, int)]["heron"] = 3
+        close(store)
+
+    store = millpond.open(path, "8MiB")
+    with pytest.raises(millpond.Closed):
+        store.transact(lambda tx: work(store, tx))
+    store = millpond.open(path, "8MiB")
+    with pytest.raises(millpond.Closed), store.begin() as tx:
+        work(store, tx)
+    # What was ended before is as it was.
+    store = millpond.open(path, "8MiB")
+    with store.begin() as tx:
+        tx[store.tree("birds")]["egret"] = 1
+        tx.commit()
+        close(store)
+    store = millpond.open(path, "8MiB")
+    assert store.transact(lambda tx: (tx.abort(), close(store))) == (None, None)
+    with millpond.open(path, "8MiB") as store:
+        assert dict(store.tree("birds")) == {"egret": 1}

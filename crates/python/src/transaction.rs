@@ -1,9 +1,10 @@
 //! Transactions, snapshots, and transactions that are retried.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use millpond::{Snapshot as EngineSnapshot, TxnOptions};
-use millpond_handles::Transaction as Owned;
+use millpond_handles::{Fault, Transaction as Owned};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
@@ -28,6 +29,9 @@ use crate::tree::Tree;
 #[pyclass(frozen, module = "millpond")]
 pub(crate) struct Transaction {
     tx: Handle<Owned>,
+    /// Whether `commit` or `abort` was called. One that is over, and was not ended so, was aborted
+    /// by a store that was closed, which is to be told.
+    was_ended: AtomicBool,
 }
 
 impl Transaction {
@@ -36,7 +40,20 @@ impl Transaction {
         options: Option<TxnOptions>,
     ) -> Result<Transaction, Failure> {
         let tx = Handle::make(core, "transaction", |db| Ok(Owned::begin(db, options)?))?;
-        Ok(Transaction { tx })
+        Ok(Transaction { tx, was_ended: AtomicBool::new(false) })
+    }
+
+    /// Commits or aborts it.
+    fn end(&self, end: impl FnOnce(&Owned) -> Result<(), Fault>) -> Result<(), Failure> {
+        self.tx.with(|tx| {
+            self.was_ended.store(true, Ordering::Relaxed);
+            Ok(end(tx)?)
+        })
+    }
+
+    /// Commits it, unless it was ended before.
+    fn commit_at_last(&self, py: Python<'_>) -> PyResult<()> {
+        if self.was_ended.load(Ordering::Relaxed) { Ok(()) } else { self.commit(py) }
     }
 
     fn is_open(&self) -> bool {
@@ -65,12 +82,12 @@ impl Transaction {
 
     /// Makes what it did final, and ends it.
     fn commit(&self, py: Python<'_>) -> PyResult<()> {
-        Ok(py.detach(|| self.tx.with(|tx| Ok(tx.commit()?)))?)
+        Ok(py.detach(|| self.end(Owned::commit))?)
     }
 
     /// Undoes what it did, and ends it.
     fn abort(&self, py: Python<'_>) -> PyResult<()> {
-        Ok(py.detach(|| self.tx.with(|tx| Ok(tx.abort()?)))?)
+        Ok(py.detach(|| self.end(Owned::abort))?)
     }
 
     /// Makes a savepoint; returns its number.
@@ -101,11 +118,7 @@ impl Transaction {
         _args: &Bound<'_, PyTuple>,
     ) -> PyResult<bool> {
         if kind.is_none() {
-            self.tx.core().check_process()?;
-            // What the block has ended itself stays so; a store that was closed aborted it.
-            if self.is_open_yet(py) {
-                self.commit(py)?;
-            }
+            self.commit_at_last(py)?;
         } else if self.is_open_yet(py) {
             self.abort(py)?;
         }
@@ -180,13 +193,8 @@ pub(crate) fn transact<'py>(
     let begun = Instant::now();
     loop {
         let tx = Py::new(py, py.detach(|| Transaction::begin(core, options))?)?;
-        let done = work.call1((&tx,));
-        if done.is_ok() {
-            core.check_process()?;
-        }
-        let error = match done {
-            Ok(done) if !tx.get().is_open_yet(py) => return Ok(done),
-            Ok(done) => match tx.get().commit(py) {
+        let error = match work.call1((&tx,)) {
+            Ok(done) => match tx.get().commit_at_last(py) {
                 Ok(()) => return Ok(done),
                 Err(error) => error,
             },
