@@ -307,3 +307,21 @@ def test_ctrl_c_of_a_client_cancels_its_tasks(traces, tmp_path):
         # Nothing waits in the cluster: another client's work is next.
         rows = millpond.sweep(traces, "lru", 10, out=tmp_path / "next", on=client, progress=False)
         assert len(rows["size"]) == 3
+
+
+def test_a_part_without_units_has_columns_and_failures_name_what_to_do(tmp_path):
+    trace = tmp_path / "trace.txt"
+    trace.write_text("1\n2\n3\n")
+    options = {"sizes": 2, "out": tmp_path / "out", "progress": False}
+    whole = millpond.sweep(trace, "lru", **options)
+    part = millpond.sweep(trace, "lru", shard="3/3", **options)
+    assert len(part["misses"]) == 0 and set(part) == set(whole)
+    [unit] = (tmp_path / "out").glob("*.parquet")
+    unit.write_bytes(unit.read_bytes()[:-20])
+    with pytest.raises(ValueError, match=f"{unit.name}.*delete the file"):
+        millpond.sweep(trace, "lru", **options)
+    unit.unlink()
+    assert millpond.sweep(trace, "lru", **options)["misses"] == whole["misses"]
+    trace.write_text("garbage here\n")
+    with pytest.raises(RuntimeError, match="`format`"):
+        millpond.sweep(trace, "lru", **options)

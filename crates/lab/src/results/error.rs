@@ -19,6 +19,9 @@ pub enum ResultError {
     /// `rows.parquet`.
     #[error(transparent)]
     Table(#[from] TableError),
+    /// The file of a unit of a sweep.
+    #[error("{0}; delete the file, and the same sweep runs its unit again")]
+    Unit(TableError),
     /// The folder of a sweep with other settings, or of another build.
     #[error("{path} has results of another sweep: {reason}; name another folder")]
     OtherSweep {

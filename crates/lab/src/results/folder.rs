@@ -12,7 +12,7 @@ use millpond_workload::write::WholeFile;
 use serde_json::{Value as Json, json};
 
 use super::error::ResultError;
-use crate::table::{Table, Value};
+use crate::table::{Table, TableError, Value};
 
 /// What the files have in common.
 const COMMON: &str = "sweep.json";
@@ -128,7 +128,11 @@ impl SweepFolder {
         let mut all = Table::default();
         let mut of_file = Vec::new();
         for (at, file) in files.iter().enumerate() {
-            all.append(Table::read_parquet(file)?);
+            let of_unit = Table::read_parquet(file).map_err(|error| match error {
+                damaged @ TableError::Parquet { .. } => ResultError::Unit(damaged),
+                other => other.into(),
+            })?;
+            all.append(of_unit);
             of_file.resize(all.rows.len(), at);
         }
         let cell: Vec<Option<usize>> = CELL.iter().map(|name| all.column(name)).collect();

@@ -12,4 +12,4 @@ mod unit;
 
 pub use content::{content_hash, sources};
 pub use local::{Event, Local, Outcome, run_local};
-pub use unit::{CELLS_MAX, Settings, TraceFile, Unit, UnitError, units};
+pub use unit::{CELLS_MAX, Settings, TraceFile, Unit, UnitError, table_of, units};

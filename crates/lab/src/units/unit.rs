@@ -17,7 +17,7 @@ use crate::sim::Stalled;
 use crate::sweep::{
     Model, Observer, Plan, Row, Shard, Sweep, SweepError, TraceInput, Warmup, rows_to_table,
 };
-use crate::table::TableError;
+use crate::table::{Table, TableError};
 
 /// Sizes times seeds in one unit, at most: enough that reading the trace costs little beside them,
 /// and few enough that a lost machine costs little.
@@ -25,6 +25,11 @@ pub const CELLS_MAX: usize = 16;
 
 /// The column that is left out: a time is the machine's, and not the parameters'.
 const TIME: &str = "ns_per_reference";
+
+/// Rows as units store them: without times.
+pub fn table_of(rows: &[Row]) -> Table {
+    rows_to_table(rows).without(TIME)
+}
 
 /// Why a unit could not be made or run.
 #[derive(Debug, thiserror::Error)]
@@ -413,7 +418,7 @@ impl Unit {
         if stop() {
             return Err(UnitError::Stopped);
         }
-        let table = rows_to_table(&rows.rows).without(TIME);
+        let table = table_of(&rows.rows);
         let bytes = table.parquet_bytes(&[("millpond.unit", &key.to_string())]);
         bytes.map_err(|error: TableError| UnitError::Result(error.into()))
     }

@@ -7,7 +7,7 @@ use millpond_lab::registry::Registry;
 use millpond_lab::results::{ResultDir, ResultError, SweepFolder};
 use millpond_lab::sweep::{Plan, Shard};
 use millpond_lab::units::{
-    Event, Local, Settings, TraceFile, Unit, UnitError, run_local, sources, units,
+    Event, Local, Settings, TraceFile, Unit, UnitError, run_local, sources, table_of, units,
 };
 use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyRuntimeError};
 use pyo3::prelude::*;
@@ -15,15 +15,16 @@ use pyo3::types::{PyBytes, PyDict};
 
 use super::sweep::{Signals, model_of, sizes, specs, stop_of, wrong};
 use super::table::columns;
+use crate::error::in_python;
 
 fn failed(error: &UnitError) -> PyErr {
     match error {
         UnitError::Trace { .. } | UnitError::Result(ResultError::Io { .. }) => {
-            PyOSError::new_err(error.to_string())
+            PyOSError::new_err(in_python(&error.to_string()))
         }
         UnitError::Stopped => PyKeyboardInterrupt::new_err("stopped"),
         UnitError::Other { .. } | UnitError::Stalled(_) => {
-            PyRuntimeError::new_err(error.to_string())
+            PyRuntimeError::new_err(in_python(&error.to_string()))
         }
         other => wrong(other),
     }
@@ -152,7 +153,8 @@ impl Sweep {
         if outcome.is_stopped {
             return Err(stop_of(signals));
         }
-        Ok(outcome.failed.into_iter().map(|(label, error)| (label, error.to_string())).collect())
+        let told = |(label, error): (String, UnitError)| (label, in_python(&error.to_string()));
+        Ok(outcome.failed.into_iter().map(told).collect())
     }
 
     /// Writes the file of a unit.
@@ -160,13 +162,16 @@ impl Sweep {
         py.detach(|| self.folder.store(name, bytes)).map_err(unreadable)
     }
 
-    /// The rows of its units, as columns.
+    /// The rows of its units, as columns, which a part without units has, too.
     fn rows<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let table = py.detach(|| {
             let registry = Registry::builtin();
             let names: Result<Vec<String>, UnitError> =
                 self.units.iter().map(|unit| unit.name(&registry)).collect();
-            Ok(self.folder.rows_of_units(&names?)?)
+            match &names?[..] {
+                [] => Ok(table_of(&[])),
+                names => Ok(self.folder.rows_of_units(names)?),
+            }
         });
         columns(py, &table.map_err(|error: UnitError| failed(&error))?)
     }
