@@ -20,7 +20,9 @@ const WIDTHS: [u32; 2] = [1280, 390];
 /// Measures the page, where the DOM has it when it is printed.
 const MEASURE: &str = "<script>addEventListener('load', () => {
     const box = svg => svg.getBoundingClientRect();
-    const plots = [...document.querySelectorAll('svg[role=img]')].map(box);
+    // What is scrolled by itself may be wider.
+    const shown = svg => box(svg.closest('.wide') ?? svg);
+    const plots = [...document.querySelectorAll('svg[role=img]')].map(shown);
     const seen = {
         window: innerWidth, page: document.documentElement.scrollWidth, plots: plots.length,
         drawn: plots.filter(p => p.width > 200 && p.height > 40 && p.right <= innerWidth + 1).length,
