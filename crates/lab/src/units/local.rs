@@ -1,6 +1,5 @@
 //! Units on the cores of this machine.
 
-use std::cmp::Reverse;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Condvar, Mutex, PoisonError};
@@ -49,9 +48,8 @@ pub struct Outcome {
     pub is_stopped: bool,
 }
 
-/// Runs those units whose files are not in `folder`, those with the most [`Unit::work`] first, and
-/// writes these: a long one that began last would run alone. `watch` is called by this thread, and
-/// returns whether to go on.
+/// Runs those units whose files are not in `folder`, and writes these. `watch` is called by this
+/// thread, and returns whether to go on.
 ///
 /// # Errors
 /// [`UnitError`] if a trace cannot be read to name its units. What fails later is in the outcome.
@@ -77,8 +75,6 @@ pub fn run_local(
             work.push(Work { unit, name, memory });
         }
     }
-    // The sort is stable: units of one trace stay together.
-    work.sort_by_cached_key(|work: &Work<'_>| Reverse(work.unit.work()));
     let cores = || std::thread::available_parallelism().map_or(1, usize::from);
     let threads = if how.threads == 0 { cores() } else { how.threads };
     let workers = threads.min(work.len());

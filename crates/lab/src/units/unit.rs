@@ -1,5 +1,6 @@
 //! One unit: what it runs, its name, its rows.
 
+use std::cmp::Reverse;
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -207,7 +208,7 @@ pub struct Unit {
 /// itself are not looked at.
 ///
 /// Each trace begins with another policy, so that parts do not have the same policies of all
-/// traces.
+/// traces. Units with the most [`Unit::work`] stand first.
 ///
 /// # Errors
 /// [`UnitError`] for what can be seen to be wrong before anything runs.
@@ -265,6 +266,8 @@ pub fn units(
             (at - 1) % count == index
         });
     }
+    // A long one that began last would run alone. Those of one trace stay together.
+    all.sort_by_cached_key(|unit| Reverse(unit.work()));
     Ok(all)
 }
 

@@ -1,6 +1,5 @@
 //! Sweeps in units: here, on other machines, and the files of both.
 
-use std::cmp::Reverse;
 use std::path::PathBuf;
 
 use millpond_lab::registry::Registry;
@@ -102,15 +101,13 @@ impl Sweep {
         self.units.len()
     }
 
-    /// The units whose files are not there, those with the most work first: for each its name, its
-    /// description, its label, and the bytes of memory that it may need.
+    /// The units whose files are not there: for each its name, its description, its label, and the
+    /// bytes of memory that it may need.
     fn missing(&self, py: Python<'_>) -> PyResult<Vec<(String, String, String, u64)>> {
         py.detach(|| {
             let registry = Registry::builtin();
             let mut missing = Vec::new();
-            let mut units: Vec<&Unit> = self.units.iter().collect();
-            units.sort_by_cached_key(|unit| Reverse(unit.work()));
-            for unit in units {
+            for unit in &self.units {
                 let name = unit.name(&registry)?;
                 if !self.folder.has(&name) {
                     let memory = unit.memory(&registry)?;
