@@ -1,13 +1,13 @@
 //! Storage that fails under a log.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use millpond::internals::io::{Device, DeviceError, FaultyDevice, MemoryDevice};
 use millpond::internals::log::{Log, LogError, LogOptions, Record};
 use millpond_base::Lsn;
 
-use super::support::{ID, append, open, read, tiny};
+use super::support::{ID, Told, append, open, read, tiny};
 
 fn faulty() -> (Arc<MemoryDevice>, Arc<FaultyDevice>, Log) {
     let memory = Arc::new(MemoryDevice::new());
@@ -113,30 +113,26 @@ fn a_full_disk_is_told_apart_and_says_what_to_do() {
 
 #[test]
 fn growth_that_fails_ahead_of_need_is_counted_and_forgiven() {
-    let device = Arc::new(FaultyDevice::new(Arc::new(MemoryDevice::new()), 1));
+    let memory = Arc::new(MemoryDevice::new());
+    let device = Arc::new(FaultyDevice::new(memory.clone(), 1));
+    let told = Told::over(device.clone(), memory);
     let options = LogOptions { flush_interval: Duration::from_millis(1), ..tiny() };
-    let log = Log::create(device.clone(), ID, Lsn(0), &options).unwrap();
+    let log = Log::create(told.clone(), ID, Lsn(0), &options).unwrap();
     let mut random = fastrand::Rng::with_seed(4);
     // It is short from the beginning, and grows by a segment.
-    let deadline = Instant::now() + Duration::from_secs(30);
-    while device.length() < 4096 + (20 << 10) + (16 << 10) {
-        assert!(Instant::now() < deadline, "no segment is made ready");
-        std::thread::sleep(Duration::from_millis(1));
-    }
+    let length = 4096 + (20 << 10) + (16 << 10);
+    told.await_that("no segment is made ready", |_| device.length() >= length);
     device.limit_room(0);
     while log.tail() < Lsn(17 << 10) {
         append(&log, &mut random, 500);
     }
-    while log.counts().growth_failures == 0 {
-        append(&log, &mut random, 0);
-        std::thread::sleep(Duration::from_millis(1));
-        assert!(log.tail() < Lsn(28 << 10), "nobody tried to grow");
-    }
+    told.await_that("nobody tried to grow", |seen| seen.refused > 0);
     device.heal();
     for _ in 0..50 {
         append(&log, &mut random, 500);
     }
     log.close().unwrap();
+    assert!(log.counts().growth_failures > 0);
 }
 
 #[test]

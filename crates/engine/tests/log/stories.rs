@@ -1,12 +1,13 @@
 //! One thread, and nothing fails.
 
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Duration;
 
-use millpond::internals::io::{Device, FileDevice, FileOptions};
+use millpond::internals::io::{Device, FileDevice, FileOptions, MemoryDevice};
 use millpond::internals::log::{Appended, Log, LogError, LogOptions, Record};
 use millpond_base::Lsn;
 
-use super::support::{ID, append, check_at, copy, fresh, length, open, read, tiny};
+use super::support::{ID, Seen, Told, append, check_at, copy, fresh, length, open, read, tiny};
 
 #[test]
 fn what_was_appended_is_read_back_byte_for_byte() {
@@ -179,24 +180,26 @@ fn sizes_that_cannot_be_are_refused() {
 #[test]
 fn the_background_thread_makes_durable_what_nobody_waits_for_and_keeps_a_segment_ready() {
     let options = LogOptions { flush_interval: Duration::from_millis(1), ..tiny() };
-    let (device, log) = fresh(&options);
+    let memory = Arc::new(MemoryDevice::new());
+    let device = Told::over(memory.clone(), memory);
+    let log = Log::create(device.clone(), ID, Lsn(0), &options).unwrap();
+    let is_synced = |seen: &Seen, end: Lsn| {
+        let is_there = !seen.synced.is_empty();
+        is_there && open(Arc::new(MemoryDevice::from_bytes(&seen.synced)), Lsn(4096)).1.end >= end
+    };
     let mut random = fastrand::Rng::with_seed(8);
-    let deadline = Instant::now() + Duration::from_secs(30);
     for _ in 0..5 {
         let entry = append(&log, &mut random, 1000);
-        while log.durable() < entry.at.end {
-            assert!(Instant::now() < deadline, "nobody flushes");
-            std::thread::sleep(Duration::from_micros(200));
-        }
+        device.await_that("nobody flushes", |seen| is_synced(seen, entry.at.end));
     }
     // Into the second segment: the file gets longer by a third one's while nobody needs it.
     while log.tail() < Lsn(20 << 10) {
         append(&log, &mut random, 3000);
     }
-    while device.length() < 4096 + (20 << 10) + 2 * (16 << 10) || log.durable() < log.tail() {
-        assert!(Instant::now() < deadline, "no segment is made ready");
-        std::thread::sleep(Duration::from_micros(200));
-    }
+    let (tail, length) = (log.tail(), 4096 + (20 << 10) + 2 * (16 << 10));
+    device.await_that("no segment is made ready", |_| device.length() >= length);
+    device.await_that("nobody flushes", |seen| is_synced(seen, tail));
+    log.wait_durable(tail).unwrap();
     log.close().unwrap();
     assert!(log.counts().segments_grown >= 1);
 }

@@ -1,9 +1,10 @@
 //! Records that can be told apart, and logs to put them in.
 
-use std::sync::Arc;
+use std::path::Path;
+use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
-use millpond::internals::io::{Device, MemoryDevice};
+use millpond::internals::io::{Alignment, Device, DeviceError, MemoryDevice};
 use millpond::internals::log::{Appended, Log, LogOptions, Record};
 use millpond_base::Lsn;
 
@@ -83,4 +84,70 @@ pub fn copy(device: &MemoryDevice) -> Arc<MemoryDevice> {
 /// Opens the log on `device` and expects that it can be.
 pub fn open(device: Arc<dyn Device>, start: Lsn) -> (Log, millpond::internals::log::Tail) {
     Log::open(device, ID, start, &tiny()).unwrap()
+}
+
+/// What [`Told`] has seen.
+#[derive(Default)]
+pub struct Seen {
+    /// What was there when the last sync that has ended began.
+    pub synced: Vec<u8>,
+    /// Calls of `grow` that failed.
+    pub refused: u64,
+}
+
+/// A device that tells when it was synced, or was to grow.
+pub struct Told {
+    inner: Arc<dyn Device>,
+    memory: Arc<MemoryDevice>,
+    seen: Mutex<Seen>,
+    changed: Condvar,
+}
+
+impl Told {
+    /// Over `inner`, whose bytes are in `memory`.
+    pub fn over(inner: Arc<dyn Device>, memory: Arc<MemoryDevice>) -> Arc<Told> {
+        Arc::new(Told { inner, memory, seen: Mutex::default(), changed: Condvar::new() })
+    }
+
+    /// Waits until it has seen something.
+    pub fn await_that(&self, what: &str, is_so: impl Fn(&Seen) -> bool) {
+        let (seen, most) = (self.seen.lock().unwrap(), Duration::from_secs(30));
+        let (_seen, waited) =
+            self.changed.wait_timeout_while(seen, most, |seen| !is_so(seen)).unwrap();
+        assert!(!waited.timed_out(), "{what}");
+    }
+
+    fn tell(&self, change: impl FnOnce(&mut Seen)) {
+        change(&mut self.seen.lock().unwrap());
+        self.changed.notify_all();
+    }
+}
+
+impl Device for Told {
+    fn path(&self) -> &Path {
+        self.inner.path()
+    }
+    fn length(&self) -> u64 {
+        self.inner.length()
+    }
+    fn alignment(&self) -> Alignment {
+        self.inner.alignment()
+    }
+    fn read(&self, offset: u64, bytes: &mut [u8]) -> Result<(), DeviceError> {
+        self.inner.read(offset, bytes)
+    }
+    fn write(&self, offset: u64, bytes: &[u8]) -> Result<(), DeviceError> {
+        self.inner.write(offset, bytes)
+    }
+    fn sync(&self) -> Result<(), DeviceError> {
+        let bytes = self.memory.to_bytes();
+        self.inner.sync()?;
+        self.tell(|seen| seen.synced = bytes);
+        Ok(())
+    }
+    fn grow(&self, length: u64) -> Result<(), DeviceError> {
+        let done = self.inner.grow(length);
+        self.tell(|seen| seen.refused += u64::from(done.is_err()));
+        done
+    }
 }
