@@ -170,7 +170,7 @@ impl PageStore {
         let mut free = self.free_map();
         let missing = wanted.saturating_sub(free.free_pages());
         let step = (free.pages() / GROWTH_PART).clamp(IDS_LEAST, IDS_MOST);
-        let ids = free.pages().saturating_add(missing.max(step));
+        let ids = free.pages().saturating_add(missing.max(step)).min(MapEntry::PLACES);
         self.set_ids(&mut free, ids);
     }
 
@@ -181,6 +181,12 @@ impl PageStore {
             map.set_ids(ids);
         }
         self.pages.store(ids, Ordering::Release);
+    }
+
+    /// The error of a store that has as many places as it can have.
+    pub(super) fn too_long(&self) -> DeviceError {
+        let length = MapEntry::PLACES * self.page_size.bytes_u64();
+        DeviceError::TooLong { path: self.path().to_path_buf(), length }
     }
 
     /// Makes the file longer, unless it is by now: it had `old` places, and `wanted` were to be
@@ -199,8 +205,12 @@ impl PageStore {
             return Ok(());
         }
         let page_bytes = self.page_size.bytes_u64();
+        let most = MapEntry::PLACES.min(u64::MAX / page_bytes);
+        if old.saturating_add(missing) > most {
+            return Err(self.too_long());
+        }
         let grow_by = |count: u64| {
-            let places = old.saturating_add(count).min(MapEntry::PLACES.min(u64::MAX / page_bytes));
+            let places = old.saturating_add(count).min(most);
             self.device.grow(places * page_bytes).map(|()| places)
         };
         let step = self.step_bytes(old * page_bytes) / page_bytes;

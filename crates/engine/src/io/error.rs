@@ -134,6 +134,18 @@ pub enum DeviceError {
         /// Where the device ends.
         device_length: u64,
     },
+    /// The store has as many pages as a store can have.
+    #[error(
+        "{} cannot grow beyond {length} bytes, the most for pages of its size; dump it and load the \
+         dump into a store with larger pages",
+        path.display()
+    )]
+    TooLong {
+        /// The device.
+        path: PathBuf,
+        /// The longest file, in bytes.
+        length: u64,
+    },
     /// Direct I/O moves whole blocks only.
     #[error(
         "{length} bytes at offset {offset} of {} are not a multiple of {alignment} bytes",

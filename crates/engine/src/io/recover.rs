@@ -18,7 +18,6 @@ use millpond_base::{Lsn, PageId};
 
 use super::counts::Counters;
 use super::device::Device;
-use super::error::DeviceError;
 use super::map_write::NewMap;
 use super::open::{superblock_of, write_superblock};
 use super::placement::bitmap::Bitmap;
@@ -122,10 +121,7 @@ impl PageStore {
         }
         if self.map.is_some() {
             if pages > MapEntry::PLACES {
-                let (path, device_length) = (self.path().to_path_buf(), self.device.length());
-                let (offset, length) = (device_length, u64::MAX);
-                let error = DeviceError::PastEnd { path, offset, length, device_length };
-                return Err(AllocateError::Grow(error));
+                return Err(AllocateError::Grow(self.too_long()));
             }
             self.set_ids(&mut self.free_map(), pages);
             return Ok(());

@@ -14,6 +14,7 @@ mod life;
 mod many;
 mod memory;
 mod merging;
+mod once_large;
 mod opening;
 mod passing;
 mod paths;

@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::io::IoSliceMut;
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use millpond_base::{Lsn, PageId};
@@ -23,10 +24,6 @@ const BATCH: usize = 64;
 
 /// Bytes read at a time where everything is read.
 const SCAN_BYTES: usize = 1 << 20;
-
-/// Page ids that a salvaged store may have for each place of its file: a number beyond that is
-/// damage, and memory for it would have no bound.
-const IDS_PER_PLACE: u64 = 64;
 
 /// Damage of a page map.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -59,6 +56,11 @@ pub enum MapDamage {
         /// The place, in pages from the file's beginning.
         place: u64,
     },
+    /// The superblock counts more page ids than a store can have, or than memory has room for.
+    Ids {
+        /// Page ids, by the superblock.
+        ids: u64,
+    },
 }
 
 impl fmt::Display for MapError {
@@ -77,6 +79,11 @@ impl fmt::Display for MapError {
                 f,
                 "place {place} belongs to more than one page, or lies behind the file's end"
             ),
+            MapDamage::Ids { ids } => write!(
+                f,
+                "the superblock counts {ids} page ids, which is more than {} or than memory holds",
+                MapEntry::PLACES
+            ),
         }?;
         f.write_str("; `millpond dump --salvage` finds pages without it")
     }
@@ -92,13 +99,19 @@ pub(in crate::io) fn read_map(
 ) -> Result<PageMap, Box<MapError>> {
     let size = superblock.page_size;
     let places = device.length() / size.bytes_u64();
-    // More would be damage, and memory for it without bound.
-    let ids = superblock.pages.min(places.saturating_mul(IDS_PER_PLACE));
+    // Not bounded by the file's length: ids stay when what was large is dropped and the file is
+    // cut.
+    let ids = superblock.pages;
     let fail = |level: usize, index: u64, entry: MapEntry, damage: MapDamage| {
         let offset = entry.spot().map_or(0, |spot| spot.offset(size));
         let (path, level) = (device.path().to_path_buf(), level as u8);
         Box::new(MapError { path, level, index, offset, damage })
     };
+    let is_too_many =
+        ids > MapEntry::PLACES || Vec::<MapEntry>::new().try_reserve_exact(ids as usize).is_err();
+    if is_too_many {
+        return Err(fail(0, 0, MapEntry::NONE, MapDamage::Ids { ids }));
+    }
     let compresses = superblock.compression != Compression::None;
     let mut map = PageMap::new((size, compresses), places, ids, waits);
     if superblock.map_root == MapEntry::NONE {
@@ -173,13 +186,12 @@ fn proof(level: usize, index: u64, entry: MapEntry, page: &[u8]) -> Result<(), M
 /// Looks for pages, compressed or not, in what was read.
 struct Finder {
     size: PageSize,
-    ids: u64,
     page: Vec<u8>,
 }
 
 impl Finder {
-    fn new(size: PageSize, ids: u64) -> Finder {
-        Finder { size, ids, page: vec![0; size.bytes()] }
+    fn new(size: PageSize) -> Finder {
+        Finder { size, page: vec![0; size.bytes()] }
     }
 
     /// Calls `found` with the header and the spot of each sound page in `bytes`, which are a file's
@@ -190,13 +202,13 @@ impl Finder {
             bytes.get(unit as usize * self.size.unit()..).filter(|r| !r.is_empty())
         {
             let (at, first) = (place + unit / self.size.units(), unit % self.size.units());
-            let page = rest.get(..self.size.bytes()).filter(|page| is_page(page, self.ids));
+            let page = rest.get(..self.size.bytes()).filter(|page| is_page(page));
             unit += if let Some(page) = page {
                 found(PageHeader::read(page), Spot::new(at, first, None));
                 self.size.units()
             } else if let Some(units) = units_of(self.size, rest)
                 && unpack(rest, &mut self.page)
-                && is_page(&self.page, self.ids)
+                && is_page(&self.page)
             {
                 found(PageHeader::read(&self.page), Spot::new(at, first, Some(units)));
                 units
@@ -208,18 +220,23 @@ impl Finder {
 }
 
 /// Whether `page` is one of a structure that was sealed as the page that its header names.
-fn is_page(page: &[u8], ids: u64) -> bool {
+fn is_page(page: &[u8]) -> bool {
     let header = PageHeader::read(page);
     let is_own = matches!(
         header.kind,
         PageType::NONE | PageType::SUPER | PageType::FREE_MAP | PageType::PAGE_MAP
     );
-    !is_own && header.page.0 < ids && PageHeader::is_sound(header.page, page)
+    !is_own && header.page.0 < MapEntry::PLACES && PageHeader::is_sound(header.page, page)
 }
 
-/// Calls `look` with what can be read of the file, and the place where it begins: in pieces that no
-/// page crosses.
-fn scan(device: &dyn Device, size: PageSize, places: u64, look: &mut dyn FnMut(u64, &[u8])) {
+/// Calls `look` with what can be read of the file, and the place where it begins, until that breaks
+/// off: in pieces that no page crosses.
+fn scan(
+    device: &dyn Device,
+    size: PageSize,
+    places: u64,
+    look: &mut dyn FnMut(u64, &[u8]) -> ControlFlow<()>,
+) {
     let region = UnitMap::region(size);
     let at_once = (SCAN_BYTES as u64 / size.bytes_u64()).max(region).next_multiple_of(region);
     let mut buffer = AlignedBuffer::new(at_once as usize * size.bytes());
@@ -235,8 +252,10 @@ fn scan(device: &dyn Device, size: PageSize, places: u64, look: &mut dyn FnMut(u
                 }
             }
         }
-        let pieces = bytes.chunks(region as usize * size.bytes());
-        (0..).zip(pieces).for_each(|(at, piece)| look(first + at * region, piece));
+        let mut pieces = (0..).zip(bytes.chunks(region as usize * size.bytes()));
+        if pieces.any(|(at, piece)| look(first + at * region, piece).is_break()) {
+            return;
+        }
         first += count;
     }
 }
@@ -244,9 +263,8 @@ fn scan(device: &dyn Device, size: PageSize, places: u64, look: &mut dyn FnMut(u
 /// Makes a page map of the pages in the file: of each the version with the highest LSN.
 pub(in crate::io) fn find_pages(device: &dyn Device, size: PageSize) -> PageMap {
     let places = device.length() / size.bytes_u64();
-    let ids_max = places.saturating_mul(IDS_PER_PLACE);
     let mut newest: HashMap<PageId, (Lsn, MapEntry)> = HashMap::new();
-    let mut finder = Finder::new(size, ids_max);
+    let mut finder = Finder::new(size);
     scan(device, size, places, &mut |place, stored| {
         finder.look(place, stored, &mut |header, spot| {
             let found = (header.lsn, MapEntry::new(spot, header.checksum));
@@ -255,6 +273,7 @@ pub(in crate::io) fn find_pages(device: &dyn Device, size: PageSize) -> PageMap 
                 *best = found;
             }
         });
+        ControlFlow::Continue(())
     });
     let ids = newest.keys().map(|page| page.0 + 1).max().unwrap_or(0);
     let compresses =
@@ -266,15 +285,16 @@ pub(in crate::io) fn find_pages(device: &dyn Device, size: PageSize) -> PageMap 
     map
 }
 
-/// The page size under which there are pages in the first megabytes of the file.
+/// The page size under which there are pages in the file. A backup may begin with many megabytes
+/// of zeros, so this reads on until it finds one.
 pub(in crate::io) fn page_size_by_pages(device: &dyn Device) -> Option<PageSize> {
-    const LOOKED_AT: u64 = 4 << 20;
     PageSize::ALL.into_iter().chain([PageSize::TINY]).find(|size| {
-        let places = device.length().min(LOOKED_AT) / size.bytes_u64();
+        let places = device.length() / size.bytes_u64();
         let mut is_found = false;
-        let mut finder = Finder::new(*size, u64::MAX >> 1);
+        let mut finder = Finder::new(*size);
         scan(device, *size, places, &mut |place, stored| {
             finder.look(place, stored, &mut |_, _| is_found = true);
+            if is_found { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
         is_found
     })

@@ -152,7 +152,7 @@ fn of_device(error: &DeviceError) -> ErrorKind {
         DeviceError::Io { .. } | DeviceError::Folder { .. } | DeviceError::Misaligned { .. } => {
             ErrorKind::Io
         }
-        DeviceError::DiskFull { .. } => ErrorKind::DiskFull,
+        DeviceError::DiskFull { .. } | DeviceError::TooLong { .. } => ErrorKind::DiskFull,
         DeviceError::PastEnd { .. } | DeviceError::Damaged { .. } => ErrorKind::Damaged,
         DeviceError::ReadOnly { .. } => ErrorKind::ReadOnly,
     }
