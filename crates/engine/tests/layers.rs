@@ -9,6 +9,7 @@ mod lock;
 mod log;
 mod mutations;
 mod page_map;
+mod page_map_growth;
 mod page_store;
 mod page_store_sync;
 mod pool;

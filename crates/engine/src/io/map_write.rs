@@ -20,7 +20,7 @@ use super::placement::page_map::PageMap;
 use super::store::PageStore;
 use super::store_error::{SyncError, WriteError};
 use crate::io::simulated::planted::planted;
-use crate::page::page_map::{nodes_by_level, write_node};
+use crate::page::page_map::{nodes_by_level, per_node, write_node};
 use crate::page::{MapEntry, PageSize, Spot};
 
 /// Nodes written together.
@@ -98,6 +98,11 @@ impl PageStore {
             let mut next = 0;
             while next < *count {
                 next = self.write_nodes(level, next..*count, &mut buffer, &mut new.superseded)?;
+            }
+            if level == 0 {
+                // Ids may have come since, and the last leaf has their pages.
+                let most = count * per_node(self.page_size);
+                new.ids = self.map().map_or(ids, |map| map.ids().min(most));
             }
         }
         new.root = self.map().map_or(MapEntry::NONE, |map| map.node(counts.len() - 1, 0));

@@ -75,7 +75,11 @@ pub struct Plan {
 
 impl Plan {
     pub fn of(seed: u64, random: &mut Rng) -> Plan {
-        let plan = Plan::usual(seed, random);
+        let mut plan = Plan::usual(seed, random);
+        if plan.once_bytes() > 0 {
+            // What was large is dropped, shrunk and backed up.
+            plan.extras = 12;
+        }
         if random.u8(..10) > 0 {
             return plan;
         }
@@ -131,6 +135,17 @@ impl Plan {
     /// In one story of five the store has a second tier that writes back.
     pub fn writes_back(&self) -> bool {
         self.seed % 5 == 3
+    }
+
+    /// Bytes that the store gets when it is made, and may lose at once: from 1 to 100 MiB in one
+    /// story of twelve, none in all others.
+    pub fn once_bytes(&self) -> u64 {
+        if self.seed % 12 != 7 {
+            return 0;
+        }
+        let mebibytes = 100_f64.powf(Rng::with_seed(!self.seed).f64());
+        let most = if self.page_size < 4096 { 32.0 } else { 100.0 };
+        (mebibytes.min(most) * f64::from(1 << 20)) as u64
     }
 
     pub fn threads(&self) -> u8 {

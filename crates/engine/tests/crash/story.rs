@@ -9,7 +9,7 @@ use fastrand::Rng;
 use millpond::internals::io::{Aim, Device, Fault, Faults, MemoryDevice, PowerSupply};
 
 use crate::common::{COMMON, Common, counter, own_group, tag_of};
-use crate::oracle::{State, Tree};
+use crate::oracle::{Change, State, Tree};
 use crate::plan::{Blow, Forced, Kind, Place, Plan, Start, pick};
 use crate::subject::{Devices, Failure, Store, Subject};
 use crate::worker::{Life, SHARED, Stop, Worker, wrong};
@@ -239,7 +239,39 @@ impl Story<'_> {
         let made = all.iter().skip(there.len()).try_for_each(|tree| store.create_tree(tree));
         made.map_err(|failure| format!("making trees failed: {}", failure.text))?;
         self.workers.iter_mut().for_each(Worker::begin_with_shared_trees);
+        if self.forced.is_none() && self.subject.has_extras() {
+            let grown = self.grow(&*store);
+            grown.map_err(|failure| format!("growing the store failed: {}", failure.text))?;
+        }
         self.close_and_check(store)
+    }
+
+    /// Fills a store that is to be large once, with rows behind what is dropped again, so that there
+    /// are many page ids and few pages.
+    fn grow(&mut self, store: &dyn Store) -> Result<(), Failure> {
+        let bytes = self.plan.once_bytes();
+        if bytes == 0 {
+            return Ok(());
+        }
+        let (tree, entries) = self.workers[0].large_tree(bytes);
+        store.create_tree(&tree)?;
+        store.load(&tree, &entries)?;
+        for worker in &mut self.workers {
+            worker.settle_in(store)?;
+        }
+        let what = self.random.u8(..4);
+        self.note(format!("{bytes} bytes in {tree}; then {what}"));
+        if what == 0 {
+            let name = tree.clone();
+            let changes = vec![Change::Create { tree }, Change::Load { tree: name, entries }];
+            self.workers[0].oracle.committed(changes, true);
+            return Ok(());
+        }
+        store.drop_tree(&tree)?;
+        if what > 1 {
+            store.shrink()?;
+        }
+        Ok(())
     }
 
     /// Makes a store, or goes on with one that was not made to its end, and the power fails.

@@ -84,6 +84,8 @@ pub struct Worker {
     checkpoints: u8,
     extras: u8,
     shares: bool,
+    /// Bytes that the store had once.
+    once_bytes: u64,
     /// Of its transactions over keys that all threads write.
     serial: u64,
     pub oracle: Oracle,
@@ -106,6 +108,7 @@ impl Worker {
             checkpoints: plan.checkpoints,
             extras: plan.extras,
             shares: plan.shares,
+            once_bytes: plan.once_bytes(),
             serial: 0,
             oracle: Oracle::default(),
             done: Done::default(),

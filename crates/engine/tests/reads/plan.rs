@@ -42,6 +42,9 @@ pub struct Plan {
     pub threads: usize,
     /// Structures, and rows in each.
     pub structures: Vec<(Kind, usize)>,
+    /// Bytes of a tree that the store loses again before reads go wrong: none in most stories, from
+    /// 1 to 100 MiB in one of twelve.
+    pub once_bytes: u64,
     pub faults: Vec<ReadFault>,
     pub share: f64,
     pub persists: bool,
@@ -88,6 +91,8 @@ impl Plan {
         let pages = one_of(&mut later, &[12, 60, 500]);
         let tier = (later.u8(0..5) < 2).then_some((pages, policy));
         let writes_back = tier.is_some() && later.bool();
+        let mebibytes = if seed % 12 == 7 { 100_f64.powf(later.f64()) } else { 0.0 };
+        let once_bytes = (mebibytes * f64::from(1 << 20)) as u64;
         let kinds = [Kind::Raw, Kind::Typed, Kind::Large, Kind::Hash, Kind::Heap];
         let mut structures = vec![(Kind::Raw, random.usize(200..1500))];
         for _ in 0..random.usize(1..=4) {
@@ -115,6 +120,7 @@ impl Plan {
             evictors: random.u8(0..4) == 0,
             threads: one_of(random, &[1, 1, 2, 3]),
             structures,
+            once_bytes,
             faults,
             share: one_of(random, &[0.002, 0.01, 0.05, 0.2]),
             persists: random.bool(),

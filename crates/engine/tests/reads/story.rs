@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, RwLock};
 
 use millpond::internals::admin::check::{CATALOG, CheckOptions, Fault, Problem, check_store};
+use millpond::internals::btree::BulkOptions;
 use millpond::internals::io::{
     Device, MemoryDevice, PageStore, PowerSupply, ReadFault, ReadFaultDevice, ReadFaults,
 };
@@ -70,6 +71,17 @@ impl Story {
     }
 }
 
+/// Makes a tree of about `bytes`, whose values hardly get shorter by compression.
+fn load(db: &Db, name: &str, bytes: u64) -> Result<(), Error> {
+    let mut value = vec![0; (bytes / 4000).max(200) as usize];
+    fastrand::Rng::with_seed(bytes).fill(&mut value);
+    let rows = (0..bytes as u32 / value.len() as u32).map(|number| {
+        value.rotate_right(1);
+        (number.to_be_bytes().to_vec(), value.clone())
+    });
+    db.raw_tree(name)?.bulk_load(rows, BulkOptions::default()).map(drop)
+}
+
 impl Story {
     /// Makes the store and fills it; no read goes wrong yet.
     fn begin(plan: Plan) -> Result<(Story, Db), String> {
@@ -113,7 +125,17 @@ impl Story {
     /// Rows in random order, in two rounds, so that pages have versions, and some split or merge.
     fn fill(&mut self, db: &Db) -> Result<(), Error> {
         let (page_size, random) = (self.world.plan.page_size, &mut self.random);
+        let once_bytes = self.world.plan.once_bytes;
+        if once_bytes > 0 {
+            load(db, "once", once_bytes)?;
+        }
         for round in 0..2 {
+            if round == 1 && once_bytes > 0 {
+                db.drop_tree("once")?;
+                if random.bool() {
+                    db.shrink()?;
+                }
+            }
             for item in &mut self.world.items {
                 let handle = handle(db, item)?;
                 let model = item.model.get_mut().unwrap();

@@ -14,6 +14,7 @@ use super::units::UnitMap;
 use crate::io::buffer::AlignedBuffer;
 use crate::io::device::{Device, ReadRequest};
 use crate::io::error::DeviceError;
+use crate::io::simulated::planted::planted;
 use crate::page::packed::{units_of, unpack};
 use crate::page::page_map::{entries, node_id, nodes_by_level, per_node};
 use crate::page::superblock::{Compression, Superblock};
@@ -101,7 +102,10 @@ pub(in crate::io) fn read_map(
     let places = device.length() / size.bytes_u64();
     // Not bounded by the file's length: ids stay when what was large is dropped and the file is
     // cut.
-    let ids = superblock.pages;
+    let ids = match planted!(IdsBoundedByLength) {
+        true => superblock.pages.min(64 * places),
+        false => superblock.pages,
+    };
     let fail = |level: usize, index: u64, entry: MapEntry, damage: MapDamage| {
         let offset = entry.spot().map_or(0, |spot| spot.offset(size));
         let (path, level) = (device.path().to_path_buf(), level as u8);
@@ -141,7 +145,14 @@ pub(in crate::io) fn read_map(
                     }
                     if level > 0 {
                         below.push((child, of));
-                    } else if !map.load_page(PageId(child), of) {
+                        continue;
+                    }
+                    // A superblock written before 28 November 2026 may count fewer ids than the
+                    // last leaf has: pages that were allocated while the map was written.
+                    if child >= map.ids() {
+                        map.set_ids(child + 1);
+                    }
+                    if !map.load_page(PageId(child), of) {
                         let place = of.place().unwrap_or(0);
                         return Err(fail(level, index, entry, MapDamage::Place { place }));
                     }

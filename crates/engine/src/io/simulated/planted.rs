@@ -106,6 +106,8 @@ pub enum Bug {
     SuperblockNotNoted,
     /// A place is written to that a backup is to read.
     PlaceReusedDuringBackup,
+    /// The page map is read with as many page ids as the file's length seems to allow.
+    IdsBoundedByLength,
     /// A place becomes free as soon as one of the pages in it does.
     PlaceFreedWithPart,
     /// A difference that is logged leaves out what has the same bytes as the gap had in memory.
@@ -168,7 +170,7 @@ pub enum Bug {
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Bug; 74] = [
+    pub const ALL: [Bug; 75] = [
         Bug::CommitDoesNotWait,
         Bug::LogNotSynced,
         Bug::LogTailNotCleared,
@@ -214,6 +216,7 @@ impl Bug {
         Bug::RedoBoundAfterMap,
         Bug::SuperblockNotNoted,
         Bug::PlaceReusedDuringBackup,
+        Bug::IdsBoundedByLength,
         Bug::PlaceFreedWithPart,
         Bug::GapCountsAsUnchanged,
         Bug::PageLsnNotCompared,

@@ -3,10 +3,13 @@
 //! Such a change may be there in part after a crash, if nothing was durable behind it. One that
 //! failed ends the life: what it left would be the ground of all that follows.
 
-use super::{DOUBTS_MAX, Life, Snapshot, Stop, Worker, entries_of, is_heap, is_tree, wrong};
+use super::{
+    DOUBTS_MAX, Life, SHARED, Snapshot, Stop, Worker, entries_of, is_heap, is_tree, wrong,
+};
 use crate::common::COMMON;
 use crate::oracle::{Change, Oracle, Tree, name_of, shown};
 use crate::plan::pick;
+use crate::subject::{Failure, Store};
 
 /// Steps of its own that a worker does while it takes a backup, at most.
 const AMID_MAX: u32 = 12;
@@ -97,17 +100,50 @@ impl Worker {
         if !self.oracle.now().contains_key(&tree) {
             return Ok(());
         }
-        let count = self.random.u16(1..=self.keys.min(80));
-        let entries: Tree = (0..count).map(|i| (self.key_of(i), self.value())).collect();
+        let entries: Tree = if self.once_bytes > 0 && self.random.u8(..3) == 0 {
+            self.large_entries(self.once_bytes / 4)
+        } else {
+            let count = self.random.u16(1..=self.keys.min(80));
+            (0..count).map(|i| (self.key_of(i), self.value())).collect()
+        };
         self.note(format!("load {} entries into {tree}", entries.len()));
         let answer = life.store.load(&tree, &entries);
         self.gradually(life, answer, Change::Load { tree, entries })
     }
 
+    /// The name of a new tree of its own, and entries of about `bytes` for it.
+    pub fn large_tree(&mut self, bytes: u64) -> (String, Tree) {
+        self.trees_made += 1;
+        (format!("p{}-{}", self.id, self.trees_made), self.large_entries(bytes))
+    }
+
+    /// Entries of about `bytes`, whose values hardly get shorter by compression.
+    fn large_entries(&mut self, bytes: u64) -> Tree {
+        let length = (bytes / 4000).max(200) as usize;
+        let mut value = vec![0; length];
+        self.random.fill(&mut value);
+        let mut entry = |number: u32| {
+            value[..4].copy_from_slice(&number.to_le_bytes());
+            value.rotate_right(1);
+            ([&[self.id][..], &number.to_be_bytes()].concat(), value.as_slice().into())
+        };
+        (0..bytes as u32 / length as u32).map(&mut entry).collect()
+    }
+
+    /// Puts some rows, before anything goes wrong.
+    pub fn settle_in(&mut self, store: &dyn Store) -> Result<(), Failure> {
+        for at in 0..self.keys.min(40) {
+            let (tree, key, value) = (SHARED[0].to_string(), self.key_of(at), self.value());
+            store.put(&tree, &key, &value)?;
+            self.oracle.committed(vec![Change::Put { tree, key, value }], true);
+        }
+        Ok(())
+    }
+
     fn gradually(
         &mut self,
         life: Life<'_>,
-        answer: Result<(), crate::subject::Failure>,
+        answer: Result<(), Failure>,
         change: Change,
     ) -> Result<(), Stop> {
         if answer.as_ref().is_err_and(|failure| !failure.may_retry) {
@@ -153,7 +189,7 @@ impl Worker {
         };
         self.done.backups += 1;
         let allowed = shadow.allows(&self.part_of(&copy));
-        allowed.map_err(|what| wrong("a backup", &crate::subject::Failure::new(what)))?;
+        allowed.map_err(|what| wrong("a backup", &Failure::new(what)))?;
         let common = copy.get(COMMON).cloned().unwrap_or_default();
         life.common.saw("a backup", common, (from, to));
         Ok(())
