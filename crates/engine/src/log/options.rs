@@ -57,6 +57,10 @@ impl LogOptions {
     }
 }
 
+/// Bytes of the largest buffer that a store gives its log. Whatever buffer the log had before, no
+/// more than these were under way when the power failed, and opening wipes so much behind the end.
+pub(crate) const BUFFER_MAX: usize = 4 << 20;
+
 /// Whether `bytes` is a valid size of segments.
 pub(super) fn is_segment_size(bytes: u64) -> bool {
     bytes.is_multiple_of(BLOCK) && (LEAST..=MOST).contains(&bytes)

@@ -22,7 +22,7 @@ use std::sync::Arc;
 use millpond_base::Lsn;
 
 use super::error::LogError;
-use super::options::BLOCK;
+use super::options::{BLOCK, BUFFER_MAX};
 use super::record::HEADER_MAX;
 use super::record::Header;
 use super::segments::Segments;
@@ -30,9 +30,6 @@ use super::window::AHEAD;
 use super::window::Window;
 use crate::io::AlignedBuffer;
 use crate::io::simulated::planted::unless_planted;
-
-/// Bytes that may have been under way if the log had a larger buffer before.
-const UNDER_WAY_LEAST: usize = 4 << 20;
 
 /// Where a log that was opened ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -234,7 +231,7 @@ fn write_again(segments: &Segments, known: u64, end: u64) -> Result<(), LogError
 
 /// Fills what lies behind the end with zeros, as far as something may have been under way there.
 fn wipe(segments: &Segments, end: u64, buffer_bytes: usize) -> Result<(), LogError> {
-    let under_way = buffer_bytes.max(UNDER_WAY_LEAST) as u64;
+    let under_way = buffer_bytes.max(BUFFER_MAX) as u64;
     let limit = segments.end_of_run(end).min((end + under_way).next_multiple_of(BLOCK));
     let mut buffer = AlignedBuffer::new(AHEAD);
     let mut at = end - end % BLOCK;

@@ -246,7 +246,7 @@ impl Story<'_> {
         self.close_and_check(store)
     }
 
-    /// Fills a store that is to be large once, with rows behind what is dropped again, so that there
+    /// Fills a store that is to be large once, with rows behind what is dropped again: then there
     /// are many page ids and few pages.
     fn grow(&mut self, store: &dyn Store) -> Result<(), Failure> {
         let bytes = self.plan.once_bytes();

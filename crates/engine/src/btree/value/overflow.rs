@@ -214,7 +214,7 @@ impl<P: Pages> BTree<P> {
     /// Reads a detached value into `out`.
     pub(crate) fn read_below(&self, value: &Detached, out: &mut Vec<u8>) -> Result<(), PoolError> {
         out.clear();
-        let len = usize::try_from(value.len.min(self.limits.value_max)).unwrap_or(0);
+        let len = usize::try_from(value.len).unwrap_or(usize::MAX);
         while out.len() < len {
             self.read_some_below(value, out.len() as u64, len - out.len(), out)?;
         }
@@ -250,7 +250,7 @@ impl<P: Pages> BTree<P> {
         key: &[u8],
         reference: Reference,
     ) -> Result<Option<Vec<u8>>, PoolError> {
-        let len = usize::try_from(reference.len.min(self.limits.value_max)).unwrap_or(0);
+        let len = usize::try_from(reference.len).unwrap_or(usize::MAX);
         let mut out = Vec::new();
         while out.len() < len {
             let offset = out.len() as u64;

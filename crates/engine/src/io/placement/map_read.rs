@@ -100,20 +100,17 @@ pub(in crate::io) fn read_map(
 ) -> Result<PageMap, Box<MapError>> {
     let size = superblock.page_size;
     let places = device.length() / size.bytes_u64();
-    // Not bounded by the file's length: ids stay when what was large is dropped and the file is
-    // cut.
-    let ids = match planted!(IdsBoundedByLength) {
-        true => superblock.pages.min(64 * places),
-        false => superblock.pages,
+    let ids = if planted!(IdsBoundedByLength) {
+        superblock.pages.min(64 * places)
+    } else {
+        superblock.pages
     };
     let fail = |level: usize, index: u64, entry: MapEntry, damage: MapDamage| {
         let offset = entry.spot().map_or(0, |spot| spot.offset(size));
         let (path, level) = (device.path().to_path_buf(), level as u8);
         Box::new(MapError { path, level, index, offset, damage })
     };
-    let is_too_many =
-        ids > MapEntry::PLACES || Vec::<MapEntry>::new().try_reserve_exact(ids as usize).is_err();
-    if is_too_many {
+    if !is_possible(ids) {
         return Err(fail(0, 0, MapEntry::NONE, MapDamage::Ids { ids }));
     }
     let compresses = superblock.compression != Compression::None;
@@ -164,6 +161,12 @@ pub(in crate::io) fn read_map(
             Some(next) => (level, nodes) = (next, below),
         }
     }
+}
+
+/// Returns whether a store can have as many page ids, and memory has room for their entries. The
+/// file's length bounds nothing: ids stay when what was large is dropped and the file is cut.
+fn is_possible(ids: u64) -> bool {
+    ids <= MapEntry::PLACES && Vec::<MapEntry>::new().try_reserve_exact(ids as usize).is_ok()
 }
 
 fn read_nodes(

@@ -2,6 +2,7 @@
 
 use millpond_base::Seed;
 
+use crate::log::options::BUFFER_MAX;
 use crate::page::superblock::Placement;
 use crate::pool::{EvictionMode, SyncMode};
 use crate::store::options::budget::{Budget, BudgetError, Demand};
@@ -147,9 +148,10 @@ impl Options {
 /// Bytes of a log's buffer: a thirty-second of the memory, but enough for the longest record, which
 /// is about eight pages and takes a quarter of it at most.
 fn log_buffer(memory: u64, page_size: u32) -> u64 {
-    const MOST: u64 = 4 << 20;
+    let most = BUFFER_MAX as u64;
     let least = (64 * u64::from(page_size)).max(128 << 10);
-    let wanted = (memory / 32).clamp(1, MOST);
+    debug_assert!(least <= most, "opening a log wipes what a buffer of any store had under way");
+    let wanted = (memory / 32).clamp(1, most);
     // A power of two.
     (1 << wanted.ilog2()).max(least)
 }
