@@ -170,6 +170,17 @@ fn sizes_are_ignored_with_a_note_or_expanded() {
 }
 
 #[test]
+fn an_msr_trace_of_a_whole_fleet_keeps_up_to_65536_disks_apart() {
+    let line = |disk: u32| format!("1,usr,{disk},Read,0,512,1\n");
+    let fleet: String = (0..65536).map(line).collect();
+    let pages = read("msr", &fleet).unwrap().pages;
+    assert_eq!(pages.len(), 65536);
+    assert!(pages.iter().enumerate().all(|(at, page)| *page == (at as u64) << 48));
+    let (at, _) = corrupt(read("msr", &(fleet + &line(65536))));
+    assert_eq!(at, 65537);
+}
+
+#[test]
 fn spc_and_msr_expand_byte_ranges_to_pages() {
     let batch = read("spc", "0,8,4096,W,0.5\n1,0,512,r,0.6\n0,7,1024,R,0.7\n").unwrap();
     assert_eq!(batch.pages, [1, 1 << 48, 0, 1]);

@@ -13,6 +13,8 @@
 //! Spaces are numbered by first appearance and put above bit 48 of the page, so that the pages
 //! of a file with one disk keep their numbers.
 
+use std::collections::HashMap;
+
 use millpond_base::Mark;
 
 use super::extents::note_empty;
@@ -21,39 +23,34 @@ use super::number::shown;
 use super::op::parse_op;
 use super::spc::{in_space, named};
 
-/// More disks than this are no MSR trace.
-const MAX_SPACES: usize = 4096;
-
 /// Reads MSR Cambridge traces.
 pub(crate) struct Msr {
     page_size: u64,
-    spaces: Vec<Box<[u8]>>,
-    last: usize,
+    /// Disks by name, numbered by first appearance.
+    spaces: HashMap<Box<[u8]>, u64>,
+    /// The disk of the line before.
+    last: (Box<[u8]>, u64),
     empty: u64,
     begun: bool,
 }
 
 impl Msr {
     pub(crate) fn new(page_size: u64) -> Msr {
-        Msr { page_size, spaces: Vec::new(), last: 0, empty: 0, begun: false }
+        let (spaces, last) = (HashMap::new(), (Box::default(), 0));
+        Msr { page_size, spaces, last, empty: 0, begun: false }
     }
 
     /// The number of the space that `name` (host, comma, disk) names.
-    fn space(&mut self, name: &[u8]) -> Result<u64, String> {
-        if self.spaces.get(self.last).is_some_and(|s| **s == *name) {
-            return Ok(self.last as u64);
+    fn space(&mut self, name: &[u8]) -> u64 {
+        if *self.last.0 != *name {
+            let next = self.spaces.len() as u64;
+            let space = self.spaces.get(name).copied().unwrap_or(next);
+            if space == next {
+                self.spaces.insert(name.into(), next);
+            }
+            self.last = (name.into(), space);
         }
-        self.last = match self.spaces.iter().position(|s| **s == *name) {
-            Some(at) => at,
-            None if self.spaces.len() == MAX_SPACES => {
-                return Err(format!("more than {MAX_SPACES} disks, with {}", shown(name)));
-            }
-            None => {
-                self.spaces.push(name.into());
-                self.spaces.len() - 1
-            }
-        };
-        Ok(self.last as u64)
+        self.last.1
     }
 }
 
@@ -80,7 +77,7 @@ impl LineFormat for Msr {
         named("disk", field(2))?;
         let op = parse_op(field(3))?;
         let (offset, size) = (named("offset", field(4))?, named("size", field(5))?);
-        let space = self.space(&line[ends[0] + 1..ends[2]])?;
+        let space = self.space(&line[ends[0] + 1..ends[2]]);
         self.empty += u64::from(size == 0);
         in_space(space, Run::bytes(offset, size, self.page_size, Mark::of(op))?).map(Some)
     }
