@@ -145,6 +145,34 @@ fn numbers_are_keys_in_their_order() {
 }
 
 #[test]
+fn keys_of_several_parts_are_written_as_the_types_that_the_store_knows() {
+    let shop = Shop::new();
+    let types = ["--create", "--key-type", "(String, u32)", "--value-type", "Option<f64>"];
+    for (key, value) in [(r#"("bolts", 8)"#, "0.5"), (r#"("nuts", 1)"#, "None")] {
+        shop.ok(&[&["put", "n.db", key, value], &types[..]].concat());
+    }
+    shop.ok(&["put", "n.db", r#"("bolts", 10)"#, "7"]);
+    assert_eq!(
+        shop.ok(&["scan", "n.db"]),
+        "(\"bolts\", 8)\t0.5\n(\"bolts\", 10)\t7.0\n(\"nuts\", 1)\tNone\n"
+    );
+    assert_eq!(shop.ok(&["get", "n.db", r#"("bolts",10)"#]), "7.0\n");
+    let bolts = ["scan", "n.db", "--keys", "--prefix", r#"("bolts",)"#];
+    assert_eq!(shop.ok(&bolts), "(\"bolts\", 8)\n(\"bolts\", 10)\n");
+    let from = ["scan", "n.db", "--keys", "--from", r#"("bolts", 9)"#, "--limit", "1"];
+    assert_eq!(shop.ok(&from), "(\"bolts\", 10)\n");
+    let json = shop.ok(&["scan", "n.db", "--json", "--limit", "1"]);
+    assert!(json.contains(r#"{"key":"(\"bolts\", 8)","value":"0.5"}"#), "{json}");
+    let other = shop.fails(2, &["put", "n.db", "7", "1", "--key-type", "u64"]);
+    assert!(other.contains("keys of 'main' are (String, u32), not u64"), "{other}");
+    let wrong = shop.fails(2, &["get", "n.db", "bolts"]);
+    assert!(wrong.contains("'bolts' is no (String, u32)"), "{wrong}");
+    assert!(shop.ok(&["scan", "n.db", "--hex", "--limit", "1"]).starts_with("626f6c7473"));
+    shop.ok(&["del", "n.db", "--prefix", r#"("bolts",)"#]);
+    assert_eq!(shop.ok(&["scan", "n.db", "--count"]), "1\n");
+}
+
+#[test]
 fn scans_are_bounded_as_asked() {
     let shop = Shop::new();
     let file = shop.filled();

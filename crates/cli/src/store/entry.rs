@@ -5,18 +5,19 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 use millpond::KeyRange;
-use millpond::{Db, RawHeap, RawTree};
+use millpond::{Db, RawHeap, RawTree, Structure};
 use millpond_lab::table::Table;
 use serde_json::json;
 
-use super::notation::Notation;
+use super::notation::{Notation, TypedNotation};
 use super::open::{self, Opened, StoreArgs, TreeArgs, failed, record_id, size_of};
 use crate::error::Failure;
 use crate::output::{Form, Output, complain, print};
 
 const GET_EXAMPLES: &str = "Examples:
   millpond get shop.db ada --tree users
-  millpond get shop.db 42 --tree orders --key-type u64 --value-type hex
+  millpond get shop.db 42 --tree orders --value-type hex
+  millpond get shop.db '(\"bolts\", 8)' --tree parts
   millpond get shop.db photo --raw > photo.jpg
   millpond get shop.db ada --json";
 
@@ -40,6 +41,14 @@ pub(crate) struct GetArgs {
     json: bool,
 }
 
+/// The key that `text` denotes; records of heaps have numbers instead.
+fn key_in(of: &Opened, notation: &TypedNotation, text: &str) -> Result<Vec<u8>, Failure> {
+    match of {
+        Opened::Heap(_) => Ok(Vec::new()),
+        _ => notation.key(text),
+    }
+}
+
 /// The row of JSON results.
 fn row(tree: &str, key: String, value: String) -> Table {
     let mut table = Table::new(["tree", "key", "value"]);
@@ -48,9 +57,10 @@ fn row(tree: &str, key: String, value: String) -> Table {
 }
 
 pub(crate) fn get(args: &GetArgs) -> Result<(), Failure> {
-    let key = args.notation.key(&args.key)?;
     let db = open::open(&args.store.file, true, None)?;
     let from = open::structure(&db, &args.tree)?;
+    let notation = args.notation.of(&open::types(&db, &from)?);
+    let key = key_in(&from, &notation, &args.key)?;
     let missing = || missing(&args.key, &from);
     let mut out = io::stdout().lock();
     if let (true, Opened::Tree(tree)) = (args.raw, &from) {
@@ -69,11 +79,11 @@ pub(crate) fn get(args: &GetArgs) -> Result<(), Failure> {
         out.write_all(&value)?;
         return Ok(out.flush()?);
     }
-    let shown = args.notation.show_value(&value);
+    let shown = notation.show_value(&value);
     if args.json {
         let key = match &from {
             Opened::Heap(_) => args.key.clone(),
-            _ => args.notation.show_key(&key),
+            _ => notation.show_key(&key),
         };
         let table = row(from.name(), key, shown);
         let file = args.store.file.display().to_string();
@@ -142,14 +152,12 @@ pub(crate) struct PutArgs {
 }
 
 pub(crate) fn put(args: &PutArgs) -> Result<(), Failure> {
-    let key = args.notation.key(&args.key)?;
-    let value = args.value.as_ref().map(|text| args.notation.value(text)).transpose()?;
     let db = if args.create {
         open::create(&args.store.file, args.page_size, None, None)?
     } else {
         open::open(&args.store.file, false, None)?
     };
-    let result = put_into(&db, args, &key, value);
+    let result = put_into(&db, args);
     // Also after an error: the store stays as it was.
     open::close(db)?;
     result
@@ -166,16 +174,20 @@ fn found_or_new(db: &Db, args: &PutArgs) -> Result<Opened, Failure> {
         return open::structure(db, &args.tree);
     }
     let name = asked.unwrap_or("main");
-    match args.kind {
-        Kind::Tree => db.create_tree(name).map(Opened::Tree),
-        Kind::Hash => db.create_hash_index(name).map(Opened::Hash),
-        Kind::Heap => db.create_heap(name).map(Opened::Heap),
-    }
-    .map_err(failed)
+    let kind = match args.kind {
+        Kind::Tree => Structure::Tree,
+        Kind::Hash => Structure::Hash,
+        Kind::Heap => Structure::Heap,
+    };
+    db.make(kind, name, &args.notation.types()).map_err(failed)?;
+    open::named(db, name, kind)
 }
 
-fn put_into(db: &Db, args: &PutArgs, key: &[u8], value: Option<Vec<u8>>) -> Result<(), Failure> {
+fn put_into(db: &Db, args: &PutArgs) -> Result<(), Failure> {
     let to = found_or_new(db, args)?;
+    let notation = args.notation.to_write(&open::types(db, &to)?, to.name())?;
+    let key = &key_in(&to, &notation, &args.key)?;
+    let value = args.value.as_ref().map(|text| notation.value(text)).transpose()?;
     if let (None, Some(path), Opened::Tree(tree)) = (&value, &args.value_file, &to) {
         return put_file(tree, key, path);
     }
@@ -245,32 +257,27 @@ pub(crate) struct DelArgs {
 }
 
 pub(crate) fn del(args: &DelArgs) -> Result<(), Failure> {
-    let key = args.key.as_ref().map(|key| args.notation.key(key)).transpose()?;
-    let prefix = args.prefix.as_ref().map(|text| args.notation.prefix(text)).transpose()?;
     let db = open::open(&args.store.file, false, None)?;
-    let result = del_from(&db, args, key.as_deref(), prefix.as_deref());
+    let result = del_from(&db, args);
     open::close(db)?;
     result
 }
 
-fn del_from(
-    db: &Db,
-    args: &DelArgs,
-    key: Option<&[u8]>,
-    prefix: Option<&[u8]>,
-) -> Result<(), Failure> {
+fn del_from(db: &Db, args: &DelArgs) -> Result<(), Failure> {
     let from = open::structure(db, &args.tree)?;
-    if let Some(prefix) = prefix {
+    let notation = args.notation.to_write(&open::types(db, &from)?, from.name())?;
+    if let Some(prefix) = &args.prefix {
         let Opened::Tree(tree) = &from else {
             let text = format!("--prefix is for trees, and this is {}", from.title());
             return Err(Failure::Usage(text));
         };
-        let range = KeyRange::of_prefix::<Vec<u8>>(prefix);
+        let range = KeyRange::of_prefix::<Vec<u8>>(&notation.prefix(prefix)?[..]);
         let removed = tree.remove_range(&range).map_err(failed)?;
         complain(&format!("{removed} entries removed from {}", from.title()));
         return Ok(());
     }
-    let (Some(key), Some(text)) = (key, &args.key) else { return Ok(()) };
+    let Some(text) = &args.key else { return Ok(()) };
+    let key = &key_in(&from, &notation, text)?;
     let removed = match &from {
         Opened::Tree(tree) => tree.delete(key),
         Opened::Hash(index) => index.delete(key),

@@ -7,6 +7,7 @@ pub(crate) mod compression;
 mod destage;
 mod dump;
 mod entry;
+mod literal;
 mod load;
 mod log;
 mod notation;

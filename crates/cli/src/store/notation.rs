@@ -1,44 +1,113 @@
 //! Keys and values on the command line, and on the screen.
+//!
+//! A tree knows the types of its keys and values if a program made it with types. Keys and values
+//! are then written as literals of these types; those of other trees are text.
 
 use std::fmt::Display;
 use std::str::FromStr;
 
-use clap::ValueEnum;
+use millpond::TypeNames;
 use millpond::internals::admin::dump::notation::{escaped, hex, unescape, unhex};
-use millpond::internals::encoding::key::{DecodeKey, EncodeKey};
-use millpond::internals::encoding::value::{DecodeValue, EncodeValue};
+use millpond_handles::{Datum, DatumError, KeyType, ValueType};
 
+use super::literal;
 use crate::error::Failure;
 
-/// What a key or value is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-pub(crate) enum Type {
-    /// Text; \\ \t \n \r \xHH are escapes, and 0x… before digits means bytes in hexadecimal
+/// How a key or value is written.
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum Form<T> {
+    /// Text with escapes, or `0x` and digits.
     Text,
-    /// Bytes in hexadecimal digits
+    /// Hexadecimal digits.
     Hex,
-    /// An unsigned integer of 4 bytes
-    U32,
-    /// An unsigned integer of 8 bytes
-    U64,
-    /// A signed integer of 4 bytes
-    I32,
-    /// A signed integer of 8 bytes
-    I64,
+    /// A literal of a type.
+    Of(T),
 }
 
-/// How keys and values are written.
+/// How keys and values are written: what was asked for.
 #[derive(clap::Args, Clone, Debug)]
 pub(crate) struct Notation {
-    /// What keys are
-    #[arg(long, value_enum, default_value = "text", value_name = "TYPE")]
-    key_type: Type,
-    /// What values are
-    #[arg(long, value_enum, default_value = "text", value_name = "TYPE")]
-    value_type: Type,
+    /// What keys are: text, hex, or a type such as u64 or '(String, u32)'. By default the type that
+    /// the store knows, or text
+    #[arg(long, value_name = "TYPE", value_parser = form::<KeyType>)]
+    key_type: Option<Form<KeyType>>,
+    /// What values are, likewise
+    #[arg(long, value_name = "TYPE", value_parser = form::<ValueType>)]
+    value_type: Option<Form<ValueType>>,
     /// Keys and values in hexadecimal: the same as --key-type hex --value-type hex
     #[arg(long, conflicts_with_all = ["key_type", "value_type"])]
     hex: bool,
+}
+
+fn form<T: FromStr<Err: Display>>(text: &str) -> Result<Form<T>, String> {
+    match text {
+        "text" => Ok(Form::Text),
+        "hex" => Ok(Form::Hex),
+        name => match name.parse() {
+            Ok(of) => Ok(Form::Of(of)),
+            Err(error) => Err(format!("{error}; or text, or hex")),
+        },
+    }
+}
+
+/// The form of a type that the store knows; text if it knows none, or one that only a program does.
+fn known<T: FromStr>(name: Option<&str>) -> Form<T> {
+    let literal = name.filter(|name| !matches!(*name, "String" | "Vec<u8>"));
+    literal.and_then(|name| name.parse().ok()).map_or(Form::Text, Form::Of)
+}
+
+fn name<T: Display>(form: Option<&Form<T>>) -> Option<String> {
+    match form {
+        Some(Form::Of(of)) => Some(of.to_string()),
+        _ => None,
+    }
+}
+
+/// Refuses to write what the structure's typed handles could not read.
+fn agrees<T: Display>(
+    form: &Form<T>,
+    known: Option<&str>,
+    what: &str,
+    name: &str,
+) -> Result<(), Failure> {
+    let (Form::Of(asked), Some(known)) = (form, known) else { return Ok(()) };
+    let asked = asked.to_string();
+    if asked == known {
+        return Ok(());
+    }
+    Err(Failure::Usage(format!("{what} of '{name}' are {known}, not {asked}")))
+}
+
+impl Notation {
+    /// The notation for a structure whose keys and values are of `types`.
+    pub(crate) fn of(&self, types: &TypeNames) -> TypedNotation {
+        if self.hex {
+            return TypedNotation { key: Form::Hex, value: Form::Hex };
+        }
+        let key = self.key_type.clone().unwrap_or_else(|| known(types.key.as_deref()));
+        let value = self.value_type.clone().unwrap_or_else(|| known(types.value.as_deref()));
+        TypedNotation { key, value }
+    }
+
+    /// The types of a structure that is made with this notation.
+    pub(crate) fn types(&self) -> TypeNames {
+        TypeNames::new(name(self.key_type.as_ref()), name(self.value_type.as_ref()))
+    }
+
+    /// Like [`Notation::of`], for what is to be written to the structure `name`.
+    pub(crate) fn to_write(&self, types: &TypeNames, name: &str) -> Result<TypedNotation, Failure> {
+        let notation = self.of(types);
+        agrees(&notation.key, types.key.as_deref(), "keys", name)?;
+        agrees(&notation.value, types.value.as_deref(), "values", name)?;
+        Ok(notation)
+    }
+}
+
+/// How keys and values of one structure are written.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct TypedNotation {
+    key: Form<KeyType>,
+    value: Form<ValueType>,
 }
 
 fn digits(bytes: &[u8]) -> String {
@@ -55,80 +124,69 @@ fn bytes_of(text: &str, is_hex: bool) -> Result<Vec<u8>, Failure> {
     Ok(bytes)
 }
 
-fn number<N: FromStr<Err: Display>>(text: &str, name: &str) -> Result<N, Failure> {
-    let no_number = |error| Failure::Usage(format!("'{text}' is no {name}: {error}"));
-    text.parse().map_err(no_number)
+/// Encodes the literal `text` as one of type `of`.
+fn encoded<T: Display>(
+    text: &str,
+    of: &T,
+    encode: impl FnOnce(&Datum) -> Result<Vec<u8>, DatumError>,
+) -> Result<Vec<u8>, Failure> {
+    let wrong = |error: String| Failure::Usage(format!("'{text}' is no {of}: {error}"));
+    let datum = literal::parse(text).map_err(wrong)?;
+    encode(&datum).map_err(|error| wrong(error.to_string()))
 }
 
-/// What is not of its type is shown in hexadecimal.
-fn shown<N: ToString, E>(decoded: Result<N, E>, bytes: &[u8]) -> String {
-    decoded.map_or_else(|_| format!("0x{}", digits(bytes)), |number| number.to_string())
+/// A literal; in hexadecimal what is not of the type.
+fn shown(datum: Result<Datum, DatumError>, bytes: &[u8]) -> String {
+    datum.map_or_else(|_| format!("0x{}", digits(bytes)), |datum| literal::show(&datum))
 }
 
-impl Notation {
-    fn key_type(&self) -> Type {
-        if self.hex { Type::Hex } else { self.key_type }
-    }
-
-    fn value_type(&self) -> Type {
-        if self.hex { Type::Hex } else { self.value_type }
-    }
-
+impl TypedNotation {
     /// The key that `text` denotes.
     pub(crate) fn key(&self, text: &str) -> Result<Vec<u8>, Failure> {
-        Ok(match self.key_type() {
-            Type::Text => bytes_of(text, false)?,
-            Type::Hex => bytes_of(text, true)?,
-            Type::U32 => number::<u32>(text, "u32")?.to_key_bytes(),
-            Type::U64 => number::<u64>(text, "u64")?.to_key_bytes(),
-            Type::I32 => number::<i32>(text, "i32")?.to_key_bytes(),
-            Type::I64 => number::<i64>(text, "i64")?.to_key_bytes(),
-        })
+        match &self.key {
+            Form::Text => bytes_of(text, false),
+            Form::Hex => bytes_of(text, true),
+            Form::Of(of) => encoded(text, of, |datum| of.encode(datum)),
+        }
     }
 
-    /// The key prefix that `text` denotes.
+    /// The key prefix that `text` denotes: of tuples, the first elements.
     pub(crate) fn prefix(&self, text: &str) -> Result<Vec<u8>, Failure> {
-        match self.key_type() {
-            Type::Text | Type::Hex => self.key(text),
-            _ => Err(Failure::Usage(
-                "numbers have no prefixes: use --from and --to, or --key-type hex".to_string(),
-            )),
+        match &self.key {
+            Form::Of(of) if of.to_string().starts_with('(') => {
+                encoded(text, of, |datum| of.encode_prefix(datum))
+            }
+            Form::Of(of) => Err(Failure::Usage(format!(
+                "keys of type {of} have no prefixes: use --from and --to, or --key-type hex"
+            ))),
+            _ => self.key(text),
         }
     }
 
     /// The value that `text` denotes.
     pub(crate) fn value(&self, text: &str) -> Result<Vec<u8>, Failure> {
-        Ok(match self.value_type() {
-            Type::Text => bytes_of(text, false)?,
-            Type::Hex => bytes_of(text, true)?,
-            Type::U32 => number::<u32>(text, "u32")?.to_value_bytes(),
-            Type::U64 => number::<u64>(text, "u64")?.to_value_bytes(),
-            Type::I32 => number::<i32>(text, "i32")?.to_value_bytes(),
-            Type::I64 => number::<i64>(text, "i64")?.to_value_bytes(),
-        })
+        match &self.value {
+            Form::Text => bytes_of(text, false),
+            Form::Hex => bytes_of(text, true),
+            Form::Of(of) => encoded(text, of, |datum| of.encode(datum)),
+        }
     }
 
     /// A key as text.
     pub(crate) fn show_key(&self, key: &[u8]) -> String {
-        match self.key_type() {
-            Type::Text => text_of(key),
-            Type::Hex => digits(key),
-            Type::U32 => shown(<u32 as DecodeKey>::decode(key), key),
-            Type::U64 => shown(<u64 as DecodeKey>::decode(key), key),
-            Type::I32 => shown(<i32 as DecodeKey>::decode(key), key),
-            Type::I64 => shown(<i64 as DecodeKey>::decode(key), key),
+        match &self.key {
+            Form::Text => text_of(key),
+            Form::Hex => digits(key),
+            Form::Of(of) => shown(of.decode(key), key),
         }
     }
 
     /// A value as text.
     pub(crate) fn show_value(&self, value: &[u8]) -> String {
-        match self.value_type() {
-            Type::Text => text_of(value),
-            Type::Hex => digits(value),
-            Type::U32 => shown(<u32 as DecodeValue>::decode(value), value),
-            Type::U64 => shown(<u64 as DecodeValue>::decode(value), value),
-            Type::I32 => shown(<i32 as DecodeValue>::decode(value), value),
-            Type::I64 => shown(<i64 as DecodeValue>::decode(value), value),
+        match &self.value {
+            Form::Text => text_of(value),
+            Form::Hex => digits(value),
+            Form::Of(of) => shown(of.decode(value), value),
         }
     }
 }
@@ -143,31 +201,56 @@ fn text_of(bytes: &[u8]) -> String {
 mod tests {
     use super::*;
 
-    fn of(key_type: Type) -> Notation {
-        Notation { key_type, value_type: key_type, hex: false }
+    fn of(name: &str) -> TypedNotation {
+        TypedNotation { key: form(name).unwrap(), value: form(name).unwrap() }
     }
 
     #[test]
     fn what_is_shown_can_be_typed() {
         for bytes in [&b"plain"[..], b"0x12", b"", b"a\tb\\", &[0, 255, b'x']] {
-            for notation in [of(Type::Text), of(Type::Hex)] {
+            for notation in [of("text"), of("hex")] {
                 assert_eq!(notation.key(&notation.show_key(bytes)).unwrap(), bytes);
                 assert_eq!(notation.value(&notation.show_value(bytes)).unwrap(), bytes);
             }
         }
-        for (key_type, text) in [
-            (Type::U32, "4294967295"),
-            (Type::U64, "18446744073709551615"),
-            (Type::I32, "-5"),
-            (Type::I64, "-9223372036854775808"),
+        for (name, text) in [
+            ("u32", "4294967295"),
+            ("u64", "18446744073709551615"),
+            ("i32", "-5"),
+            ("i64", "-9223372036854775808"),
+            ("(String, u32)", r#"("bolts", 8)"#),
+            ("Option<char>", "None"),
+            ("f64", "-0.25"),
         ] {
-            let notation = of(key_type);
+            let notation = of(name);
             assert_eq!(notation.show_key(&notation.key(text).unwrap()), text);
             assert_eq!(notation.show_value(&notation.value(text).unwrap()), text);
-            assert_eq!(notation.show_key(&[1, 2, 3]), "0x010203");
-            assert!(notation.key("x").is_err() && notation.prefix(text).is_err());
+            assert_eq!(notation.show_key(&[9, 2, 3]), "0x090203");
+            assert!(notation.key("x").is_err(), "{name}");
         }
-        let minus = of(Type::I64).key("-1").unwrap();
-        assert!(minus < of(Type::I64).key("0").unwrap(), "keys are in the order of numbers");
+        let minus = of("i64").key("-1").unwrap();
+        assert!(minus < of("i64").key("0").unwrap(), "keys are in the order of numbers");
+        assert!(of("u64").prefix("7").is_err());
+        let pair = of("(String, u32)");
+        let (front, whole) = (pair.prefix(r#"("bolts",)"#), pair.key(r#"("bolts", 8)"#));
+        assert!(whole.unwrap().starts_with(&front.unwrap()));
+    }
+
+    #[test]
+    fn types_that_the_store_knows_are_taken_and_what_contradicts_them_is_not_written() {
+        let plain = Notation { key_type: None, value_type: None, hex: false };
+        let name = |text: &str| Some(text.to_string());
+        let types = TypeNames::new(name("(String, u32)"), name("u64"));
+        let typed = plain.to_write(&types, "parts").unwrap();
+        assert_eq!(typed.show_value(&typed.value("7").unwrap()), "7");
+        assert!(typed.key("bolts").is_err());
+        let account = TypeNames::new(name("String"), name("Account"));
+        let text = TypedNotation { key: Form::Text, value: Form::Text };
+        assert_eq!(plain.of(&account), text);
+        let other = Notation { key_type: form("u64").ok(), ..plain.clone() };
+        let Err(Failure::Usage(error)) = other.to_write(&types, "parts") else { panic!("refused") };
+        assert_eq!(error, "keys of 'parts' are (String, u32), not u64");
+        assert!(Notation { hex: true, ..plain }.to_write(&types, "parts").is_ok());
+        assert!(form::<KeyType>("Account").unwrap_err().contains("or text, or hex"));
     }
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use millpond::internals::heap::RecordId;
-use millpond::{Db, Error, Options, RawHashIndex, RawHeap, RawTree, Structure};
+use millpond::{Db, Error, Options, RawHashIndex, RawHeap, RawTree, Structure, TypeNames};
 use millpond_base::size::Size;
 
 use super::compression::CompressionArg;
@@ -117,6 +117,11 @@ impl Opened {
             Opened::Heap(_) => Structure::Heap,
         }
     }
+}
+
+/// The types of keys and values that the store knows of a structure.
+pub(crate) fn types(db: &Db, of: &Opened) -> Result<TypeNames, Failure> {
+    db.types(of.name()).map_err(failed)
 }
 
 /// The id of a heap's record, as it is typed and shown: a number.

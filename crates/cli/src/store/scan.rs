@@ -11,7 +11,7 @@ use millpond::{RawEntries, RawRange, RawRecords, Structure};
 use millpond_lab::results::machine;
 use serde_json::json;
 
-use super::notation::Notation;
+use super::notation::{Notation, TypedNotation};
 use super::open::{self, Opened, StoreArgs, TreeArgs, failed, record_id, size_of};
 use crate::error::Failure;
 use crate::interrupt;
@@ -19,7 +19,8 @@ use crate::interrupt;
 const EXAMPLES: &str = "Examples:
   millpond scan shop.db --tree users --limit 10
   millpond scan shop.db --tree users --prefix a --reverse
-  millpond scan shop.db --tree orders --key-type u64 --from 100 --to 200 --json
+  millpond scan shop.db --tree orders --from 100 --to 200 --json
+  millpond scan shop.db --tree parts --prefix '(\"bolts\",)'
   millpond scan shop.db --tree orders --count
   millpond scan shop.db --tree log --from 65536
 
@@ -64,13 +65,13 @@ pub(crate) struct Args {
     memory: Option<u64>,
 }
 
-fn range_of(args: &Args) -> Result<KeyRange, Failure> {
+fn range_of(args: &Args, notation: &TypedNotation) -> Result<KeyRange, Failure> {
     if let Some(prefix) = &args.prefix {
-        let start = args.notation.prefix(prefix)?;
+        let start = notation.prefix(prefix)?;
         let end = prefix_end(&start).map_or(Bound::Unbounded, Bound::Excluded);
         return Ok(KeyRange { start: Bound::Included(start), end });
     }
-    let key = |text: &Option<String>| text.as_ref().map(|text| args.notation.key(text)).transpose();
+    let key = |text: &Option<String>| text.as_ref().map(|text| notation.key(text)).transpose();
     let start = key(&args.from)?.map_or(Bound::Unbounded, Bound::Included);
     let end = key(&args.to)?.map_or(Bound::Unbounded, Bound::Excluded);
     Ok(KeyRange { start, end })
@@ -84,13 +85,13 @@ enum Rows<'t> {
     Heap(RawRecords<'t>, Option<RecordId>),
 }
 
-fn rows<'t>(args: &Args, of: &'t Opened) -> Result<Rows<'t>, Failure> {
+fn rows<'t>(args: &Args, notation: &TypedNotation, of: &'t Opened) -> Result<Rows<'t>, Failure> {
     let wrong = |what: &str| {
         Err(Failure::Usage(format!("{what} is not for a {}: {} is one", of.kind(), of.title())))
     };
     match of {
         Opened::Tree(tree) => {
-            let range = tree.key_range(&range_of(args)?).as_scan();
+            let range = tree.key_range(&range_of(args, notation)?).as_scan();
             let range = if args.keys || args.count { range.keys_only() } else { range };
             Ok(Rows::Tree(Box::new(range)))
         }
@@ -112,18 +113,19 @@ impl Rows<'_> {
     fn step(
         &mut self,
         args: &Args,
+        notation: &TypedNotation,
         each: impl FnOnce(String, &[u8]) -> io::Result<()>,
     ) -> Result<bool, Failure> {
         match self {
             Rows::Tree(range) => {
                 let next = if args.reverse { range.next_entry_back() } else { range.next_entry() };
                 let Some((key, value)) = next.map_err(failed)? else { return Ok(false) };
-                each(args.notation.show_key(key), value)?;
+                each(notation.show_key(key), value)?;
             }
             Rows::Hash(entries) => {
                 let next = entries.next().transpose().map_err(failed)?;
                 let Some((key, value)) = next else { return Ok(false) };
-                each(args.notation.show_key(&key), &value)?;
+                each(notation.show_key(&key), &value)?;
             }
             Rows::Heap(records, to) => {
                 let is_wanted = |id: &RecordId| to.is_none_or(|to| *id < to);
@@ -149,12 +151,13 @@ impl Rows<'_> {
 /// Calls `each` for the rows that were asked for; returns their number.
 fn walk(
     args: &Args,
+    notation: &TypedNotation,
     mut rows: Rows<'_>,
     mut each: impl FnMut(u64, String, &[u8]) -> io::Result<()>,
 ) -> Result<u64, Failure> {
     let limit = args.limit.unwrap_or(u64::MAX);
     let mut done = 0;
-    while done < limit && rows.step(args, |key, value| each(done, key, value))? {
+    while done < limit && rows.step(args, notation, |key, value| each(done, key, value))? {
         done += 1;
         if interrupt::asked() {
             return Err(Failure::Interrupted);
@@ -164,13 +167,11 @@ fn walk(
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    // Impossible options are refused before anything is opened.
-    range_of(args)?;
     let db = open::open(&args.store.file, true, args.memory)?;
     let of = open::structure(&db, &args.tree)?;
-    let rows = rows(args, &of)?;
+    let notation = &args.notation.of(&open::types(&db, &of)?);
+    let rows = rows(args, notation, &of)?;
     let mut out = BufWriter::new(io::stdout().lock());
-    let notation = &args.notation;
     if args.json {
         let params = json!({
             "file": args.store.file.display().to_string(),
@@ -184,11 +185,11 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         // Rows are written as they come: there may be more than fit into memory.
         write!(out, "{},\"rows\":[", head.strip_suffix('}').unwrap_or(&head))?;
         let rows = if args.count {
-            let count = walk(args, rows, |_, _, _| Ok(()))?;
+            let count = walk(args, notation, rows, |_, _, _| Ok(()))?;
             write!(out, "\n{}", json!({ "count": count }))?;
             1
         } else {
-            walk(args, rows, |at, key, value| {
+            walk(args, notation, rows, |at, key, value| {
                 let mut row = json!({ "key": key });
                 if !args.keys {
                     row["value"] = notation.show_value(value).into();
@@ -198,12 +199,14 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         };
         writeln!(out, "{}]}}", if rows > 0 { "\n" } else { "" })?;
     } else if args.count {
-        let count = walk(args, rows, |_, _, _| Ok(()))?;
+        let count = walk(args, notation, rows, |_, _, _| Ok(()))?;
         writeln!(out, "{count}")?;
     } else if args.keys {
-        walk(args, rows, |_, key, _| writeln!(out, "{key}"))?;
+        walk(args, notation, rows, |_, key, _| writeln!(out, "{key}"))?;
     } else {
-        walk(args, rows, |_, key, value| writeln!(out, "{key}\t{}", notation.show_value(value)))?;
+        walk(args, notation, rows, |_, key, value| {
+            writeln!(out, "{key}\t{}", notation.show_value(value))
+        })?;
     }
     Ok(out.flush()?)
 }
