@@ -42,7 +42,7 @@ pub use simulated::plug::{Aim, Fault};
 pub use simulated::power::PowerSupply;
 pub use simulated::read_faults::{Misread, ReadFault, ReadFaultDevice, ReadFaults};
 pub use simulated::slow::{SlowDevice, SlowProfile};
-pub use spill::{Blocks, Extent, SpillError, SpillFile, spill_path};
+pub use spill::{Blocks, Extent, SpillError, SpillFile, is_spill, spill_path};
 pub use store::PageStore;
 pub(crate) use store_error::named;
 pub use store_error::{

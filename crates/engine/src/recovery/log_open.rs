@@ -16,8 +16,12 @@ use super::redo::RedoOptions;
 use super::report::Recovery;
 use super::run;
 use crate::btree::apply_redo_note;
+use crate::io::file::new_file::create_like;
 use crate::io::simulated::planted::planted;
-use crate::io::{Device, FileDevice, FileOptions, OpenError, PageStore, beside, superblock_of};
+use crate::io::{
+    Device, Errno, FileDevice, FileOptions, OpenError, OpenFileError, PageStore, beside,
+    superblock_of,
+};
 use crate::log::{Log, LogError, LogOptions, Tail};
 use crate::page::PageSize;
 use crate::page::record_body::OrphanRoot;
@@ -254,7 +258,7 @@ pub(crate) fn log_file(
     empty: bool,
     file: &FileOptions,
 ) -> Result<Arc<dyn Device>, OpenLogError> {
-    let path = log_path(path);
+    let (store, path) = (path, log_path(path));
     let exists = path.exists();
     if exists && !empty {
         return Ok(Arc::new(FileDevice::open(&path, file)?));
@@ -270,7 +274,22 @@ pub(crate) fn log_file(
             reason: source.to_string(),
         })?;
     }
-    let device = FileDevice::create(&path, file)?;
-    device.sync_directory()?;
-    Ok(Arc::new(device))
+    let refused = |error: std::io::Error| {
+        let (path, errno) = (path.clone(), Errno::of(&error));
+        OpenLogError::File(OpenFileError::Io { path, errno })
+    };
+    drop(create_like(&path, store).map_err(refused)?);
+    let create = || -> Result<FileDevice, OpenLogError> {
+        let device = FileDevice::create(&path, file)?;
+        device.sync_directory()?;
+        Ok(device)
+    };
+    match create() {
+        Ok(device) => Ok(Arc::new(device)),
+        Err(error) => {
+            // It is empty.
+            let _ = std::fs::remove_file(&path);
+            Err(error)
+        }
+    }
 }

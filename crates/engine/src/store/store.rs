@@ -184,7 +184,8 @@ impl<M: PoolStrategy> Store<M> {
             return Ok(());
         }
         if let Some(log) = self.txns.log() {
-            return Ok(log.wait_durable(log.tail())?);
+            log.wait_durable(log.tail())?;
+            return self.confirm_place();
         }
         let frames: Vec<FrameId> = (0..self.pool.frames()).map(FrameId).collect();
         for _ in 0..FLUSH_PASSES {
@@ -197,7 +198,17 @@ impl<M: PoolStrategy> Store<M> {
         self.pool.storage_recorder().note_dsync(Lsn(0));
         let synced = self.pages.sync();
         self.pool.latencies().stop(Timing::SyncTime, started);
-        Ok(synced?)
+        synced?;
+        self.confirm_place()
+    }
+
+    /// Fails if a file of the store is no longer where it was opened.
+    fn confirm_place(&self) -> Result<(), Error> {
+        let log = self.txns.log().and_then(|log| log.displaced());
+        match self.pages.displaced().or(log) {
+            Some(path) => Err(Error::Displaced { path }),
+            None => Ok(()),
+        }
     }
 
     /// Takes a checkpoint: a recovery would begin about here.
@@ -207,7 +218,10 @@ impl<M: PoolStrategy> Store<M> {
     pub fn checkpoint(&self) -> Result<(), Error> {
         self.may_write()?;
         match &self.checkpointer {
-            Some(checkpointer) => Ok(checkpointer.take_here().map(drop)?),
+            Some(checkpointer) => {
+                checkpointer.confirm_place()?;
+                Ok(checkpointer.take_here().map(drop)?)
+            }
             None => self.flush(),
         }
     }
@@ -327,7 +341,10 @@ impl<M: PoolStrategy> Store<M> {
             }
         }
         let root = self.named().catalog.as_ref().map(Catalog::root);
-        Ok(self.pages.close(root)?)
+        // A file that was renamed is whole now. A store that is closed needs no log.
+        let displaced = self.pages.displaced().filter(|_| !self.is_read_only());
+        self.pages.close(root)?;
+        displaced.map_or(Ok(()), |path| Err(Error::Displaced { path }))
     }
 }
 

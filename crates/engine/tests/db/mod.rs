@@ -20,6 +20,7 @@ mod paths;
 mod policies;
 mod read_ahead;
 mod read_path;
+mod remains;
 mod scans;
 mod spans;
 mod stale;

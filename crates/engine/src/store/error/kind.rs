@@ -99,7 +99,10 @@ impl Error {
                 ErrorKind::NotFound
             }
             Error::Close(error) => of_close(error),
-            Error::Unfinished { .. } | Error::MustRecover { .. } => ErrorKind::Incomplete,
+            Error::Unfinished { .. }
+            | Error::MustRecover { .. }
+            | Error::Remains { .. }
+            | Error::Displaced { .. } => ErrorKind::Incomplete,
             Error::InUse { .. } | Error::TreeInUse { .. } => ErrorKind::InUse,
             Error::Sync(error) => of_sync(error),
             Error::Pool(error) => of_pool(error),
