@@ -15,7 +15,7 @@ use rustix::fs::{CWD, RenameFlags};
 use crate::admin::backup::{Backup, BackupPhase, BackupWatch, tell};
 use crate::io::copy::first_damaged;
 use crate::io::file::new_file::create_like;
-use crate::io::{Device, FileDevice, FileOptions, PageStore};
+use crate::io::{Device, FileDevice, FileOptions, PageStore, Process};
 use crate::pool::PoolStrategy;
 use crate::recovery::log_open::log_path;
 use crate::store::error::Error;
@@ -32,10 +32,15 @@ struct Partial {
     data: PathBuf,
     log: PathBuf,
     is_placed: bool,
+    /// Whose they are: a child of that leaves them alone.
+    process: Process,
 }
 
 impl Drop for Partial {
     fn drop(&mut self) {
+        if !self.process.is_this() {
+            return;
+        }
         // Nothing can be done about a file that cannot be removed; the next backup names it.
         let _ = fs::remove_file(&self.log);
         if !self.is_placed {
@@ -74,7 +79,10 @@ impl Partial {
         let device = create(&data, store)?;
         // From here on they are ours to remove.
         let log_device = create(&log, store).inspect_err(|_| drop(fs::remove_file(&data)))?;
-        Ok((Partial { data, log, is_placed: false }, [device, log_device]))
+        Ok((
+            Partial { data, log, is_placed: false, process: Process::this() },
+            [device, log_device],
+        ))
     }
 
     /// Gives the data file, which is durable, its name; nothing that has it is replaced.

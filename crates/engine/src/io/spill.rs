@@ -19,6 +19,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::beside::{beside, real_path};
 use super::file::new_file::create_like;
+use super::process::Process;
 
 const MARK: &[u8; 8] = b"MPSPILL1";
 
@@ -124,6 +125,8 @@ pub struct SpillFile {
     path: PathBuf,
     /// The data file, whose mode and owner it gets.
     store: PathBuf,
+    /// A child of that has the file of its parent.
+    process: Process,
     max: u64,
     room: Mutex<Room>,
 }
@@ -190,7 +193,7 @@ impl SpillFile {
         }
         let store = real_path(store);
         let store = std::path::absolute(&store).unwrap_or(store);
-        Arc::new(SpillFile { path, store, max, room: Mutex::default() })
+        Arc::new(SpillFile { path, store, process: Process::this(), max, room: Mutex::default() })
     }
 
     fn room(&self) -> MutexGuard<'_, Room> {
@@ -244,7 +247,9 @@ impl SpillFile {
     }
 
     fn give(&self, place: &Place) {
-        self.room().give(place.offset, place.len as u64);
+        if self.process.is_this() {
+            self.room().give(place.offset, place.len as u64);
+        }
     }
 
     fn read(&self, handle: &File, place: &Place, out: &mut Vec<u8>) -> Result<(), SpillError> {
@@ -261,7 +266,8 @@ impl SpillFile {
 
 impl Drop for SpillFile {
     fn drop(&mut self) {
-        if self.room().file.is_some()
+        if self.process.is_this()
+            && self.room().file.is_some()
             && let Err(error) = std::fs::remove_file(&self.path)
         {
             tracing::debug!(%error, "{} stays", self.path.display());

@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use millpond_base::{Lsn, PageId};
 
@@ -19,8 +20,8 @@ use crate::btree::apply_redo_note;
 use crate::io::file::new_file::create_like;
 use crate::io::simulated::planted::planted;
 use crate::io::{
-    Device, Errno, FileDevice, FileOptions, OpenError, OpenFileError, PageStore, beside,
-    superblock_of,
+    Device, Errno, FileDevice, FileOptions, OpenError, OpenFileError, OverlayDevice, PageStore,
+    beside, superblock_of,
 };
 use crate::log::{Log, LogError, LogOptions, Tail};
 use crate::page::PageSize;
@@ -142,6 +143,23 @@ pub(crate) fn open_to_read(
     Ok(pages)
 }
 
+/// Reads what opening a store that was closed needs of its log, on `device`: how many entries trees
+/// have. Nothing is written.
+///
+/// # Errors
+/// As opening it.
+pub(crate) fn read_closed(
+    pages: &PageStore,
+    device: Arc<dyn Device>,
+) -> Result<Vec<(u32, u64)>, OpenLogError> {
+    let position = pages.log_position();
+    let options = LogOptions { flush_interval: Duration::ZERO, ..LogOptions::default() };
+    let (log, _) = open_log(Arc::new(OverlayDevice::new(device)), pages, &options)?;
+    let Checkpoint { rows, .. } = Checkpoint::read(&log, position)?;
+    Noted::behind(&log, position)?.check(pages)?;
+    Ok(rows)
+}
+
 /// Opens the log of a store, and recovers the store if it was not closed. `log` returns the log's
 /// device or, called with `true`, a new and empty one.
 pub(crate) fn open(
@@ -151,7 +169,11 @@ pub(crate) fn open(
 ) -> Result<(PageStore, OpenedLog), OpenLogError> {
     let pages = store.pages;
     let opened = if store.needs_recovery {
-        open_unclosed(&pages, log(false)?, settings)?
+        let device = log(false)?;
+        if device.length() == 0 {
+            return Err(OpenLogError::Missing { path: device.path().to_path_buf() });
+        }
+        open_unclosed(&pages, device, settings)?
     } else {
         open_closed(&pages, log, settings)?
     };

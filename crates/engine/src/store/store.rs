@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 use millpond_base::sync::unmodelled::Mutex;
 use millpond_base::{FrameId, Lsn, Reason};
 
-use crate::io::PageStore;
+use crate::io::{PageStore, Process};
 use crate::pool::{Latching, Pool, PoolError, PoolStrategy, Workers, borrowed};
 use crate::recovery::{Checkpointer, Recovery};
 use crate::stats::counters::{Counter, Timing};
@@ -73,6 +73,8 @@ pub struct Store<M: PoolStrategy> {
     pub(in crate::store) durability: Durability,
     pub(in crate::store) plan: Plan,
     pub(in crate::store) opened: Instant,
+    /// Where it was opened.
+    pub(in crate::store) process: Process,
     /// The only thread that may use it, without latches.
     pub(in crate::store) alone: Option<ThreadId>,
     pub(in crate::store) is_open: bool,
@@ -152,9 +154,12 @@ impl<M: PoolStrategy> Store<M> {
         self.pages.is_read_only()
     }
 
-    /// Fails on a thread that must not use the store.
+    /// Fails on a thread that must not use the store, and in a child of its process.
     #[inline(always)]
     pub(crate) fn may_read(&self) -> Result<(), Error> {
+        if !self.process.is_this() {
+            return Err(Error::Forked);
+        }
         if !M::Latching::THREADS && self.alone != Some(std::thread::current().id()) {
             return Err(LabError::WrongThread.into());
         }
@@ -300,10 +305,21 @@ impl<M: PoolStrategy> Store<M> {
     /// [`Error::InUse`]: the store stays open until the last handle goes. Or something could not
     /// be written: the file stays marked as open.
     pub fn close(self: Arc<Self>) -> Result<(), Error> {
+        if !self.process.is_this() {
+            return Err(Error::Forked);
+        }
         match Arc::try_unwrap(self) {
             Ok(mut store) => store.shut(),
             Err(other) => Err(Error::InUse { handles: Arc::strong_count(&other) - 1 }),
         }
+    }
+
+    /// Keeps everything as it is until the process ends, which is a child of the one that opened
+    /// the store: the threads are not here to be joined, and the files are the parent's.
+    fn leave_to_parent(&mut self) {
+        std::mem::forget((self.house.take(), self.checkpointing.take(), self.workers.take()));
+        std::mem::forget((self.pool.clone(), self.pages.clone(), self.tier.clone()));
+        std::mem::forget((self.named.clone(), self.checkpointer.clone(), self.txns.clone()));
     }
 
     fn shut(&mut self) -> Result<(), Error> {
@@ -350,6 +366,9 @@ impl<M: PoolStrategy> Store<M> {
 
 impl<M: PoolStrategy> Drop for Store<M> {
     fn drop(&mut self) {
+        if !self.process.is_this() {
+            return self.leave_to_parent();
+        }
         if let Err(error) = self.shut() {
             let path = self.pages.path().display();
             tracing::error!(%error, "{path} was not closed cleanly");

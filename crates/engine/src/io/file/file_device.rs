@@ -32,6 +32,7 @@ use crate::io::device::WriteRequest;
 use crate::io::error::DeviceError;
 use crate::io::error::Errno;
 use crate::io::error::Operation;
+use crate::io::process::Process;
 
 /// Bytes of zeros written by one call while the file grows.
 const ZEROS: usize = 1 << 20;
@@ -45,6 +46,8 @@ pub struct FileDevice {
     pub(super) origin: Option<Origin>,
     /// Whether it was created when it was opened.
     pub(super) is_new: bool,
+    /// Where it was opened: a child of that leaves it, and its lock, alone.
+    pub(super) process: Process,
     pub(super) read_only: bool,
     /// Whether it grows by zeros that are written.
     pub(super) zeros: bool,
@@ -118,7 +121,16 @@ impl FileDevice {
         Ok(())
     }
 
+    /// Fails in a child of the process that opened the file.
+    fn check_process(&self) -> Result<(), DeviceError> {
+        if self.process.is_this() {
+            return Ok(());
+        }
+        Err(DeviceError::Forked { path: self.path.clone() })
+    }
+
     fn check_write(&self, offset: u64, length: u64) -> Result<(), DeviceError> {
+        self.check_process()?;
         if self.read_only {
             return Err(DeviceError::ReadOnly { path: self.path.clone() });
         }
@@ -236,6 +248,7 @@ impl FileDevice {
         write: impl FnOnce() -> Result<(), DeviceError>,
     ) -> Result<(), DeviceError> {
         let old = self.length();
+        self.check_process()?;
         if self.read_only {
             return Err(DeviceError::ReadOnly { path: self.path.clone() });
         }
@@ -361,6 +374,7 @@ impl Device for FileDevice {
     }
 
     fn sync(&self) -> Result<(), DeviceError> {
+        self.check_process()?;
         system::sync_data(&self.file)
             .map_err(|errno| self.failed(Operation::Sync, 0, self.length(), errno))
     }
@@ -369,6 +383,7 @@ impl Device for FileDevice {
         if ranges.iter().all(|range| range.is_empty()) {
             return Ok(());
         }
+        self.check_process()?;
         let rings = self.rings.as_ref().filter(|_| self.syncs_ranges);
         match rings.and_then(|rings| sync_ranges(rings, &self.file, ranges)) {
             Some(synced) => {
@@ -415,8 +430,11 @@ impl Device for FileDevice {
     }
 
     fn release(&self) {
-        // Fails for a file descriptor that is none, only; closing the file releases as well.
-        let _ = lock::release(&self.file);
+        // A child has the descriptor of its parent, and with it the lock.
+        if self.process.is_this() {
+            // Fails for a file descriptor that is none, only; closing the file releases as well.
+            let _ = lock::release(&self.file);
+        }
     }
 }
 
@@ -424,7 +442,7 @@ impl Drop for FileDevice {
     /// Gives the lock back. Closing the file alone does not while a child that another thread has
     /// just forked still has its copy of the descriptor: until it runs its program.
     fn drop(&mut self) {
-        let _ = lock::release(&self.file);
+        self.release();
     }
 }
 

@@ -16,6 +16,7 @@ use super::ring::RingPool;
 use super::system::{self, DIRECT};
 use crate::io::device::{Alignment, DIRECT_BLOCK_MAX, Device};
 use crate::io::error::{Errno, OpenFileError};
+use crate::io::process::Process;
 use crate::words::by_word;
 
 choice! {
@@ -248,6 +249,7 @@ impl FileDevice {
             path,
             origin,
             is_new,
+            process: Process::this(),
             read_only,
             zeros,
             direct,

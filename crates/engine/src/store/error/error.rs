@@ -110,6 +110,12 @@ pub enum Error {
         /// How many.
         handles: usize,
     },
+    /// The store was opened by the process of which this one is a fork.
+    #[error(
+        "this process is a fork of the one that opened the store, whose handles do nothing here: \
+         open the store in this process, when the other one has closed it"
+    )]
+    Forked,
     /// Writes may not be durable.
     #[error(transparent)]
     Sync(#[from] SyncError),
@@ -231,7 +237,7 @@ pub enum Error {
     },
     /// The store was not closed, and its log is not there.
     #[error(
-        "{} is missing, and the store beside it was not shut down: put the log back; without it, \
+        "{} is missing or empty, and the store beside it was not shut down: put the log back; without it, \
          `millpond dump --salvage` reads what is intact",
         path.display()
     )]
@@ -400,6 +406,7 @@ impl From<TxnError> for Error {
             TxnError::HashWrite(error) => error.into(),
             TxnError::HeapWrite(error) => error.into(),
             TxnError::Log(error) => error.into(),
+            TxnError::Forked => Error::Forked,
             other => Error::Txn(other),
         }
     }
