@@ -90,7 +90,7 @@ impl Log {
         if !start.is_multiple_of(8) {
             return Err(LogError::NoRecord { path: device.path().to_path_buf(), at: Lsn(start) });
         }
-        let segments = Arc::new(Segments::open(device.clone(), uuid)?);
+        let segments = Arc::new(Segments::open_or_mend(device.clone(), uuid, start, options)?);
         let salt = record::salt(&uuid);
         let tail = tail::find(&segments, (start, begin), salt, options.buffer_bytes)?;
         segments.forget_doubles()?;

@@ -131,8 +131,7 @@ fn a_thread_with_the_stack_that_the_documentation_names_makes_every_call() {
     let (_folder, path) = place();
     let mut child = Command::new(std::env::current_exe().unwrap());
     child.args(["--exact", "db::small_stack::child_that_calls_from_a_small_stack", "--nocapture"]);
-    let bytes = std::env::var("STACK").unwrap_or(STACK.to_string());
-    let out = child.env(CHILD, bytes).env(PLACE, &path).output().unwrap();
+    let out = child.env(CHILD, STACK.to_string()).env(PLACE, &path).output().unwrap();
     let text = String::from_utf8_lossy(&out.stdout).into_owned();
     assert!(out.status.success() && text.contains("step: done"), "{}: {text}", out.status);
 }
