@@ -475,7 +475,8 @@ impl Db {
     /// # Errors
     /// [`Error::InUse`]: other handles are alive; the store closes when the last of them goes.
     /// [`Error::Forked`]: nothing is done. [`Error::Displaced`]: all is written, to a file that no
-    /// longer has the store's name. Any other error: the file stays marked as open, and some of what was written may be lost.
+    /// longer has the store's name. Any other error: the file stays marked as open, and some of
+    /// what was written may be lost.
     pub fn close(self) -> Result<(), Error> {
         self.store.close()
     }

@@ -14,7 +14,6 @@ mod locked;
 // `Log` lives in a file of its own name, as everything else does.
 #[allow(clippy::module_inception)]
 mod log;
-mod mend;
 mod open;
 pub mod options;
 pub mod reader;

@@ -162,3 +162,15 @@ fn a_store_whose_files_are_longer_by_some_bytes_grows_as_before() {
         drop(db);
     }
 }
+
+#[test]
+fn a_file_of_a_few_bytes_is_somebody_elses_and_stays() {
+    for bytes in [1, 5, 511, 4095] {
+        let (folder, path) = place();
+        let letter = vec![b'x'; bytes];
+        std::fs::write(&path, &letter).unwrap();
+        Db::open(&path, options()).unwrap_err();
+        assert_eq!(std::fs::read(&path).unwrap(), letter);
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+}

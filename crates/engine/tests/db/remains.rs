@@ -201,6 +201,7 @@ const CHILD: &str = "MILLPOND_TEST_LIMITED";
 
 /// Not a test of its own: creates a store in a process that may open, or write, only so much.
 #[test]
+#[allow(clippy::print_stdout, reason = "the parent reads it")]
 fn child_that_creates_a_store_within_a_limit() {
     let Some(place) = std::env::var_os(CHILD) else { return };
     let error = Db::open(place, tiny(64)).unwrap_err();

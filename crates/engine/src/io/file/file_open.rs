@@ -3,20 +3,16 @@
 use std::fs::{File, Metadata, OpenOptions};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicU64;
 
 use millpond_policies::choice;
 use millpond_policies::config::Param;
 use rustix::fs::SeekFrom;
 
-use super::file_device::FileDevice;
-use super::lock;
 use super::new_file::open_above_standard;
 use super::ring::RingPool;
 use super::system::{self, DIRECT};
-use crate::io::device::{Alignment, DIRECT_BLOCK_MAX, Device};
-use crate::io::error::{Errno, OpenFileError};
-use crate::io::process::Process;
+use crate::io::device::{Alignment, DIRECT_BLOCK_MAX};
+use crate::io::error::Errno;
 use crate::words::by_word;
 
 choice! {
@@ -77,7 +73,7 @@ impl Default for FileOptions {
 
 /// What is at `path` instead of a regular file, or a block device if those are taken. Opening some
 /// of it would wait for somebody else, or act on a device.
-fn what_else(path: &Path, options: &FileOptions) -> Option<&'static str> {
+pub(super) fn what_else(path: &Path, options: &FileOptions) -> Option<&'static str> {
     let kind = std::fs::metadata(path).ok()?.file_type();
     match () {
         () if kind.is_file() || (options.block_devices && kind.is_block_device()) => None,
@@ -91,7 +87,7 @@ fn what_else(path: &Path, options: &FileOptions) -> Option<&'static str> {
 }
 
 /// Creates an empty file at `path` unless there is one; returns whether it did.
-fn create_file(path: &Path) -> Result<bool, Errno> {
+pub(super) fn create_file(path: &Path) -> Result<bool, Errno> {
     let mut how = OpenOptions::new();
     match open_above_standard(how.write(true).create_new(true), path) {
         Ok(_) => Ok(true),
@@ -111,7 +107,7 @@ pub(super) struct Origin {
 
 impl Origin {
     /// That of `file`, which was opened at `path`; `None` where the system does not say.
-    fn of(file: &File, path: &Path) -> Option<Origin> {
+    pub(super) fn of(file: &File, path: &Path) -> Option<Origin> {
         let id = |found: Metadata| (found.dev(), found.ino());
         let path = std::path::absolute(path).ok()?;
         let id_there = std::fs::metadata(&path).map(id).ok()?;
@@ -129,7 +125,10 @@ impl Origin {
 }
 
 /// Opens the file, directly if wanted and possible; warns once if wanted and not possible.
-fn open_file(path: &Path, options: &FileOptions) -> Result<(File, Option<Alignment>), Errno> {
+pub(super) fn open_file(
+    path: &Path,
+    options: &FileOptions,
+) -> Result<(File, Option<Alignment>), Errno> {
     let is_block_device = || std::fs::metadata(path).is_ok_and(|f| f.file_type().is_block_device());
     let is_claimed = options.block_devices && !options.read_only && is_block_device();
     let open = |flags: i32| {
@@ -163,18 +162,19 @@ fn open_file(path: &Path, options: &FileOptions) -> Result<(File, Option<Alignme
 }
 
 /// Bytes of a file, or of a block device. Of a file whose length is no multiple of `block` bytes,
-/// its whole blocks: an editor, a copy tool or a full disk left the rest of them there, and what
-/// is written behind the end overwrites it.
-fn length_of(file: &File, block: u64) -> Result<u64, Errno> {
+/// its whole blocks: an editor, a copy tool or a full disk left the rest there, and what is written
+/// behind the end overwrites it. A file of less than a block is somebody else's, and not empty.
+pub(super) fn length_of(file: &File, block: u64) -> Result<u64, Errno> {
     let found = file.metadata().map_err(|e| Errno::of(&e))?;
     if !found.file_type().is_block_device() {
-        return Ok(found.len() - found.len() % block);
+        let rest = if found.len() < block { 0 } else { found.len() % block };
+        return Ok(found.len() - rest);
     }
     rustix::fs::seek(file, SeekFrom::End(0)).map_err(Errno::from)
 }
 
 /// Rings for a file's batches, or one warning.
-fn rings(path: &Path, depth: u32) -> Option<RingPool> {
+pub(super) fn rings(path: &Path, depth: u32) -> Option<RingPool> {
     match RingPool::new(depth.max(1)) {
         Ok(rings) => Some(rings),
         Err(errno) => {
@@ -185,77 +185,5 @@ fn rings(path: &Path, depth: u32) -> Option<RingPool> {
             );
             None
         }
-    }
-}
-
-impl FileDevice {
-    /// Opens the file at `path`, which exists, and locks it: exclusively, or shared if
-    /// `options.read_only`.
-    ///
-    /// # Errors
-    /// If there is no such file, it may not be opened, or somebody has it locked.
-    pub fn open(path: &Path, options: &FileOptions) -> Result<FileDevice, OpenFileError> {
-        Self::open_existing(path, options, false)
-    }
-
-    /// Makes a new, empty file at `path`, or takes an empty one that is there, and locks it for
-    /// writing, whatever `options.read_only` says.
-    ///
-    /// # Errors
-    /// As [`FileDevice::open`]; also if a file is there that holds something.
-    pub fn create(path: &Path, options: &FileOptions) -> Result<FileDevice, OpenFileError> {
-        let options = FileOptions { read_only: false, ..options.clone() };
-        let fail = |errno| OpenFileError::Io { path: path.to_path_buf(), errno };
-        let is_new = create_file(path).map_err(fail)?;
-        let created = Self::open_existing(path, &options, is_new);
-        let created = created.and_then(|device| match device.length() {
-            0 => Ok(device),
-            length => Err(OpenFileError::Exists { path: path.to_path_buf(), length }),
-        });
-        created.inspect_err(|_| {
-            if is_new {
-                // It was empty, and nobody else has it.
-                let _ = std::fs::remove_file(path);
-            }
-        })
-    }
-
-    fn open_existing(
-        path: &Path,
-        options: &FileOptions,
-        is_new: bool,
-    ) -> Result<FileDevice, OpenFileError> {
-        let fail = |errno| OpenFileError::Io { path: path.to_path_buf(), errno };
-        if let Some(what) = what_else(path, options) {
-            return Err(OpenFileError::NotAFile { path: path.to_path_buf(), what });
-        }
-        let (file, direct) = open_file(path, options).map_err(fail)?;
-        lock::acquire(&file, path, !options.read_only)?;
-        let block = direct.map_or(1, |need| need.offset.max(1));
-        let length = length_of(&file, block).map_err(fail)?;
-        let origin = Origin::of(&file, path);
-        if direct.is_none() {
-            system::expect_random_reads(&file);
-        }
-        let rings = match options.submission {
-            Submission::Sync => None,
-            Submission::Auto | Submission::Uring => rings(path, options.depth),
-        };
-        let syncs_ranges = direct.is_none() && rings.is_some() && system::knows_ranges(&file);
-        let (path, length) = (path.to_path_buf(), AtomicU64::new(length));
-        let FileOptions { read_only, zeros, .. } = *options;
-        Ok(FileDevice {
-            file,
-            path,
-            origin,
-            is_new,
-            process: Process::this(),
-            read_only,
-            zeros,
-            direct,
-            rings,
-            syncs_ranges,
-            length,
-        })
     }
 }
