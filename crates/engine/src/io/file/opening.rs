@@ -8,7 +8,6 @@ use super::file_open::{
     FileOptions, Origin, Submission, create_file, length_of, open_file, rings, what_else,
 };
 use super::{lock, system};
-use crate::io::device::Device;
 use crate::io::error::OpenFileError;
 use crate::io::process::Process;
 
@@ -32,10 +31,11 @@ impl FileDevice {
         let fail = |errno| OpenFileError::Io { path: path.to_path_buf(), errno };
         let is_new = create_file(path).map_err(fail)?;
         let created = Self::open_existing(path, &options, is_new);
-        let created = created.and_then(|device| match device.length() {
-            0 => Ok(device),
-            length => Err(OpenFileError::Exists { path: path.to_path_buf(), length }),
-        });
+        let created =
+            created.and_then(|device| match length_of(&device.file, 1).map_err(fail)? {
+                0 => Ok(device),
+                length => Err(OpenFileError::Exists { path: path.to_path_buf(), length }),
+            });
         created.inspect_err(|_| {
             if is_new {
                 // It was empty, and nobody else has it.
