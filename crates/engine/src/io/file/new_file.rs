@@ -16,12 +16,9 @@ use std::path::Path;
 /// The least descriptor of a file of a store.
 const DESCRIPTOR_LEAST: i32 = 3;
 
-/// Opens a file as `how` says, under a descriptor of 3 or more.
-///
-/// # Errors
-/// As [`OpenOptions::open`].
-pub(crate) fn open_above_standard(how: &OpenOptions, path: &Path) -> io::Result<File> {
-    // They take the low descriptors while the file is opened, so that it never has one of these.
+/// Takes the descriptors below 3 that are free, until what it returns is dropped: what is opened in
+/// the meantime never has one of these.
+pub(super) fn take_low_descriptors() -> Vec<File> {
     let mut low = Vec::new();
     while let Ok(other) = File::open("/") {
         if other.as_raw_fd() >= DESCRIPTOR_LEAST {
@@ -29,6 +26,15 @@ pub(crate) fn open_above_standard(how: &OpenOptions, path: &Path) -> io::Result<
         }
         low.push(other);
     }
+    low
+}
+
+/// Opens a file as `how` says, under a descriptor of 3 or more.
+///
+/// # Errors
+/// As [`OpenOptions::open`].
+pub(crate) fn open_above_standard(how: &OpenOptions, path: &Path) -> io::Result<File> {
+    let _low = take_low_descriptors();
     let file = how.open(path)?;
     if file.as_raw_fd() >= DESCRIPTOR_LEAST {
         return Ok(file);
