@@ -178,6 +178,21 @@ fn misuse_is_an_error() {
     }
 }
 
+#[test]
+fn closed_descriptors_forks_and_the_end_of_a_process_leave_the_store_as_it_is() {
+    for link in [Link::Shared, Link::Static] {
+        let Some((folder, printed)) = run("tests/c/processes.c", link, &["pond.mp"]) else {
+            return;
+        };
+        assert_eq!(printed, "0 failures\n");
+        let options = Options::new().memory(8 << 20);
+        let db = Db::open(folder.path().join("pond.mp"), options).expect("it opens");
+        let tree = db.raw_tree("t").expect("the tree");
+        assert_eq!(tree.get(b"late").expect("it is read").as_deref(), Some(&b"1"[..]));
+        assert!(db.recovery().is_none(), "the end of the process closed it");
+    }
+}
+
 type Stock = (String, u32, i64, bool);
 
 #[test]

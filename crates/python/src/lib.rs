@@ -22,7 +22,6 @@ use pyo3::prelude::*;
 #[pymodule(gil_used = false)]
 fn _millpond(module: &Bound<'_, PyModule>) -> PyResult<()> {
     error::register(module)?;
-    fork::register(module)?;
     module.add_class::<store::Store>()?;
     module.add_class::<tree::Tree>()?;
     module.add_class::<transaction::Transaction>()?;

@@ -14,7 +14,8 @@ use rustix::fs::{CWD, RenameFlags};
 
 use crate::admin::backup::{Backup, BackupPhase, BackupWatch, tell};
 use crate::io::copy::first_damaged;
-use crate::io::{Device, FileDevice, FileOptions, PageStore};
+use crate::io::file::new_file::create_like;
+use crate::io::{Device, FileDevice, FileOptions, PageStore, Process};
 use crate::pool::PoolStrategy;
 use crate::recovery::log_open::log_path;
 use crate::store::error::Error;
@@ -31,10 +32,15 @@ struct Partial {
     data: PathBuf,
     log: PathBuf,
     is_placed: bool,
+    /// Whose they are: a child of that leaves them alone.
+    process: Process,
 }
 
 impl Drop for Partial {
     fn drop(&mut self) {
+        if !self.process.is_this() {
+            return;
+        }
         // Nothing can be done about a file that cannot be removed; the next backup names it.
         let _ = fs::remove_file(&self.log);
         if !self.is_placed {
@@ -47,9 +53,9 @@ fn misplaced(path: &Path, error: impl ToString) -> Error {
     BackupError::Place { path: path.to_path_buf(), reason: error.to_string() }.into()
 }
 
-/// A new file at `path`.
-fn create(path: &Path) -> Result<Arc<dyn Device>, Error> {
-    File::create_new(path).map_err(|error| match error.kind() {
+/// A new file at `path`, with the mode and owner of the file at `store`.
+fn create(path: &Path, store: &Path) -> Result<Arc<dyn Device>, Error> {
+    create_like(path, store).map_err(|error| match error.kind() {
         std::io::ErrorKind::AlreadyExists => {
             BackupError::Unfinished { path: path.to_path_buf() }.into()
         }
@@ -59,8 +65,8 @@ fn create(path: &Path) -> Result<Arc<dyn Device>, Error> {
 }
 
 impl Partial {
-    /// Two new files for a backup to `target`, which is not there.
-    fn new(target: &Path) -> Result<(Partial, [Arc<dyn Device>; 2]), Error> {
+    /// Two new files for a backup of `store` to `target`, which is not there.
+    fn new(target: &Path, store: &Path) -> Result<(Partial, [Arc<dyn Device>; 2]), Error> {
         for path in [target.to_path_buf(), log_path(target)] {
             if path.symlink_metadata().is_ok() {
                 return Err(BackupError::Exists { path }.into());
@@ -70,10 +76,13 @@ impl Partial {
         name.push("-partial");
         let data = PathBuf::from(name);
         let log = log_path(&data);
-        let device = create(&data)?;
+        let device = create(&data, store)?;
         // From here on they are ours to remove.
-        let log_device = create(&log).inspect_err(|_| drop(fs::remove_file(&data)))?;
-        Ok((Partial { data, log, is_placed: false }, [device, log_device]))
+        let log_device = create(&log, store).inspect_err(|_| drop(fs::remove_file(&data)))?;
+        Ok((
+            Partial { data, log, is_placed: false, process: Process::this() },
+            [device, log_device],
+        ))
     }
 
     /// Gives the data file, which is durable, its name; nothing that has it is replaced.
@@ -114,7 +123,7 @@ impl<M: PoolStrategy> Store<M> {
         if self.checkpointer().is_none() {
             return Err(self.has_no_log());
         }
-        let (partial, [data, log]) = Partial::new(target)?;
+        let (partial, [data, log]) = Partial::new(target, self.pages().path())?;
         let copied = self.copy_to(&*data, &*log, watch)?;
         tell(watch, BackupPhase::Recovery, (0, 0))?;
         let plan = self.plan();

@@ -25,6 +25,9 @@ use crate::txn::Durability;
 /// A handle: clones are cheap and may be used from any thread. The store closes when the last
 /// handle goes, those of its structures among them; [`Db::close`] does it where errors can be seen.
 ///
+/// In the child of a `fork` the handles of its parent do nothing: calls return [`Error::Forked`],
+/// and dropping them leaves the store alone. A daemon opens its stores after it has detached.
+///
 /// ```
 /// use millpond::{Db, Options};
 /// # fn main() -> Result<(), millpond::Error> {
@@ -65,6 +68,7 @@ impl Db {
     /// # Errors
     /// [`Error`]: options that cannot be, a file that cannot be opened, is in use, is no store,
     /// was not closed cleanly, has another page size than asked for; or no memory.
+    /// [`Error::Remains`]: the data file is missing, and another file of the store is there.
     pub fn open(path: impl AsRef<Path>, options: Options) -> Result<Db, Error> {
         Db::start(&options, Builder::file(path.as_ref(), &options))
     }
@@ -470,7 +474,9 @@ impl Db {
     ///
     /// # Errors
     /// [`Error::InUse`]: other handles are alive; the store closes when the last of them goes.
-    /// Any other error: the file stays marked as open, and some of what was written may be lost.
+    /// [`Error::Forked`]: nothing is done. [`Error::Displaced`]: all is written, to a file that no
+    /// longer has the store's name. Any other error: the file stays marked as open, and some of
+    /// what was written may be lost.
     pub fn close(self) -> Result<(), Error> {
         self.store.close()
     }

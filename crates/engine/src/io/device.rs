@@ -229,6 +229,12 @@ pub trait Device: Send + Sync {
         u64::MAX
     }
 
+    /// Returns whether the name of the device leads to another file by now, or to none: the file
+    /// was deleted, renamed or replaced while it was open.
+    fn is_displaced(&self) -> bool {
+        false
+    }
+
     /// Gives up the lock that keeps other processes away, if the device holds one. The caller no
     /// longer reads or writes.
     fn release(&self) {}

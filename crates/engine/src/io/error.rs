@@ -175,6 +175,12 @@ pub enum DeviceError {
         /// How many bytes.
         length: u64,
     },
+    /// Opened by the process of which this one is a fork.
+    #[error("{} was opened before this process was forked: open it here", path.display())]
+    Forked {
+        /// The device.
+        path: PathBuf,
+    },
     /// Opened for reading only.
     #[error("{} is open for reading only", path.display())]
     ReadOnly {

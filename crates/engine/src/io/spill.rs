@@ -8,7 +8,7 @@
 //! other file of that name is taken for it.
 
 use std::collections::BTreeMap;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,9 @@ use std::sync::{Arc, MutexGuard, PoisonError};
 use millpond_base::sync::unmodelled::Mutex;
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::beside::beside;
+use super::beside::{beside, real_path};
+use super::file::new_file::create_like;
+use super::process::Process;
 
 const MARK: &[u8; 8] = b"MPSPILL1";
 
@@ -121,6 +123,10 @@ impl Room {
 /// The file.
 pub struct SpillFile {
     path: PathBuf,
+    /// The data file, whose mode and owner it gets.
+    store: PathBuf,
+    /// A child of that has the file of its parent.
+    process: Process,
     max: u64,
     room: Mutex<Room>,
 }
@@ -153,23 +159,26 @@ pub fn spill_path(path: &Path) -> PathBuf {
     beside(path, "-spill")
 }
 
-/// Removes a spill file, and nothing else of that name.
-fn remove(path: &Path) -> io::Result<()> {
+/// Returns whether the file at `path` is a spill file, or an empty one, which nobody else needs.
+///
+/// # Errors
+/// It cannot be read.
+pub fn is_spill(path: &Path) -> io::Result<bool> {
     let meta = match std::fs::symlink_metadata(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
         found => found?,
     };
-    if !meta.is_file() {
-        return Ok(());
-    }
     let mut mark = [0; MARK.len()];
-    if meta.len() > 0 {
+    if meta.is_file() && meta.len() > 0 {
         let whole = File::open(path)?.read_exact(&mut mark);
-        if whole.is_err() || mark != *MARK {
-            return Ok(());
-        }
+        return Ok(whole.is_ok() && mark == *MARK);
     }
-    std::fs::remove_file(path)
+    Ok(meta.is_file())
+}
+
+/// Removes a spill file, and nothing else of that name.
+fn remove(path: &Path) -> io::Result<()> {
+    if is_spill(path)? { std::fs::remove_file(path) } else { Ok(()) }
 }
 
 impl SpillFile {
@@ -182,7 +191,9 @@ impl SpillFile {
         if let Err(error) = remove(&path) {
             tracing::warn!(%error, "{} cannot be removed", path.display());
         }
-        Arc::new(SpillFile { path, max, room: Mutex::default() })
+        let store = real_path(store);
+        let store = std::path::absolute(&store).unwrap_or(store);
+        Arc::new(SpillFile { path, store, process: Process::this(), max, room: Mutex::default() })
     }
 
     fn room(&self) -> MutexGuard<'_, Room> {
@@ -202,7 +213,7 @@ impl SpillFile {
         if let Some(file) = &room.file {
             return Ok(file.clone());
         }
-        let made = OpenOptions::new().read(true).write(true).create_new(true).open(&self.path);
+        let made = create_like(&self.path, &self.store);
         let made = made.and_then(|file| file.write_all_at(MARK, 0).map(|()| Arc::new(file)));
         let file = made.map_err(|source| self.failed(source))?;
         room.end = MARK.len() as u64;
@@ -236,7 +247,9 @@ impl SpillFile {
     }
 
     fn give(&self, place: &Place) {
-        self.room().give(place.offset, place.len as u64);
+        if self.process.is_this() {
+            self.room().give(place.offset, place.len as u64);
+        }
     }
 
     fn read(&self, handle: &File, place: &Place, out: &mut Vec<u8>) -> Result<(), SpillError> {
@@ -253,7 +266,8 @@ impl SpillFile {
 
 impl Drop for SpillFile {
     fn drop(&mut self) {
-        if self.room().file.is_some()
+        if self.process.is_this()
+            && self.room().file.is_some()
             && let Err(error) = std::fs::remove_file(&self.path)
         {
             tracing::debug!(%error, "{} stays", self.path.display());
@@ -359,6 +373,8 @@ impl Drop for Blocks {
 
 #[cfg(all(test, not(feature = "model")))]
 mod tests {
+    use std::fs::OpenOptions;
+
     use super::*;
 
     #[test]

@@ -132,6 +132,11 @@ macro_rules! from_unusable {
 from_unusable!(WriteError, AllocateError, FreeError, SyncError);
 
 impl PageStore {
+    /// Returns the store's path, if that leads to another file by now, or to none.
+    pub(crate) fn displaced(&self) -> Option<PathBuf> {
+        self.device.is_displaced().then(|| self.path().to_path_buf())
+    }
+
     /// A store over `device`, whose pages the caller has looked at.
     pub(super) fn over(
         device: Arc<dyn Device>,

@@ -30,7 +30,12 @@ pub enum LogError {
         path: PathBuf,
     },
     /// The file does not begin as a log does.
-    #[error("{} is no log of this engine, or its first block is damaged", path.display())]
+    #[error(
+        "{} is no log of this engine, or its first block is damaged, and no record of the store is \
+         where its recovery begins: put the store's own log back, or read what is intact with \
+         `millpond dump --salvage`",
+        path.display()
+    )]
     NotALog {
         /// The file.
         path: PathBuf,

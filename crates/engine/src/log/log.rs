@@ -1,5 +1,6 @@
 //! The log as its users see it.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -62,6 +63,11 @@ impl Log {
     #[inline]
     pub fn append(&self, record: &Record<'_>) -> Appended {
         self.shared.append(record)
+    }
+
+    /// Returns the log's path, if that leads to another file by now, or to none.
+    pub(crate) fn displaced(&self) -> Option<PathBuf> {
+        self.shared.segments.device().is_displaced().then(|| self.shared.path.clone())
     }
 
     /// Most bytes that a record's body can have: a quarter of the buffer, less 40.

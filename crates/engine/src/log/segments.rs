@@ -93,6 +93,16 @@ impl Segments {
         }
         device.read(0, &mut block).map_err(LogError::Read)?;
         let size = slots::read_log_header(&block, &uuid, device.path())?;
+        Self::open_with(device, uuid, size)
+    }
+
+    /// Reads which slots hold what, in a log with segments of `size` bytes.
+    pub(super) fn open_with(
+        device: Arc<dyn Device>,
+        uuid: [u8; 16],
+        size: u64,
+    ) -> Result<Segments, LogError> {
+        let mut block = AlignedBuffer::new(BLOCK as usize);
         let mut table = SlotTable::of(device.length(), size);
         for slot in (0..table.count).rev() {
             let offset = slots::slot_offset(slot, size);

@@ -145,6 +145,25 @@ impl Log {
         Ok(false)
     }
 
+    /// Returns whether `device`, which holds no log, has nothing but zeros and the header of one
+    /// slot: the creation of a log that was interrupted leaves no more.
+    ///
+    /// # Errors
+    /// If the device cannot be read.
+    pub(crate) fn is_blank(device: &dyn Device) -> Result<bool, LogError> {
+        let (length, align) = (device.length(), device.alignment().offset.max(1));
+        let mut bytes = AlignedBuffer::new(BLOCK as usize);
+        for offset in (0..length).step_by(BLOCK as usize).filter(|offset| *offset != BLOCK) {
+            let count = (length - offset).min(BLOCK) / align * align;
+            let part = &mut bytes[..count as usize];
+            device.read(offset, part).map_err(LogError::Read)?;
+            if part.iter().any(|byte| *byte != 0) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
     /// The log on `device` as if it ended at `end`, the end of a record, for reading. Nothing must
     /// be appended: it would be written over what lies there.
     ///

@@ -302,6 +302,16 @@ impl<M: PoolStrategy> Checkpointer<M> {
         self.take()
     }
 
+    /// Fails if the data file or the log is no longer where it was opened: a checkpoint would let
+    /// the log forget what no file of the store has.
+    ///
+    /// # Errors
+    /// [`CheckpointError::Displaced`].
+    pub(crate) fn confirm_place(&self) -> Result<(), CheckpointError> {
+        let displaced = [self.pages.displaced(), self.log.displaced()].into_iter().flatten();
+        displaced.take(1).try_for_each(|path| Err(CheckpointError::Displaced { path }))
+    }
+
     /// Writes the pages that are due, and takes a checkpoint if the LSN gap exceeds half of
     /// `gap_bytes`; or if so much of the file waits for one that it would grow for nothing.
     ///
@@ -323,6 +333,7 @@ impl<M: PoolStrategy> Checkpointer<M> {
         drop(sweep);
         // Where no place is free for a page, it is the checkpoint that makes some so.
         if is_far || self.pages.wants_map(self.places_waiting()) {
+            self.confirm_place()?;
             self.take()?;
         }
         // What could not be written is listed again.

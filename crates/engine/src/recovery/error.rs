@@ -227,6 +227,12 @@ pub(crate) enum CheckpointError {
     /// The data file could not be truncated.
     #[error(transparent)]
     Length(#[from] AllocateError),
+    /// A file of the store is no longer where it was opened.
+    #[error("{} is not the file that was opened", path.display())]
+    Displaced {
+        /// Name under which it was opened.
+        path: PathBuf,
+    },
     /// A backup copies what the checkpoint before a truncation would forget.
     #[error("a backup of the store is under way")]
     LogPinned,

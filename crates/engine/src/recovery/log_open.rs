@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use millpond_base::{Lsn, PageId};
 
@@ -16,8 +17,12 @@ use super::redo::RedoOptions;
 use super::report::Recovery;
 use super::run;
 use crate::btree::apply_redo_note;
+use crate::io::file::new_file::create_like;
 use crate::io::simulated::planted::planted;
-use crate::io::{Device, FileDevice, FileOptions, OpenError, PageStore, beside, superblock_of};
+use crate::io::{
+    Device, Errno, FileDevice, FileOptions, OpenError, OpenFileError, OverlayDevice, PageStore,
+    beside, superblock_of,
+};
 use crate::log::{Log, LogError, LogOptions, Tail};
 use crate::page::PageSize;
 use crate::page::record_body::OrphanRoot;
@@ -138,6 +143,23 @@ pub(crate) fn open_to_read(
     Ok(pages)
 }
 
+/// Reads what opening a store that was closed needs of its log, on `device`: how many entries trees
+/// have. Nothing is written.
+///
+/// # Errors
+/// As opening it.
+pub(crate) fn read_closed(
+    pages: &PageStore,
+    device: Arc<dyn Device>,
+) -> Result<Vec<(u32, u64)>, OpenLogError> {
+    let position = pages.log_position();
+    let options = LogOptions { flush_interval: Duration::ZERO, ..LogOptions::default() };
+    let (log, _) = open_log(Arc::new(OverlayDevice::new(device)), pages, &options)?;
+    let Checkpoint { rows, .. } = Checkpoint::read(&log, position)?;
+    Noted::behind(&log, position)?.check(pages)?;
+    Ok(rows)
+}
+
 /// Opens the log of a store, and recovers the store if it was not closed. `log` returns the log's
 /// device or, called with `true`, a new and empty one.
 pub(crate) fn open(
@@ -147,7 +169,11 @@ pub(crate) fn open(
 ) -> Result<(PageStore, OpenedLog), OpenLogError> {
     let pages = store.pages;
     let opened = if store.needs_recovery {
-        open_unclosed(&pages, log(false)?, settings)?
+        let device = log(false)?;
+        if device.length() == 0 {
+            return Err(OpenLogError::Missing { path: device.path().to_path_buf() });
+        }
+        open_unclosed(&pages, device, settings)?
     } else {
         open_closed(&pages, log, settings)?
     };
@@ -254,7 +280,7 @@ pub(crate) fn log_file(
     empty: bool,
     file: &FileOptions,
 ) -> Result<Arc<dyn Device>, OpenLogError> {
-    let path = log_path(path);
+    let (store, path) = (path, log_path(path));
     let exists = path.exists();
     if exists && !empty {
         return Ok(Arc::new(FileDevice::open(&path, file)?));
@@ -270,7 +296,22 @@ pub(crate) fn log_file(
             reason: source.to_string(),
         })?;
     }
-    let device = FileDevice::create(&path, file)?;
-    device.sync_directory()?;
-    Ok(Arc::new(device))
+    let refused = |error: std::io::Error| {
+        let (path, errno) = (path.clone(), Errno::of(&error));
+        OpenLogError::File(OpenFileError::Io { path, errno })
+    };
+    drop(create_like(&path, store).map_err(refused)?);
+    let create = || -> Result<FileDevice, OpenLogError> {
+        let device = FileDevice::create(&path, file)?;
+        device.sync_directory()?;
+        Ok(device)
+    };
+    match create() {
+        Ok(device) => Ok(Arc::new(device)),
+        Err(error) => {
+            // It is empty.
+            let _ = std::fs::remove_file(&path);
+            Err(error)
+        }
+    }
 }

@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 use millpond_base::sync::unmodelled::Mutex;
 use millpond_base::{FrameId, Lsn, Reason};
 
-use crate::io::PageStore;
+use crate::io::{PageStore, Process};
 use crate::pool::{Latching, Pool, PoolError, PoolStrategy, Workers, borrowed};
 use crate::recovery::{Checkpointer, Recovery};
 use crate::stats::counters::{Counter, Timing};
@@ -73,6 +73,8 @@ pub struct Store<M: PoolStrategy> {
     pub(in crate::store) durability: Durability,
     pub(in crate::store) plan: Plan,
     pub(in crate::store) opened: Instant,
+    /// Where it was opened.
+    pub(in crate::store) process: Process,
     /// The only thread that may use it, without latches.
     pub(in crate::store) alone: Option<ThreadId>,
     pub(in crate::store) is_open: bool,
@@ -152,9 +154,12 @@ impl<M: PoolStrategy> Store<M> {
         self.pages.is_read_only()
     }
 
-    /// Fails on a thread that must not use the store.
+    /// Fails on a thread that must not use the store, and in a child of its process.
     #[inline(always)]
     pub(crate) fn may_read(&self) -> Result<(), Error> {
+        if !self.process.is_this() {
+            return Err(Error::Forked);
+        }
         if !M::Latching::THREADS && self.alone != Some(std::thread::current().id()) {
             return Err(LabError::WrongThread.into());
         }
@@ -184,7 +189,8 @@ impl<M: PoolStrategy> Store<M> {
             return Ok(());
         }
         if let Some(log) = self.txns.log() {
-            return Ok(log.wait_durable(log.tail())?);
+            log.wait_durable(log.tail())?;
+            return self.confirm_place();
         }
         let frames: Vec<FrameId> = (0..self.pool.frames()).map(FrameId).collect();
         for _ in 0..FLUSH_PASSES {
@@ -197,7 +203,17 @@ impl<M: PoolStrategy> Store<M> {
         self.pool.storage_recorder().note_dsync(Lsn(0));
         let synced = self.pages.sync();
         self.pool.latencies().stop(Timing::SyncTime, started);
-        Ok(synced?)
+        synced?;
+        self.confirm_place()
+    }
+
+    /// Fails if a file of the store is no longer where it was opened.
+    fn confirm_place(&self) -> Result<(), Error> {
+        let log = self.txns.log().and_then(|log| log.displaced());
+        match self.pages.displaced().or(log) {
+            Some(path) => Err(Error::Displaced { path }),
+            None => Ok(()),
+        }
     }
 
     /// Takes a checkpoint: a recovery would begin about here.
@@ -207,7 +223,10 @@ impl<M: PoolStrategy> Store<M> {
     pub fn checkpoint(&self) -> Result<(), Error> {
         self.may_write()?;
         match &self.checkpointer {
-            Some(checkpointer) => Ok(checkpointer.take_here().map(drop)?),
+            Some(checkpointer) => {
+                checkpointer.confirm_place()?;
+                Ok(checkpointer.take_here().map(drop)?)
+            }
             None => self.flush(),
         }
     }
@@ -286,10 +305,21 @@ impl<M: PoolStrategy> Store<M> {
     /// [`Error::InUse`]: the store stays open until the last handle goes. Or something could not
     /// be written: the file stays marked as open.
     pub fn close(self: Arc<Self>) -> Result<(), Error> {
+        if !self.process.is_this() {
+            return Err(Error::Forked);
+        }
         match Arc::try_unwrap(self) {
             Ok(mut store) => store.shut(),
             Err(other) => Err(Error::InUse { handles: Arc::strong_count(&other) - 1 }),
         }
+    }
+
+    /// Keeps everything as it is until the process ends, which is a child of the one that opened
+    /// the store: the threads are not here to be joined, and the files are the parent's.
+    fn leave_to_parent(&mut self) {
+        std::mem::forget((self.house.take(), self.checkpointing.take(), self.workers.take()));
+        std::mem::forget((self.pool.clone(), self.pages.clone(), self.tier.clone()));
+        std::mem::forget((self.named.clone(), self.checkpointer.clone(), self.txns.clone()));
     }
 
     fn shut(&mut self) -> Result<(), Error> {
@@ -327,12 +357,18 @@ impl<M: PoolStrategy> Store<M> {
             }
         }
         let root = self.named().catalog.as_ref().map(Catalog::root);
-        Ok(self.pages.close(root)?)
+        // A file that was renamed is whole now. A store that is closed needs no log.
+        let displaced = self.pages.displaced().filter(|_| !self.is_read_only());
+        self.pages.close(root)?;
+        displaced.map_or(Ok(()), |path| Err(Error::Displaced { path }))
     }
 }
 
 impl<M: PoolStrategy> Drop for Store<M> {
     fn drop(&mut self) {
+        if !self.process.is_this() {
+            return self.leave_to_parent();
+        }
         if let Err(error) = self.shut() {
             let path = self.pages.path().display();
             tracing::error!(%error, "{path} was not closed cleanly");

@@ -478,6 +478,10 @@ impl Device for SecondTier {
         self.cache().distrust(range)
     }
 
+    fn is_displaced(&self) -> bool {
+        self.below.is_displaced()
+    }
+
     fn release(&self) {
         if !self.is_closed.swap(true, Ordering::AcqRel) {
             self.write_waiting(true);

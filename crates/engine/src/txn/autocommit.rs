@@ -115,7 +115,7 @@ impl TransactionManager {
         look: impl FnMut(bool) -> Result<Option<Found<'t>>, PoolError>,
         work: impl FnOnce() -> Result<R, E>,
     ) -> Result<R, E> {
-        self.is_sound().map_err(TxnError::from)?;
+        self.is_sound()?;
         self.await_room();
         let Some(locks) = &self.locks else { return work() };
         let Some(mut guard) = self.slot().try_lock() else {
@@ -202,7 +202,7 @@ impl TransactionManager {
         each: impl FnOnce(&mut Each<'_>) -> Result<(), PoolError>,
         work: impl FnOnce() -> Result<R, E>,
     ) -> Result<R, E> {
-        self.is_sound().map_err(TxnError::from)?;
+        self.is_sound()?;
         self.await_room();
         let Some(locks) = &self.locks else { return work() };
         let mut owner = LockOwner::begin(locks, self.active.new_id());
@@ -305,6 +305,7 @@ impl TransactionManager {
         key: &[u8],
         mut look: impl FnMut() -> Result<R, E>,
     ) -> Result<R, E> {
+        self.check_process()?;
         BUSY.set(BUSY.get().checked_sub(1).unwrap_or(BUSY_READS));
         for _ in 0..2 {
             let Some(token) = locks.key_quiet(tree, key) else { break };

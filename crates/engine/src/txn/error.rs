@@ -40,6 +40,11 @@ pub enum TxnError {
     /// The memory behind the structure failed.
     #[error(transparent)]
     Pool(#[from] PoolError),
+    /// The transaction, or the store, is of the process of which this one is a fork.
+    #[error(
+        "this process is a fork of the one that opened the store, whose handles do nothing here"
+    )]
+    Forked,
     /// The log failed: the transaction may not be durable, and nothing after it will be.
     #[error(transparent)]
     Log(#[from] LogError),

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use millpond_base::Lsn;
 
-use crate::io::SpillFile;
 use crate::io::simulated::planted::planted;
+use crate::io::{Process, SpillFile};
 use crate::lock::LockManager;
 use crate::log::{Log, LogError};
 use crate::pool::mini_transaction::RowCounts;
@@ -40,6 +40,8 @@ pub struct TransactionManager {
     pub(super) calls: ActiveWriters,
     /// How many entries trees have.
     rows: Arc<RowCounts>,
+    /// Where the store was opened.
+    process: Process,
 }
 
 /// The manager, as the threads of one slot share it: they alone write this count of references.
@@ -97,6 +99,7 @@ impl TransactionManager {
             versions,
             calls,
             rows: Arc::default(),
+            process: Process::this(),
         }
     }
 
@@ -197,12 +200,26 @@ impl TransactionManager {
     }
 
     /// Fails once the log has failed: what is changed from then on is lost.
+    /// So it does in a child of the process that opened the store.
     #[inline]
-    pub fn is_sound(&self) -> Result<(), LogError> {
+    pub fn is_sound(&self) -> Result<(), TxnError> {
+        self.check_process()?;
         match &self.log {
-            Some(log) => log.poisoned().map_or(Ok(()), Err),
+            Some(log) => log.poisoned().map_or(Ok(()), |error| Err(error.into())),
             None => Ok(()),
         }
+    }
+
+    /// Returns whether the caller is in the process that opened the store, and not in a child.
+    #[inline]
+    pub(super) fn is_here(&self) -> bool {
+        self.process.is_this()
+    }
+
+    /// Fails in a child of the process that opened the store.
+    #[inline]
+    pub(super) fn check_process(&self) -> Result<(), TxnError> {
+        if self.is_here() { Ok(()) } else { Err(TxnError::Forked) }
     }
 
     /// A lower bound of the next record's LSN.

@@ -169,6 +169,8 @@ impl Snapshot {
 
 impl Drop for Snapshot {
     fn drop(&mut self) {
-        self.manager.versions().end(&self.reader);
+        if self.manager.is_here() {
+            self.manager.versions().end(&self.reader);
+        }
     }
 }

@@ -85,9 +85,9 @@ impl Transaction {
         self.options.isolation
     }
 
-    /// Whether it ended.
+    /// Returns whether it ended. In a child of its process there is nothing left to end.
     pub fn is_over(&self) -> bool {
-        self.state == State::Over
+        self.state == State::Over || !self.manager.is_here()
     }
 
     /// Whether it changed anything that is not undone.
@@ -96,6 +96,7 @@ impl Transaction {
     }
 
     pub(super) fn running(&self) -> Result<(), TxnError> {
+        self.manager.check_process()?;
         if self.state == State::Running { Ok(()) } else { Err(TxnError::Failed) }
     }
 
@@ -348,6 +349,7 @@ impl Transaction {
     /// A change could not be undone: what the transaction changed stays locked, and the store
     /// has to be opened again.
     pub fn abort(&mut self, structure_of: &StructureOf<'_, '_>) -> Result<(), TxnError> {
+        self.manager.check_process()?;
         if self.state == State::Over {
             return Ok(());
         }
@@ -449,7 +451,10 @@ impl Transaction {
 
 impl Drop for Transaction {
     fn drop(&mut self) {
-        if self.state == State::Over {
+        if !self.manager.is_here() {
+            // Its locks and its undo are the parent's.
+            std::mem::forget(std::mem::take(&mut self.scratch));
+        } else if self.state == State::Over {
             self.manager.return_scratch(std::mem::take(&mut self.scratch));
         }
     }

@@ -2,10 +2,13 @@
 
 mod any_store;
 mod busy;
+mod closed_log;
 mod combinations;
 mod compressed;
+mod ending;
 mod errors;
 mod file_sizes;
+mod fork;
 mod in_place;
 #[cfg(feature = "lab")]
 mod lab_store;
@@ -21,7 +24,9 @@ mod paths;
 mod policies;
 mod read_ahead;
 mod read_path;
+mod remains;
 mod scans;
+mod small_stack;
 mod spans;
 mod stale;
 mod statistics;

@@ -107,12 +107,30 @@ fn logs_of_other_stores_and_versions_are_refused_by_name() {
     for at in [0, 33, 41] {
         let damaged = copy(&device);
         flip(&damaged, at, 1);
-        let error = refused(&damaged, ID);
+        let error = refused(&damaged, [9; 16]);
         assert!(matches!(error, LogError::NotALog { .. }), "{error}");
     }
     for bytes in [vec![], vec![0; 100], vec![0; 4096], vec![7; 100_000]] {
         let error = refused(&Arc::new(MemoryDevice::from_bytes(&bytes)), ID);
         assert!(matches!(error, LogError::NotALog { .. }), "{error}");
+    }
+}
+
+#[test]
+fn a_damaged_first_block_is_written_again_from_what_the_slots_and_a_record_say() {
+    for entries in [1, 4] {
+        let (sound, entries) = sample(entries);
+        let [mut first, mut again] = [vec![0; 4096], vec![0; 4096]];
+        sound.read(0, &mut first).unwrap();
+        for at in [0, 12, 16, 33, 41] {
+            let device = copy(&sound);
+            flip(&device, at, 1);
+            let (log, tail) = Log::open(device.clone(), ID, Lsn(4096), &tiny()).unwrap();
+            assert_eq!(tail.end, entries.last().unwrap().at.end, "byte {at}");
+            log.close().unwrap();
+            device.read(0, &mut again).unwrap();
+            assert_eq!(first, again, "byte {at}");
+        }
     }
 }
 

@@ -157,6 +157,10 @@ impl Device for BackingFile {
         self.device.shrink(length)
     }
 
+    fn is_displaced(&self) -> bool {
+        self.device.is_displaced()
+    }
+
     fn release(&self) {
         self.device.release();
     }

@@ -31,6 +31,15 @@ pub enum Fault {
         /// The process that had the store open.
         pid: u32,
     },
+    /// Opening the store, which was closed, refuses the log beside it.
+    #[error(
+        "the store does not open with the log beside it: {reason}; `millpond recover --salvage` \
+         opens it without"
+    )]
+    Log {
+        /// What opening says.
+        reason: String,
+    },
     /// The page cannot be read, or is not what was once written there.
     #[error("{}", unreadable(.0))]
     Unreadable(#[from] ReadError),

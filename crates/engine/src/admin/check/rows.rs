@@ -2,54 +2,53 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use millpond_base::Lsn;
 
 use crate::admin::check::fault::Fault;
 use crate::admin::check::walk::Walk;
-use crate::io::{Device, FileDevice, FileOptions, OverlayDevice, PageStore};
-use crate::log::{Log, LogOptions};
-use crate::recovery::Checkpoint;
-use crate::recovery::log_open::log_path;
+use crate::io::{Device, FileDevice, FileOptions, PageStore};
+use crate::recovery::log_open::{log_path, read_closed};
 use crate::store::entry::Structure;
 
 /// How many entries trees have, by their owner ids.
 pub type Rows = Vec<(u32, u64)>;
 
 /// What the last checkpoint in the log on `device` says of `store`, which was closed; nothing of a
-/// store that was not, or where the log cannot be read: a store that was closed does not need it.
-/// Nothing is written to the device.
+/// store that was not, or where the log cannot be read. Nothing is written to the device.
 pub fn rows_in_log(store: &PageStore, device: Arc<dyn Device>) -> Rows {
-    let (position, is_closed) = (store.log_position(), store.superblock().is_some_and(|b| b.clean));
-    if !is_closed || position == Lsn(0) || device.length() == 0 {
+    if !needs_log(store) || device.length() == 0 {
         return Rows::new();
     }
-    let device = Arc::new(OverlayDevice::new(device));
-    let options = LogOptions { flush_interval: Duration::ZERO, ..LogOptions::default() };
-    let log = match Log::open_from_record(device, store.uuid(), position, &options) {
-        Ok((log, _)) => log,
-        Err(error) => {
-            tracing::debug!(%error, "the log says nothing of how many entries there are");
-            return Rows::new();
-        }
-    };
-    match Checkpoint::read(&log, position) {
-        Ok(checkpoint) => checkpoint.rows,
-        Err(error) => {
-            tracing::debug!(%error, "the checkpoint says nothing of how many entries there are");
-            Rows::new()
-        }
+    read_closed(store, device).unwrap_or_else(|error| {
+        tracing::debug!(%error, "the log says nothing of how many entries there are");
+        Rows::new()
+    })
+}
+
+/// Returns whether opening the store reads the log beside it, if there is one, although it was
+/// closed.
+fn needs_log(store: &PageStore) -> bool {
+    store.log_position() != Lsn(0) && store.superblock().is_some_and(|block| block.clean)
+}
+
+/// The counts in the log beside the store at `path`; or the reason why opening refuses that log. A
+/// store that was closed is opened without one.
+pub(super) fn rows_beside(store: &PageStore, path: &Path) -> Result<Rows, Fault> {
+    let log = log_path(path);
+    if !needs_log(store) || !log.exists() {
+        return Ok(Rows::new());
+    }
+    let options = FileOptions { read_only: true, ..FileOptions::default() };
+    let device = FileDevice::open(&log, &options).map_err(|error| refused(&error))?;
+    match device.length() {
+        0 => Ok(Rows::new()),
+        _ => read_closed(store, Arc::new(device)).map_err(|error| refused(&error)),
     }
 }
 
-/// The same of the log beside the store at `path`.
-pub(super) fn rows_beside(store: &PageStore, path: &Path) -> Rows {
-    let options = FileOptions { read_only: true, ..FileOptions::default() };
-    match FileDevice::open(&log_path(path), &options) {
-        Ok(device) => rows_in_log(store, Arc::new(device)),
-        Err(_) => Rows::new(),
-    }
+fn refused(error: &dyn std::error::Error) -> Fault {
+    Fault::Log { reason: error.to_string() }
 }
 
 /// Compares them with what `walk` has found.

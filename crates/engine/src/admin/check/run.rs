@@ -9,7 +9,7 @@ use std::path::Path;
 use millpond_base::PageId;
 
 use crate::admin::check::fault::Fault;
-use crate::admin::check::report::{PageCounts, Report};
+use crate::admin::check::report::{PageCounts, Problem, Report};
 use crate::admin::check::rows::{Rows, compare, rows_beside};
 use crate::admin::check::structure::{Named, Roots};
 use crate::admin::check::sweep::Sweep;
@@ -79,10 +79,17 @@ pub fn check(
 ) -> Result<Report, CheckError> {
     let file = FileOptions { read_only: true, ..FileOptions::default() };
     let store = PageStore::open_for_salvage(path, options.page_size, &file)?;
-    if options.rows.is_empty() {
-        options.rows = rows_beside(&store, path);
+    let beside = rows_beside(&store, path);
+    let refused = beside.map(|rows| {
+        if options.rows.is_empty() {
+            options.rows = rows;
+        }
+    });
+    let mut report = check_store(&store, catalog, &mut options)?;
+    if let Err(fault) = refused {
+        report.problems.push(Problem { page: PageId(0), offset: 0, structure: None, fault });
     }
-    check_store(&store, catalog, &mut options)
+    Ok(report)
 }
 
 /// Checks a store that was opened by [`PageStore::open_for_salvage`].

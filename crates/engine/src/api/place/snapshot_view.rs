@@ -34,11 +34,12 @@ impl SnapshotView {
         Ok(SnapshotView { inner, store: store.clone() })
     }
 
-    /// Fails if `tree` is another store's.
+    /// Fails if `tree` is another store's, or the store another process's.
     pub(crate) fn check(&self, tree: &DbTree) -> Result<(), Error> {
         fn is_same<M: PoolStrategy>(store: &Arc<Store<M>>, other: &Arc<Store<M>>) -> bool {
             Arc::ptr_eq(store, other)
         }
+        self.store.may_read()?;
         let same = is_same(&self.store, tree.store());
         if same {
             return Ok(());
@@ -61,6 +62,7 @@ impl SnapshotView {
 
     /// Fails if a hash index or a heap is another store's.
     fn check_member(&self, member: &dyn Member) -> Result<(), Error> {
+        self.store.may_read()?;
         if address_of(&self.store) == member.store_address() {
             return Ok(());
         }

@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::fs::FallocateFlags;
 
-use super::file_open::{FileOptions, Submission, length_of, open_file, rings, what_else};
+use super::file_open::{Origin, Submission};
 use super::lock;
 use super::range_sync::sync_ranges;
 use super::ring::RingPool;
@@ -31,8 +31,8 @@ use crate::io::device::ReadRequest;
 use crate::io::device::WriteRequest;
 use crate::io::error::DeviceError;
 use crate::io::error::Errno;
-use crate::io::error::OpenFileError;
 use crate::io::error::Operation;
+use crate::io::process::Process;
 
 /// Bytes of zeros written by one call while the file grows.
 const ZEROS: usize = 1 << 20;
@@ -40,67 +40,30 @@ const ZEROS: usize = 1 << 20;
 /// A file as a device. Holds the file's lock until it is dropped or released.
 #[derive(Debug)]
 pub struct FileDevice {
-    file: File,
-    path: PathBuf,
-    read_only: bool,
+    pub(super) file: File,
+    pub(super) path: PathBuf,
+    /// Where it was opened, if the system says.
+    pub(super) origin: Option<Origin>,
+    /// Whether it was created when it was opened.
+    pub(super) is_new: bool,
+    /// Where it was opened: a child of that leaves it, and its lock, alone.
+    pub(super) process: Process,
+    pub(super) read_only: bool,
     /// Whether it grows by zeros that are written.
-    zeros: bool,
+    pub(super) zeros: bool,
     /// What direct I/O demands; `None` if bytes go through the page cache.
-    direct: Option<Alignment>,
-    rings: Option<RingPool>,
+    pub(super) direct: Option<Alignment>,
+    pub(super) rings: Option<RingPool>,
     /// Whether ranges can be synced by themselves.
-    syncs_ranges: bool,
+    pub(super) syncs_ranges: bool,
     /// Length in bytes; changed by `grow`, `append` and `shrink` alone.
-    length: AtomicU64,
+    pub(super) length: AtomicU64,
 }
 
 impl FileDevice {
-    /// Opens the file at `path`, which exists, and locks it: exclusively, or shared if
-    /// `options.read_only`.
-    ///
-    /// # Errors
-    /// If there is no such file, it may not be opened, or somebody has it locked.
-    pub fn open(path: &Path, options: &FileOptions) -> Result<FileDevice, OpenFileError> {
-        Self::open_or_create(path, options, false)
-    }
-
-    /// Makes a new, empty file at `path`, or takes an empty one that is there, and locks it for
-    /// writing, whatever `options.read_only` says.
-    ///
-    /// # Errors
-    /// As [`FileDevice::open`]; also if a file is there that holds something.
-    pub fn create(path: &Path, options: &FileOptions) -> Result<FileDevice, OpenFileError> {
-        let options = FileOptions { read_only: false, ..options.clone() };
-        let device = Self::open_or_create(path, &options, true)?;
-        match device.length() {
-            0 => Ok(device),
-            length => Err(OpenFileError::Exists { path: path.to_path_buf(), length }),
-        }
-    }
-
-    fn open_or_create(
-        path: &Path,
-        options: &FileOptions,
-        create: bool,
-    ) -> Result<FileDevice, OpenFileError> {
-        let fail = |errno| OpenFileError::Io { path: path.to_path_buf(), errno };
-        if let Some(what) = what_else(path, options) {
-            return Err(OpenFileError::NotAFile { path: path.to_path_buf(), what });
-        }
-        let (file, direct) = open_file(path, options, create).map_err(fail)?;
-        lock::acquire(&file, path, !options.read_only)?;
-        let length = length_of(&file).map_err(fail)?;
-        if direct.is_none() {
-            system::expect_random_reads(&file);
-        }
-        let rings = match options.submission {
-            Submission::Sync => None,
-            Submission::Auto | Submission::Uring => rings(path, options.depth),
-        };
-        let syncs_ranges = direct.is_none() && rings.is_some() && system::knows_ranges(&file);
-        let (path, length) = (path.to_path_buf(), AtomicU64::new(length));
-        let FileOptions { read_only, zeros, .. } = *options;
-        Ok(FileDevice { file, path, read_only, zeros, direct, rings, syncs_ranges, length })
+    /// Returns whether the file was created when it was opened.
+    pub fn is_new(&self) -> bool {
+        self.is_new
     }
 
     /// Whether bytes bypass the kernel's page cache.
@@ -158,7 +121,16 @@ impl FileDevice {
         Ok(())
     }
 
+    /// Fails in a child of the process that opened the file.
+    fn check_process(&self) -> Result<(), DeviceError> {
+        if self.process.is_this() {
+            return Ok(());
+        }
+        Err(DeviceError::Forked { path: self.path.clone() })
+    }
+
     fn check_write(&self, offset: u64, length: u64) -> Result<(), DeviceError> {
+        self.check_process()?;
         if self.read_only {
             return Err(DeviceError::ReadOnly { path: self.path.clone() });
         }
@@ -276,6 +248,7 @@ impl FileDevice {
         write: impl FnOnce() -> Result<(), DeviceError>,
     ) -> Result<(), DeviceError> {
         let old = self.length();
+        self.check_process()?;
         if self.read_only {
             return Err(DeviceError::ReadOnly { path: self.path.clone() });
         }
@@ -401,6 +374,7 @@ impl Device for FileDevice {
     }
 
     fn sync(&self) -> Result<(), DeviceError> {
+        self.check_process()?;
         system::sync_data(&self.file)
             .map_err(|errno| self.failed(Operation::Sync, 0, self.length(), errno))
     }
@@ -409,6 +383,7 @@ impl Device for FileDevice {
         if ranges.iter().all(|range| range.is_empty()) {
             return Ok(());
         }
+        self.check_process()?;
         let rings = self.rings.as_ref().filter(|_| self.syncs_ranges);
         match rings.and_then(|rings| sync_ranges(rings, &self.file, ranges)) {
             Some(synced) => {
@@ -450,9 +425,16 @@ impl Device for FileDevice {
         Ok(())
     }
 
+    fn is_displaced(&self) -> bool {
+        self.origin.as_ref().is_some_and(Origin::is_displaced)
+    }
+
     fn release(&self) {
-        // Fails for a file descriptor that is none, only; closing the file releases as well.
-        let _ = lock::release(&self.file);
+        // A child has the descriptor of its parent, and with it the lock.
+        if self.process.is_this() {
+            // Fails for a file descriptor that is none, only; closing the file releases as well.
+            let _ = lock::release(&self.file);
+        }
     }
 }
 
@@ -460,13 +442,15 @@ impl Drop for FileDevice {
     /// Gives the lock back. Closing the file alone does not while a child that another thread has
     /// just forked still has its copy of the descriptor: until it runs its program.
     fn drop(&mut self) {
-        let _ = lock::release(&self.file);
+        self.release();
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    use crate::io::FileOptions;
 
     #[test]
     fn a_copy_of_the_descriptor_does_not_keep_the_lock_of_a_device_that_is_closed() {

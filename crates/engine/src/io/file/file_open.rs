@@ -1,13 +1,14 @@
 //! How a file is opened as a device: options, direct I/O, io_uring.
 
-use std::fs::{File, OpenOptions};
-use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
-use std::path::Path;
+use std::fs::{File, Metadata, OpenOptions};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
 
 use millpond_policies::choice;
 use millpond_policies::config::Param;
 use rustix::fs::SeekFrom;
 
+use super::new_file::{open_above_standard, take_low_descriptors};
 use super::ring::RingPool;
 use super::system::{self, DIRECT};
 use crate::io::device::{Alignment, DIRECT_BLOCK_MAX};
@@ -85,11 +86,48 @@ pub(super) fn what_else(path: &Path, options: &FileOptions) -> Option<&'static s
     }
 }
 
+/// Creates an empty file at `path` unless there is one; returns whether it did.
+pub(super) fn create_file(path: &Path) -> Result<bool, Errno> {
+    let mut how = OpenOptions::new();
+    match open_above_standard(how.write(true).create_new(true), path) {
+        Ok(_) => Ok(true),
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(false),
+        Err(error) => Err(Errno::of(&error)),
+    }
+}
+
+/// Where a file was opened, and what it is there.
+#[derive(Debug)]
+pub(super) struct Origin {
+    /// Absolute: the process may go to another folder.
+    path: PathBuf,
+    /// Its file system, and its number there.
+    id: (u64, u64),
+}
+
+impl Origin {
+    /// That of `file`, which was opened at `path`; `None` where the system does not say.
+    pub(super) fn of(file: &File, path: &Path) -> Option<Origin> {
+        let id = |found: Metadata| (found.dev(), found.ino());
+        let path = std::path::absolute(path).ok()?;
+        let id_there = std::fs::metadata(&path).map(id).ok()?;
+        (id(file.metadata().ok()?) == id_there).then_some(Origin { path, id: id_there })
+    }
+
+    /// Returns whether the path leads to another file by now, or to none.
+    pub(super) fn is_displaced(&self) -> bool {
+        match std::fs::metadata(&self.path) {
+            Ok(found) => (found.dev(), found.ino()) != self.id,
+            // Of a folder that the process may not look into any more nothing is known.
+            Err(error) => error.kind() == std::io::ErrorKind::NotFound,
+        }
+    }
+}
+
 /// Opens the file, directly if wanted and possible; warns once if wanted and not possible.
 pub(super) fn open_file(
     path: &Path,
     options: &FileOptions,
-    create: bool,
 ) -> Result<(File, Option<Alignment>), Errno> {
     let is_block_device = || std::fs::metadata(path).is_ok_and(|f| f.file_type().is_block_device());
     let is_claimed = options.block_devices && !options.read_only && is_block_device();
@@ -97,8 +135,8 @@ pub(super) fn open_file(
         let mut how = OpenOptions::new();
         // Of a block device it says that nobody else has claimed it, a file system for instance.
         let claim = if is_claimed { libc::O_EXCL } else { 0 };
-        how.read(true).write(!options.read_only).create(create).custom_flags(flags | claim);
-        how.open(path).map_err(|e| Errno::of(&e))
+        how.read(true).write(!options.read_only).custom_flags(flags | claim);
+        open_above_standard(&how, path).map_err(|e| Errno::of(&e))
     };
     if !options.direct {
         return Ok((open(0)?, None));
@@ -123,17 +161,21 @@ pub(super) fn open_file(
     Ok((file, None))
 }
 
-/// Bytes of a file, or of a block device.
-pub(super) fn length_of(file: &File) -> Result<u64, Errno> {
+/// Bytes of a file, or of a block device. Of a file whose length is no multiple of `block` bytes,
+/// its whole blocks: an editor, a copy tool or a full disk left the rest there, and what is written
+/// behind the end overwrites it. A file of less than a block is somebody else's, and not empty.
+pub(super) fn length_of(file: &File, block: u64) -> Result<u64, Errno> {
     let found = file.metadata().map_err(|e| Errno::of(&e))?;
     if !found.file_type().is_block_device() {
-        return Ok(found.len());
+        let rest = if found.len() < block { 0 } else { found.len() % block };
+        return Ok(found.len() - rest);
     }
     rustix::fs::seek(file, SeekFrom::End(0)).map_err(Errno::from)
 }
 
 /// Rings for a file's batches, or one warning.
 pub(super) fn rings(path: &Path, depth: u32) -> Option<RingPool> {
+    let _low = take_low_descriptors();
     match RingPool::new(depth.max(1)) {
         Ok(rings) => Some(rings),
         Err(errno) => {

@@ -4,6 +4,8 @@
 pub mod file_device;
 pub mod file_open;
 mod lock;
+pub(crate) mod new_file;
+mod opening;
 mod range_sync;
 #[cfg_attr(not(target_os = "linux"), path = "no_ring.rs")]
 mod ring;

@@ -467,6 +467,10 @@ impl Device for FaultyDevice {
         Ok(())
     }
 
+    fn is_displaced(&self) -> bool {
+        self.inner.is_displaced()
+    }
+
     fn release(&self) {
         self.inner.release();
     }

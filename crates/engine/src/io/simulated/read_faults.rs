@@ -365,6 +365,10 @@ impl Device for ReadFaultDevice {
         self.inner.shrink(length)
     }
 
+    fn is_displaced(&self) -> bool {
+        self.inner.is_displaced()
+    }
+
     fn release(&self) {
         self.inner.release();
     }

@@ -348,6 +348,10 @@ impl Device for SlowDevice {
         self.inner.shrink(length)
     }
 
+    fn is_displaced(&self) -> bool {
+        self.inner.is_displaced()
+    }
+
     fn release(&self) {
         self.inner.release();
     }

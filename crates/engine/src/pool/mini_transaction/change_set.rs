@@ -185,7 +185,9 @@ impl PendingChanges {
 
     pub(in crate::pool) fn with<R>(&self, f: impl FnOnce(&mut ChangeSet) -> R) -> R {
         let mut held = self.0.borrow_mut();
-        f(held.get_or_insert_with(|| SPARE.take().unwrap_or_default()))
+        // A thread that is ending has dropped its spare one already.
+        let spare = || SPARE.try_with(Cell::take).ok().flatten().unwrap_or_default();
+        f(held.get_or_insert_with(spare))
     }
 }
 
@@ -447,7 +449,7 @@ impl ChangeSet {
                 bytes.shrink_to(KEPT);
             }
         }
-        SPARE.set(Some(self));
+        let _ = SPARE.try_with(|spare| spare.set(Some(self)));
     }
 }
 

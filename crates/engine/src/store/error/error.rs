@@ -63,6 +63,33 @@ pub enum Error {
         /// Where one was looked for.
         path: PathBuf,
     },
+    /// The data file of a store is missing or empty, and another file of the store exists.
+    #[error(
+        "{} is missing or empty, and {} beside it is {what}: put the data file back, or, if that \
+         store is given up, move {} away",
+        path.display(),
+        beside.display(),
+        beside.display()
+    )]
+    Remains {
+        /// The data file.
+        path: PathBuf,
+        /// The file beside it.
+        beside: PathBuf,
+        /// Kind of that file.
+        what: &'static str,
+    },
+    /// A file of the open store was deleted, renamed or replaced.
+    #[error(
+        "{} was deleted, renamed or replaced while the store was open, so what is stored goes to a \
+         file without that name: put it back under its name, or write a backup to another path \
+         before the store is closed",
+        path.display()
+    )]
+    Displaced {
+        /// Name under which the store was opened: its data file's, or its log's.
+        path: PathBuf,
+    },
     /// The store could not be closed cleanly.
     #[error(transparent)]
     Close(#[from] CloseError),
@@ -83,6 +110,12 @@ pub enum Error {
         /// How many.
         handles: usize,
     },
+    /// The store was opened by the process of which this one is a fork.
+    #[error(
+        "this process is a fork of the one that opened the store, whose handles do nothing here: \
+         open the store in this process, when the other one has closed it"
+    )]
+    Forked,
     /// Writes may not be durable.
     #[error(transparent)]
     Sync(#[from] SyncError),
@@ -204,7 +237,7 @@ pub enum Error {
     },
     /// The store was not closed, and its log is not there.
     #[error(
-        "{} is missing, and the store beside it was not shut down: put the log back; without it, \
+        "{} is missing or empty, and the store beside it was not shut down: put the log back; without it, \
          `millpond dump --salvage` reads what is intact",
         path.display()
     )]
@@ -353,6 +386,7 @@ impl From<CheckpointError> for Error {
             CheckpointError::Length(error) => error.into(),
             CheckpointError::Map(error) => Error::Pool(PoolError::storage(error)),
             CheckpointError::Pack(error) => Error::Pool(PoolError::storage(error)),
+            CheckpointError::Displaced { path } => Error::Displaced { path },
             CheckpointError::LogPinned => BackupError::UnderWay.into(),
         }
     }
@@ -372,6 +406,7 @@ impl From<TxnError> for Error {
             TxnError::HashWrite(error) => error.into(),
             TxnError::HeapWrite(error) => error.into(),
             TxnError::Log(error) => error.into(),
+            TxnError::Forked => Error::Forked,
             other => Error::Txn(other),
         }
     }

@@ -99,8 +99,11 @@ impl Error {
                 ErrorKind::NotFound
             }
             Error::Close(error) => of_close(error),
-            Error::Unfinished { .. } | Error::MustRecover { .. } => ErrorKind::Incomplete,
-            Error::InUse { .. } | Error::TreeInUse { .. } => ErrorKind::InUse,
+            Error::Unfinished { .. }
+            | Error::MustRecover { .. }
+            | Error::Remains { .. }
+            | Error::Displaced { .. } => ErrorKind::Incomplete,
+            Error::InUse { .. } | Error::TreeInUse { .. } | Error::Forked => ErrorKind::InUse,
             Error::Sync(error) => of_sync(error),
             Error::Pool(error) => of_pool(error),
             Error::Write(error) => of_write(error),
@@ -155,6 +158,7 @@ fn of_device(error: &DeviceError) -> ErrorKind {
         DeviceError::DiskFull { .. } | DeviceError::TooLong { .. } => ErrorKind::DiskFull,
         DeviceError::PastEnd { .. } | DeviceError::Damaged { .. } => ErrorKind::Damaged,
         DeviceError::ReadOnly { .. } => ErrorKind::ReadOnly,
+        DeviceError::Forked { .. } => ErrorKind::InUse,
     }
 }
 
@@ -384,6 +388,7 @@ fn of_txn(error: &TxnError) -> ErrorKind {
         TxnError::HeapWrite(error) => of_heap_write(error),
         TxnError::Pool(error) => of_pool(error),
         TxnError::Log(error) => of_log(error),
+        TxnError::Forked => ErrorKind::InUse,
         TxnError::Failed
         | TxnError::Nested
         | TxnError::NoSavepoint

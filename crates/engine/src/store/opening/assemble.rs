@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use millpond_base::PageId;
 use millpond_base::sync::unmodelled::Mutex;
 
-use crate::io::{PageStore, SpillFile};
+use crate::io::{PageStore, Process, SpillFile};
 use crate::lock::{LockManager, LockOptions};
 use crate::log::Log;
 use crate::pool::mini_transaction::PageSpace;
@@ -106,6 +106,7 @@ impl<M: PoolStrategy> Store<M> {
             durability: options.durability,
             plan,
             opened: Instant::now(),
+            process: Process::this(),
             alone: (!M::Latching::THREADS).then(|| std::thread::current().id()),
             is_open: true,
         };

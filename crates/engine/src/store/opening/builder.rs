@@ -23,6 +23,7 @@ use crate::recovery::{LogSettings, OpenLogError, OpenedLog, StructureNames, log_
 use crate::store::combinations::host_for;
 use crate::store::error::Error;
 use crate::store::error::lab::LabError;
+use crate::store::opening::remains::{self, Created};
 use crate::store::opening::second_tier::{Tiered, tiered};
 use crate::store::options::memory_limit::SystemRoots;
 use crate::store::options::{Options, PAGE_SIZE_DEFAULT, Plan};
@@ -102,8 +103,12 @@ impl<'o> Builder<'o> {
         let _span = tracing::info_span!("open", store = %path.display()).entered();
         let options = Store::<M>::adapted(self.options);
         let fast = self.fast;
+        let created = Created::default();
         let prepared = match self.place {
-            Place::File(path) => Prepared::file(&path, &options, !M::TREES_ONLY, self.names)?,
+            Place::File(path) => {
+                let opening = Opening { options: &options, names: self.names, created: &created };
+                opening.file(&path, !M::TREES_ONLY)?
+            }
             Place::Device(device) => Prepared::device(device, fast, &options)?,
             Place::Devices { .. } if M::TREES_ONLY => {
                 return Err(LabError::NoTransactions.into());
@@ -112,7 +117,9 @@ impl<'o> Builder<'o> {
                 Prepared::devices(data, log, fast, &options, self.names)?
             }
         };
-        Store::start(prepared, &options)
+        let store = Store::start(prepared, &options)?;
+        created.keep();
+        Ok(store)
     }
 
     /// A pool in the combination `M` over `pages`, as the options ask for, with all kinds of pages
@@ -163,41 +170,35 @@ fn new_page_size(options: &Options) -> Result<PageSize, Error> {
     }
 }
 
-impl Prepared {
+/// A store in a file, while it is opened.
+struct Opening<'o> {
+    options: &'o Options,
+    names: StructureNames,
+    created: &'o Created,
+}
+
+impl Opening<'_> {
     /// Opens or creates the store in the file at `path`, with its log beside it if `may_log`.
-    pub(crate) fn file(
-        path: &Path,
-        options: &Options,
-        may_log: bool,
-        names: StructureNames,
-    ) -> Result<Prepared, Error> {
+    fn file(&self, path: &Path, may_log: bool) -> Result<Prepared, Error> {
+        let options = self.options;
         options.check()?;
         let path = &real_path(path);
         if may_log && options.lab.log && !options.read_only {
-            return Prepared::logged_file(path, options, names);
+            return self.logged_file(path);
         }
         let file = options.file_options();
-        let length = std::fs::metadata(path).map_or(0, |meta| meta.len());
-        if length == 0 && !options.may_create() {
-            return Err(Error::NoStore { path: path.to_path_buf() });
-        }
-        let (pages, tier) = if length == 0 {
-            let device = FileDevice::create(path, &file)?;
-            options.check_device(&device)?;
-            device.sync_directory()?;
-            let page_size = new_page_size(options)?;
-            let Tiered { device, tier } = tiered(Arc::new(device), None, options, page_size)?;
-            (PageStore::create_on(device, page_size)?, tier)
+        let (device, is_empty) = self.data_file(path)?;
+        let (device, page_size) = (Arc::new(device), page_size_of(options));
+        let Tiered { device, tier } =
+            tiered(device, Some(self.created), None, options, new_page_size(options)?)?;
+        let pages = if is_empty {
+            PageStore::create_on(device, new_page_size(options)?)?
         } else {
-            let device = FileDevice::open(path, &file)?;
-            options.check_device(&device)?;
-            let (device, page_size) = (Arc::new(device), page_size_of(options));
-            let Tiered { device, tier } = tiered(device, None, options, new_page_size(options)?)?;
             let opened = match options.read_only {
                 true => log_open::open_to_read(device, page_size, &file),
                 false => PageStore::open_on(device, page_size, false).map_err(OpenLogError::from),
             };
-            (opened.map_err(needs_log)?, tier)
+            opened.map_err(needs_log)?
         };
         let publisher = || Arc::new(Publisher::new(path, PUBLISH_PERIOD));
         let publisher = (!options.read_only).then(publisher);
@@ -205,38 +206,61 @@ impl Prepared {
         Ok(Prepared { tier, ..prepared }.spill_beside(path, options))
     }
 
+    /// Opens the data file, or creates it; returns whether it is empty.
+    fn data_file(&self, path: &Path) -> Result<(FileDevice, bool), Error> {
+        let (options, file) = (self.options, self.options.file_options());
+        let length = std::fs::metadata(path).map_or(0, |meta| meta.len());
+        let device = if length > 0 {
+            FileDevice::open(path, &file)?
+        } else {
+            if !path.exists() || !options.may_create() {
+                remains::check(path)?;
+            }
+            if !options.may_create() {
+                return Err(Error::NoStore { path: path.to_path_buf() });
+            }
+            let device = FileDevice::create(path, &file)?;
+            if device.is_new() {
+                self.created.add_data(path);
+            } else {
+                // Nobody else creates it now: this process has locked it.
+                remains::check(path)?;
+            }
+            device
+        };
+        options.check_device(&device)?;
+        if !options.read_only {
+            device.sync_directory()?;
+        }
+        Ok((device, length == 0))
+    }
+
+    fn logged_file(&self, path: &Path) -> Result<Prepared, Error> {
+        let (options, file) = (self.options, self.options.file_options());
+        let (device, _) = self.data_file(path)?;
+        let log = |is_new| {
+            let log = log_open::log_file(path, is_new, &file)?;
+            if is_new {
+                self.created.add(&log_open::log_path(path));
+            }
+            Ok(log)
+        };
+        let Tiered { device, tier } =
+            tiered(Arc::new(device), Some(self.created), None, options, new_page_size(options)?)?;
+        let (pages, logged) = open_or_create(device, log, options, self.names)?;
+        let publisher = Arc::new(Publisher::new(path, PUBLISH_PERIOD));
+        let prepared = Prepared::over(pages, Some(logged), options, Some(publisher))?;
+        Ok(Prepared { tier, ..prepared }.spill_beside(path, options))
+    }
+}
+
+impl Prepared {
     /// Lets what does not fit into memory go to a file beside the store, which is locked by now.
     fn spill_beside(self, path: &Path, options: &Options) -> Prepared {
         if options.read_only {
             return self;
         }
         Prepared { spill: Some(SpillFile::beside(path, options.spill_max)), ..self }
-    }
-
-    fn logged_file(
-        path: &Path,
-        options: &Options,
-        names: StructureNames,
-    ) -> Result<Prepared, Error> {
-        let file = options.file_options();
-        let length = std::fs::metadata(path).map_or(0, |meta| meta.len());
-        if length == 0 && !options.may_create() {
-            return Err(Error::NoStore { path: path.to_path_buf() });
-        }
-        let device = if length == 0 {
-            FileDevice::create(path, &file)?
-        } else {
-            FileDevice::open(path, &file)?
-        };
-        options.check_device(&device)?;
-        device.sync_directory()?;
-        let log = |empty| log_open::log_file(path, empty, &file);
-        let Tiered { device, tier } =
-            tiered(Arc::new(device), None, options, new_page_size(options)?)?;
-        let (pages, logged) = open_or_create(device, log, options, names)?;
-        let publisher = Arc::new(Publisher::new(path, PUBLISH_PERIOD));
-        let prepared = Prepared::over(pages, Some(logged), options, Some(publisher))?;
-        Ok(Prepared { tier, ..prepared }.spill_beside(path, options))
     }
 
     /// Opens or creates the store on `device`, with its log on another one.
@@ -249,7 +273,7 @@ impl Prepared {
         names: StructureNames,
     ) -> Result<Prepared, Error> {
         options.check()?;
-        let Tiered { device, tier } = tiered(device, fast, options, new_page_size(options)?)?;
+        let Tiered { device, tier } = tiered(device, None, fast, options, new_page_size(options)?)?;
         let (pages, logged) = open_or_create(device, |_| Ok(log.clone()), options, names)?;
         let prepared = Prepared::over(pages, Some(logged), options, None)?;
         Ok(Prepared { tier, ..prepared })
@@ -262,7 +286,7 @@ impl Prepared {
         options: &Options,
     ) -> Result<Prepared, Error> {
         options.check()?;
-        let Tiered { device, tier } = tiered(device, fast, options, new_page_size(options)?)?;
+        let Tiered { device, tier } = tiered(device, None, fast, options, new_page_size(options)?)?;
         let pages = if device.length() > 0 {
             PageStore::open_on(device, page_size_of(options), options.read_only)
                 .map_err(|error| needs_log(error.into()))?
@@ -318,6 +342,11 @@ fn open_or_create(
             progress: &|progress| options.recovery_watch.tell(progress),
         };
         return Ok(log_open::open(store, log, &settings)?);
+    }
+    if device.length() == 0
+        && let Ok(log) = log(false)
+    {
+        remains::check_log(device.path(), &log)?;
     }
     if !options.may_create() {
         return Err(Error::NoStore { path: device.path().to_path_buf() });

@@ -3,10 +3,12 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::io::file::new_file::create_like;
 use crate::io::{BackMark, Device, FileDevice, FileOptions, PageStore, real_path, superblock_of};
 use crate::page::PageSize;
 use crate::page::superblock::Compression;
 use crate::store::error::Error;
+use crate::store::opening::remains::Created;
 use crate::store::options::memory_limit::SystemRoots;
 use crate::store::options::policy_choice::PolicyChoice;
 use crate::store::options::{Options, TierPlan};
@@ -31,6 +33,7 @@ impl Tiered {
 /// The tier cannot be. What is wrong with the store is found out when it is opened.
 pub(super) fn tiered(
     device: Arc<dyn Device>,
+    created: Option<&Created>,
     fast: Option<Arc<dyn Device>>,
     options: &Options,
     new_page_size: PageSize,
@@ -64,7 +67,7 @@ pub(super) fn tiered(
     let tier = TierOptions { unit: unit as u32, ..tier };
     let fast = match fast {
         Some(fast) => fast,
-        None => open_file(&asked.path, &tier, &options.file_options())?,
+        None => open_file((&asked.path, device.path()), created, &tier, &options.file_options())?,
     };
     let host = |shape: &_| policy.tier_host(shape);
     let tier = if tier.writes_back {
@@ -113,14 +116,18 @@ fn unit_of(page_size: PageSize, compression: Compression) -> usize {
     }
 }
 
-/// The cache's file, which is made if it is not there.
+/// Opens the cache's file; creates it, with the mode of the file at `store`, if it does not exist.
 fn open_file(
-    path: &Path,
+    (path, store): (&Path, &Path),
+    created: Option<&Created>,
     tier: &TierOptions,
     options: &FileOptions,
 ) -> Result<Arc<dyn Device>, TierError> {
     let path = &real_path(path);
     let length = std::fs::metadata(path).map_or(0, |meta| meta.len());
+    if length == 0 && create_like(path, store).is_ok() {
+        created.inspect(|created| created.add(path));
+    }
     let open = |options: &FileOptions| {
         if length == 0 {
             FileDevice::create(path, options)

@@ -17,7 +17,6 @@
 //! Nothing here can fail the store: a full disk or a directory that may not be written costs the
 //! statistics, one warning, and a count of failures.
 
-use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -27,7 +26,8 @@ use std::time::{Duration, Instant, SystemTime};
 #[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
 
-use crate::io::beside;
+use crate::io::file::new_file::create_like;
+use crate::io::{beside, real_path};
 use crate::store::stats::Stats;
 use crate::store::stats::json::Object;
 use crate::store::stats::process::Process;
@@ -41,12 +41,6 @@ const FILE_BYTES_MAX: u64 = 1 << 20;
 /// Where a store publishes: its path with `.stat` behind.
 pub fn stat_path(store: &Path) -> PathBuf {
     beside(store, ".stat")
-}
-
-fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
-    let mut name = OsString::from(path);
-    name.push(suffix);
-    PathBuf::from(name)
 }
 
 /// What the file holds.
@@ -88,6 +82,8 @@ fn now_ms() -> u64 {
 /// Publishes a store's statistics from time to time.
 #[derive(Debug)]
 pub struct Publisher {
+    /// The data file, whose mode and owner the file gets.
+    store: PathBuf,
     path: PathBuf,
     new_path: PathBuf,
     period_ms: u64,
@@ -107,9 +103,11 @@ impl Publisher {
     pub fn new(store: &Path, period: Duration) -> Publisher {
         // The process may be in another folder by the time it publishes.
         let path = stat_path(store);
-        let path = std::path::absolute(&path).unwrap_or(path);
+        let absolute = |path: PathBuf| std::path::absolute(&path).unwrap_or(path);
+        let (store, path) = (absolute(real_path(store)), absolute(path));
         Publisher {
-            new_path: with_suffix(&path, ".new"),
+            store,
+            new_path: beside(&path, ".new"),
             path,
             period_ms: u64::try_from(period.as_millis()).unwrap_or(u64::MAX),
             process: Process::current(Path::new("/proc")),
@@ -179,7 +177,9 @@ impl Publisher {
 
     fn replace(&self, published: &Published) -> io::Result<()> {
         let text = published.to_json() + "\n";
-        let mut file = File::create(&self.new_path)?;
+        // Left by a process that died.
+        let _ = fs::remove_file(&self.new_path);
+        let mut file = create_like(&self.new_path, &self.store)?;
         file.write_all(text.as_bytes())?;
         drop(file);
         fs::rename(&self.new_path, &self.path)

@@ -286,6 +286,10 @@ impl Device for BackDevice {
         (self.spare_slots as u64 / 2 * slot).max(SUPERSEDED_LEAST)
     }
 
+    fn is_displaced(&self) -> bool {
+        self.below.is_displaced()
+    }
+
     fn release(&self) {
         if !self.is_closed.swap(true, Ordering::AcqRel) {
             self.write_waiting(true);

@@ -197,6 +197,10 @@ impl Device for BackTier {
         self.device.superseded_max()
     }
 
+    fn is_displaced(&self) -> bool {
+        self.device.is_displaced()
+    }
+
     fn release(&self) {
         self.end_thread();
         self.device.release();

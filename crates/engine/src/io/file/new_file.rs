@@ -1,0 +1,87 @@
+//! Opening files so that nobody else writes into them or reads them.
+//!
+//! **Descriptors.** 0, 1 and 2 are standard input, output and error. Where a program has closed
+//! one of them, the next file that it opens gets that number, and text for standard error then
+//! overwrites that file. A file of a store has a descriptor of 3 or more.
+//!
+//! **Mode and owner.** A file beside a store's data file holds rows of it, too. It gets the mode
+//! and, where the process may give files away, the owner of the data file.
+
+use std::fs::{File, OpenOptions, Permissions};
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::Path;
+
+/// The least descriptor of a file of a store.
+const DESCRIPTOR_LEAST: i32 = 3;
+
+/// Takes the descriptors below 3 that are free, until what it returns is dropped: what is opened in
+/// the meantime never has one of these.
+pub(super) fn take_low_descriptors() -> Vec<File> {
+    let mut low = Vec::new();
+    while let Ok(other) = File::open("/") {
+        if other.as_raw_fd() >= DESCRIPTOR_LEAST {
+            break;
+        }
+        low.push(other);
+    }
+    low
+}
+
+/// Opens a file as `how` says, under a descriptor of 3 or more.
+///
+/// # Errors
+/// As [`OpenOptions::open`].
+pub(crate) fn open_above_standard(how: &OpenOptions, path: &Path) -> io::Result<File> {
+    let _low = take_low_descriptors();
+    let file = how.open(path)?;
+    if file.as_raw_fd() >= DESCRIPTOR_LEAST {
+        return Ok(file);
+    }
+    Ok(rustix::io::fcntl_dupfd_cloexec(&file, DESCRIPTOR_LEAST).map(File::from)?)
+}
+
+/// Creates the file at `path`, which does not exist, for reading and writing, with the mode and
+/// owner of the file at `store`. If there is none, it is created as any other file.
+///
+/// # Errors
+/// The file exists, or cannot be created.
+pub(crate) fn create_like(path: &Path, store: &Path) -> io::Result<File> {
+    let mut how = OpenOptions::new();
+    how.read(true).write(true).create_new(true);
+    let Ok(found) = std::fs::metadata(store) else { return open_above_standard(&how, path) };
+    let file = open_above_standard(how.mode(found.mode() & 0o600), path)?;
+    let set = || {
+        let made = file.metadata()?;
+        if (made.uid(), made.gid()) != (found.uid(), found.gid()) {
+            let given = std::os::unix::fs::fchown(&file, Some(found.uid()), Some(found.gid()));
+            // Only a privileged process may: otherwise the file stays its own.
+            given.unwrap_or_else(|error| tracing::debug!(%error, "{} is ours", path.display()));
+        }
+        file.set_permissions(Permissions::from_mode(found.mode() & 0o666))
+    };
+    set().inspect_err(|_| drop(std::fs::remove_file(path)))?;
+    Ok(file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_beside_a_store_has_its_mode_whatever_the_umask() {
+        let folder = tempfile::tempdir().unwrap();
+        let (store, side) = (folder.path().join("s"), folder.path().join("s-side"));
+        std::fs::write(&store, b"x").unwrap();
+        for mode in [0o600, 0o640, 0o666] {
+            std::fs::set_permissions(&store, Permissions::from_mode(mode)).unwrap();
+            let file = create_like(&side, &store).unwrap();
+            assert!(file.as_raw_fd() >= DESCRIPTOR_LEAST);
+            assert_eq!(file.metadata().unwrap().mode() & 0o777, mode);
+            let again = create_like(&side, &store).unwrap_err();
+            assert_eq!(again.kind(), io::ErrorKind::AlreadyExists);
+            std::fs::remove_file(&side).unwrap();
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! Opening and creating a file as a device.
+
+use std::path::Path;
+use std::sync::atomic::AtomicU64;
+
+use super::file_device::FileDevice;
+use super::file_open::{
+    FileOptions, Origin, Submission, create_file, length_of, open_file, rings, what_else,
+};
+use super::{lock, system};
+use crate::io::error::OpenFileError;
+use crate::io::process::Process;
+
+impl FileDevice {
+    /// Opens the file at `path`, which exists, and locks it: exclusively, or shared if
+    /// `options.read_only`.
+    ///
+    /// # Errors
+    /// If there is no such file, it may not be opened, or somebody has it locked.
+    pub fn open(path: &Path, options: &FileOptions) -> Result<FileDevice, OpenFileError> {
+        Self::open_existing(path, options, false)
+    }
+
+    /// Makes a new, empty file at `path`, or takes an empty one that is there, and locks it for
+    /// writing, whatever `options.read_only` says.
+    ///
+    /// # Errors
+    /// As [`FileDevice::open`]; also if a file is there that holds something.
+    pub fn create(path: &Path, options: &FileOptions) -> Result<FileDevice, OpenFileError> {
+        let options = FileOptions { read_only: false, ..options.clone() };
+        let fail = |errno| OpenFileError::Io { path: path.to_path_buf(), errno };
+        let is_new = create_file(path).map_err(fail)?;
+        let created = Self::open_existing(path, &options, is_new);
+        let created =
+            created.and_then(|device| match length_of(&device.file, 1).map_err(fail)? {
+                0 => Ok(device),
+                length => Err(OpenFileError::Exists { path: path.to_path_buf(), length }),
+            });
+        created.inspect_err(|_| {
+            if is_new {
+                // It was empty, and nobody else has it.
+                let _ = std::fs::remove_file(path);
+            }
+        })
+    }
+
+    fn open_existing(
+        path: &Path,
+        options: &FileOptions,
+        is_new: bool,
+    ) -> Result<FileDevice, OpenFileError> {
+        let fail = |errno| OpenFileError::Io { path: path.to_path_buf(), errno };
+        if let Some(what) = what_else(path, options) {
+            return Err(OpenFileError::NotAFile { path: path.to_path_buf(), what });
+        }
+        let (file, direct) = open_file(path, options).map_err(fail)?;
+        lock::acquire(&file, path, !options.read_only)?;
+        let block = direct.map_or(1, |need| need.offset.max(1));
+        let length = length_of(&file, block).map_err(fail)?;
+        let origin = Origin::of(&file, path);
+        if direct.is_none() {
+            system::expect_random_reads(&file);
+        }
+        let rings = match options.submission {
+            Submission::Sync => None,
+            Submission::Auto | Submission::Uring => rings(path, options.depth),
+        };
+        let syncs_ranges = direct.is_none() && rings.is_some() && system::knows_ranges(&file);
+        let (path, length) = (path.to_path_buf(), AtomicU64::new(length));
+        let FileOptions { read_only, zeros, .. } = *options;
+        Ok(FileDevice {
+            file,
+            path,
+            origin,
+            is_new,
+            process: Process::this(),
+            read_only,
+            zeros,
+            direct,
+            rings,
+            syncs_ranges,
+            length,
+        })
+    }
+}

@@ -1,0 +1,178 @@
+//! Forks of a process that has a store open: the child leaves it alone. This file needs `unsafe`.
+
+use std::ffi::OsStr;
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use millpond::{Db, Error, ErrorKind, HashIndex, Heap, Options, Tree};
+
+use super::place;
+
+const CHILD: &str = "MILLPOND_TEST_FORKS";
+
+/// Runs `work` in a forked child, and returns its exit status: 0 if `work` returned, 9 if it
+/// panicked, the number of the signal that ended it, negative, otherwise.
+fn in_a_fork(work: impl FnOnce()) -> i32 {
+    // SAFETY: the child works with what glibc's `fork` leaves usable, memory and files, and ends
+    // by `_exit`; a lock of another thread that it waits for ends it by the alarm.
+    unsafe {
+        let child = libc::fork();
+        assert!(child >= 0, "a child");
+        if child == 0 {
+            libc::alarm(30);
+            let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
+            libc::_exit(if done.is_ok() { 0 } else { 9 });
+        }
+        let mut status = 0;
+        assert_eq!(libc::waitpid(child, &mut status, 0), child);
+        if libc::WIFEXITED(status) { libc::WEXITSTATUS(status) } else { -libc::WTERMSIG(status) }
+    }
+}
+
+fn options() -> Options {
+    Options::new().memory(8 << 20)
+}
+
+fn forked<R>(what: &str, done: Result<R, Error>) {
+    let Err(error) = done else { panic!("{what} does something in the child of a fork") };
+    assert_eq!(error.kind(), ErrorKind::InUse, "{what}: {error}");
+    assert!(error.to_string().contains("fork"), "{what}: {error}");
+}
+
+/// The handles of a store.
+struct Handles {
+    db: Db,
+    tree: Tree<u32, u32>,
+    hash: HashIndex<u32, u32>,
+    heap: Heap<u32>,
+}
+
+impl Handles {
+    /// Makes each kind of call outside transactions in the child.
+    fn fail(&self) {
+        let Handles { db, tree, hash, heap } = self;
+        forked("put", tree.put(&1, &2));
+        forked("get", tree.get(&1));
+        forked("get of a changed key", tree.get(&600));
+        forked("hash put", hash.put(&1, &2));
+        forked("hash get", hash.get(&1));
+        forked("append", heap.append(&1));
+        forked("begin", db.begin());
+        forked("begin a snapshot", db.snapshot());
+        forked("flush", db.flush());
+        forked("checkpoint", db.checkpoint());
+        forked("shrink", db.shrink());
+        forked("trees", db.trees());
+        forked("open a tree", db.raw_tree("t"));
+    }
+
+    /// Forks with a transaction, a snapshot and a range under way; the parent commits.
+    fn fork(&self, path: &OsStr, round: u32) {
+        let (db, tree) = (&self.db, &self.tree);
+        let mut tx = db.begin().unwrap();
+        tx.tree(tree).put(&(600 + round), &1).unwrap();
+        tx.put(&db.raw_tree("raw").unwrap(), b"large", &vec![7; 300_000]).unwrap();
+        let (mut tx, mut snapshot) = (Some(tx), Some(db.snapshot().unwrap()));
+        let mut range = Some(tree.iter());
+        range.as_mut().unwrap().next().unwrap().unwrap();
+        let status = in_a_fork(|| {
+            self.fail();
+            forked("tx put", tx.as_ref().unwrap().tree(tree).put(&1, &2));
+            forked("tx get", tx.as_ref().unwrap().tree(tree).get(&1));
+            forked("snapshot get", snapshot.as_ref().unwrap().tree(tree).get(&1));
+            let tx = tx.take().unwrap();
+            match round {
+                0 => forked("commit", tx.commit()),
+                1 => forked("abort", tx.abort()),
+                _ => drop(tx),
+            }
+            drop((snapshot.take(), range.take()));
+            // The store's lock is the parent's, whatever the child drops.
+            assert!(matches!(Db::open(path, options()), Err(Error::Open(_))));
+        });
+        assert_eq!(status, 0, "round {round}");
+        tx.unwrap().commit().unwrap();
+    }
+
+    /// Forks while another thread is in calls.
+    fn fork_beside_a_writer(&self, path: &OsStr) {
+        let over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let worker = scope.spawn(|| {
+                let mut number = 0;
+                while !over.load(Ordering::Relaxed) {
+                    number += 1;
+                    self.tree.put(&1_000_000, &number).unwrap();
+                    self.tree.get(&7).unwrap();
+                }
+                number
+            });
+            let ends = Ends(&over);
+            (0..5).for_each(|round| self.fork(path, round));
+            drop(ends);
+            let counted = worker.join().unwrap();
+            assert_eq!(self.tree.get(&1_000_000).unwrap(), Some(counted));
+        });
+    }
+}
+
+/// Ends a thread, also when the test fails.
+struct Ends<'a>(&'a AtomicBool);
+
+impl Drop for Ends<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Not a test of its own: what the child of the next one does, a process with its own threads.
+#[test]
+#[allow(clippy::print_stdout, reason = "the parent reads it")]
+fn child_that_forks_with_a_store_open() {
+    let Some(path) = std::env::var_os(CHILD) else { return };
+    let db = Db::open(&path, options()).unwrap();
+    let tree = db.tree::<u32, u32>("t").unwrap();
+    for key in 0..500 {
+        tree.put(&key, &key).unwrap();
+    }
+    let (hash, heap) = (db.hash_index("h").unwrap(), db.heap("notes").unwrap());
+    let handles = Handles { db, tree, hash, heap };
+    handles.fork_beside_a_writer(&path);
+    let mut kept = Some(handles.db.clone());
+    drop(handles);
+    let status = in_a_fork(|| forked("close", kept.take().unwrap().close()));
+    assert_eq!(status, 0, "the child closes");
+    let status = in_a_fork(|| drop(kept.take()));
+    assert_eq!(status, 0, "the child drops");
+    let db = kept.unwrap();
+    let again = Db::open(&path, options()).unwrap_err();
+    assert_eq!(again.kind(), ErrorKind::InUse, "the lock is still held: {again}");
+    let tree = db.tree::<u32, u32>("t").unwrap();
+    for key in 0..20 {
+        db.transact(|tx| tx.tree(&tree).put(&(700 + key), &key)).unwrap();
+    }
+    drop(tree);
+    db.close().unwrap();
+    // A daemon goes on with a store of its own.
+    let status = in_a_fork(|| {
+        let db = Db::open(&path, options()).unwrap();
+        db.tree::<u32, u32>("t").unwrap().put(&800, &1).unwrap();
+        db.close().unwrap();
+    });
+    assert_eq!(status, 0, "the child opens the store itself");
+    println!("all done");
+}
+
+#[test]
+fn the_child_of_a_fork_gets_errors_and_leaves_the_store_alone() {
+    let (_folder, path) = place();
+    let mut child = Command::new(std::env::current_exe().unwrap());
+    child.args(["--exact", "db::fork::child_that_forks_with_a_store_open", "--nocapture"]);
+    let out = child.env(CHILD, &path).output().unwrap();
+    let text = [out.stdout, out.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
+    assert!(out.status.success() && text[0].contains("all done"), "{}: {text:?}", out.status);
+    let db = Db::open(&path, options()).unwrap();
+    let tree = db.tree::<u32, u32>("t").unwrap();
+    assert_eq!(tree.len().unwrap(), 500 + 1 + 5 + 20 + 1);
+    assert!(db.check().unwrap().is_sound());
+}

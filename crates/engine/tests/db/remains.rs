@@ -1,0 +1,295 @@
+//! Files of a store whose data file is missing, and data files that go while a store is open.
+
+use std::collections::BTreeMap;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use millpond::{Db, Error, ErrorKind, Options};
+
+use super::{place, tiny};
+
+fn side(store: &Path, suffix: &str) -> PathBuf {
+    let mut name = store.as_os_str().to_os_string();
+    name.push(suffix);
+    PathBuf::from(name)
+}
+
+/// All files of a folder, with their contents.
+fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let paths = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    paths.map(|path| (path.clone(), std::fs::read(path).unwrap())).collect()
+}
+
+/// A store with 500 rows in `folder`, closed or killed; its path, and its data file's contents.
+fn store_in(folder: &Path, is_closed: bool) -> (PathBuf, Vec<u8>) {
+    let (path, live) = (folder.join("s"), tempfile::tempdir().unwrap());
+    let live = live.path().join("live");
+    let db = Db::open(&live, tiny(64)).unwrap();
+    let tree = db.tree::<u32, u32>("t").unwrap();
+    for key in 0..500 {
+        tree.put(&key, &key).unwrap();
+    }
+    drop(tree);
+    db.flush().unwrap();
+    if is_closed {
+        db.close().unwrap();
+    }
+    std::fs::copy(side(&live, "-log"), side(&path, "-log")).unwrap();
+    (path, std::fs::read(live).unwrap())
+}
+
+/// What opening in each way says, and that it changed nothing.
+fn refused(path: &Path, names: &Path) {
+    let before = files(path.parent().unwrap());
+    let plain = || Options::new().lab(|lab| lab.log = false);
+    let openings: [(&str, Result<Db, Error>); 5] = [
+        ("open", Db::open(path, tiny(64))),
+        ("salvage", Db::open_salvaging(path, tiny(64))),
+        ("without a log", Db::open(path, plain())),
+        ("not to create", Db::open(path, tiny(64).create_if_missing(false))),
+        ("read only", Db::open(path, tiny(64).read_only(true))),
+    ];
+    for (how, opened) in openings {
+        let error = opened.expect_err(how);
+        assert_eq!(error.kind(), ErrorKind::Incomplete, "{how}: {error}");
+        let (text, name) = (error.to_string(), format!("{} beside it", names.display()));
+        assert!(text.contains(&name) && text.contains("put the data file back"), "{how}: {text}");
+        assert!(files(path.parent().unwrap()) == before, "{how} changed a file");
+    }
+}
+
+#[test]
+fn a_log_without_its_data_file_is_named_and_opens_again_with_it() {
+    for (is_closed, is_empty) in [(false, false), (false, true), (true, false), (true, true)] {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, data) = store_in(folder.path(), is_closed);
+        if is_empty {
+            std::fs::write(&path, b"").unwrap();
+        }
+        refused(&path, &side(&path, "-log"));
+        std::fs::write(&path, data).unwrap();
+        let db = Db::open(&path, tiny(64)).unwrap();
+        assert_eq!(db.tree::<u32, u32>("t").unwrap().len().unwrap(), 500);
+        db.close().unwrap();
+    }
+}
+
+#[test]
+fn a_log_whose_first_block_is_lost_and_a_file_of_somebody_else_are_not_overwritten() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, _) = store_in(folder.path(), false);
+    let log = side(&path, "-log");
+    let mut bytes = std::fs::read(&log).unwrap();
+    bytes[..4096].fill(0);
+    std::fs::write(&log, bytes).unwrap();
+    refused(&path, &log);
+    std::fs::write(&log, b"a letter").unwrap();
+    refused(&path, &log);
+}
+
+#[test]
+fn other_files_beside_a_store_that_is_missing_are_named() {
+    for (suffix, bytes) in [
+        ("-spill", &b"MPSPILL1 and rows"[..]),
+        (".stat", b"{}"),
+        ("-partial", b"pages"),
+        ("-partial-log", b"records"),
+    ] {
+        let (_folder, path) = place();
+        let other = side(&path, suffix);
+        std::fs::write(&other, bytes).unwrap();
+        refused(&path, &other);
+        std::fs::remove_file(&other).unwrap();
+        Db::open(&path, tiny(64)).unwrap().close().unwrap();
+    }
+}
+
+#[test]
+fn a_cache_that_has_what_its_missing_store_has_not_is_not_made_anew() {
+    let (folder, path) = place();
+    let cache = folder.path().join("cache");
+    let tiered = |writes_back| {
+        let options = Options::new().memory(16 << 20).second_tier(&cache, 4 << 20, "tq");
+        options.write_back(writes_back)
+    };
+    let db = Db::open(&path, tiered(true)).unwrap();
+    db.tree::<u32, u32>("t").unwrap().put(&1, &2).unwrap();
+    db.close().unwrap();
+    for suffix in ["", "-log", ".stat"] {
+        std::fs::rename(side(&path, suffix), side(&folder.path().join("away"), suffix)).unwrap();
+    }
+    let before = files(folder.path());
+    for writes_back in [true, false] {
+        let error = Db::open(&path, tiered(writes_back)).unwrap_err();
+        assert!(error.to_string().contains(&cache.display().to_string()), "{error}");
+        assert!(files(folder.path()) == before, "a file changed");
+    }
+}
+
+#[test]
+fn what_an_interrupted_creation_leaves_is_no_store() {
+    let (_folder, path) = place();
+    Db::open(&path, tiny(64)).unwrap().close().unwrap();
+    let whole = std::fs::read(side(&path, "-log")).unwrap();
+    std::fs::remove_file(side(&path, ".stat")).unwrap();
+    // Zeros; zeros and the header of a slot; that and the log's own header, and no record.
+    for filled in [0..0, 4096..8192, 0..8192] {
+        let mut log = vec![0; 128 << 10];
+        log[filled.clone()].copy_from_slice(&whole[filled]);
+        std::fs::write(side(&path, "-log"), log).unwrap();
+        std::fs::write(&path, b"").unwrap();
+        Db::open(&path, tiny(64)).unwrap();
+        std::fs::remove_file(side(&path, ".stat")).unwrap();
+    }
+}
+
+/// An open store of whose data file `change` does something.
+fn displaced(change: impl Fn(&Path)) {
+    let (folder, path) = place();
+    let target = folder.path().join("backup");
+    let open = |path: &Path| Db::open(path, Options::new().memory(4 << 20)).unwrap();
+    let db = open(&path);
+    let tree = db.tree::<u32, u32>("t").unwrap();
+    tree.put(&1, &2).unwrap();
+    change(&path);
+    tree.put(&3, &4).unwrap();
+    for (how, done) in [("checkpoint", db.checkpoint()), ("flush", db.flush())] {
+        let error = done.expect_err(how);
+        assert_eq!(error.kind(), ErrorKind::Incomplete, "{how}: {error}");
+        let name = format!("{} was deleted, renamed or replaced", path.display());
+        assert!(error.to_string().contains(&name), "{how}: {error}");
+    }
+    drop(tree);
+    // What the message advises.
+    db.backup_to(&target).unwrap();
+    let error = db.close().unwrap_err();
+    assert!(error.to_string().contains("was deleted, renamed or replaced"), "{error}");
+    assert_eq!(open(&target).tree::<u32, u32>("t").unwrap().len().unwrap(), 2);
+}
+
+#[test]
+fn a_data_file_that_is_deleted_renamed_or_replaced_beneath_a_store_is_told() {
+    displaced(|path| std::fs::remove_file(path).unwrap());
+    displaced(|path| std::fs::rename(path, side(path, "-old")).unwrap());
+    displaced(|path| {
+        std::fs::copy(path, side(path, "-new")).unwrap();
+        std::fs::rename(side(path, "-new"), path).unwrap();
+    });
+}
+
+#[test]
+fn a_log_that_is_deleted_beneath_a_store_is_told_and_one_put_back_is_right() {
+    let (_folder, path) = place();
+    let (log, away) = (side(&path, "-log"), side(&path, "-away"));
+    let db = Db::open(&path, tiny(64)).unwrap();
+    std::fs::rename(&log, &away).unwrap();
+    for done in [db.checkpoint(), db.flush()] {
+        let error = done.unwrap_err();
+        assert!(error.to_string().contains(&log.display().to_string()), "{error}");
+    }
+    std::fs::rename(&away, &log).unwrap();
+    db.checkpoint().unwrap();
+    db.flush().unwrap();
+    // A store that is closed needs no log.
+    std::fs::remove_file(&log).unwrap();
+    db.close().unwrap();
+    Db::open(&path, tiny(64)).unwrap().close().unwrap();
+}
+
+const CHILD: &str = "MILLPOND_TEST_LIMITED";
+
+/// Not a test of its own: creates a store in a process that may open, or write, only so much.
+#[test]
+#[allow(clippy::print_stdout, reason = "the parent reads it")]
+fn child_that_creates_a_store_within_a_limit() {
+    let Some(place) = std::env::var_os(CHILD) else { return };
+    let error = Db::open(place, tiny(64)).unwrap_err();
+    println!("refused: {error}");
+}
+
+/// Creates a store at `path` in a child of a shell that sets `limit`.
+fn fails_to_create(path: &Path, limit: &str) {
+    let program = std::env::current_exe().unwrap();
+    let child = "db::remains::child_that_creates_a_store_within_a_limit";
+    let line = format!("trap '' XFSZ; ulimit {limit}; exec \"$0\" --exact {child} --nocapture");
+    let mut shell = Command::new("bash");
+    let out = shell.args(["-c", &line]).arg(program).env(CHILD, path).output().unwrap();
+    let text = String::from_utf8_lossy(&out.stdout).into_owned();
+    assert!(out.status.success() && text.contains("refused: "), "{limit}: {text}");
+}
+
+#[test]
+fn a_creation_that_fails_leaves_no_file() {
+    let (folder, path) = place();
+    for (name, what) in [(253, "the log's name is too long"), (256, "its own is")] {
+        let path = folder.path().join("n".repeat(name));
+        Db::open(&path, tiny(64)).expect_err(what);
+        assert!(files(folder.path()).is_empty(), "{what}");
+    }
+    // Blocks of 1 KiB that a file may have: the data file needs 512 of them.
+    for size in [0, 100, 500] {
+        fails_to_create(&path, &format!("-f {size}"));
+        assert!(files(folder.path()).is_empty(), "{size}: {:?}", files(folder.path()).keys());
+    }
+    let mut failed = 0;
+    for descriptors in 4..40 {
+        let program = std::env::current_exe().unwrap();
+        let child = "db::remains::child_that_creates_a_store_within_a_limit";
+        let line = format!("ulimit -n {descriptors}; exec \"$0\" --exact {child} --nocapture");
+        let mut shell = Command::new("bash");
+        let out = shell.args(["-c", &line]).arg(program).env(CHILD, &path).output().unwrap();
+        if String::from_utf8_lossy(&out.stdout).contains("refused: ") {
+            failed += 1;
+            assert!(files(folder.path()).is_empty(), "{descriptors} descriptors");
+        }
+        for (file, _) in files(folder.path()) {
+            std::fs::remove_file(file).unwrap();
+        }
+    }
+    assert!(failed > 0, "no limit made it fail");
+}
+
+#[test]
+fn a_creation_that_fails_leaves_an_empty_file_that_was_there_and_takes_it_later() {
+    let (folder, _) = place();
+    let path = folder.path().join("n".repeat(253));
+    std::fs::write(&path, b"").unwrap();
+    Db::open(&path, tiny(64)).unwrap_err();
+    assert_eq!(files(folder.path()).len(), 1);
+    let short = folder.path().join("short");
+    std::fs::rename(&path, &short).unwrap();
+    Db::open(&short, tiny(64)).unwrap().close().unwrap();
+}
+
+#[test]
+fn files_beside_a_store_have_its_mode() {
+    let (folder, path) = place();
+    Db::open(&path, tiny(64)).unwrap().close().unwrap();
+    std::fs::set_permissions(&path, PermissionsExt::from_mode(0o600)).unwrap();
+    for suffix in ["-log", ".stat"] {
+        std::fs::remove_file(side(&path, suffix)).unwrap();
+    }
+    let options = Options::new().memory(4 << 20).second_tier(side(&path, "-tier"), 1 << 20, "tq");
+    let db = Db::open(&path, options).unwrap();
+    let tree = db.raw_tree("t").unwrap();
+    let mut tx = db.begin().unwrap();
+    for key in 0..40_000u32 {
+        tx.put(&tree, &key.to_be_bytes(), &[1; 20]).unwrap();
+    }
+    assert!(side(&path, "-spill").exists(), "the undo went to the spill file");
+    tx.abort().unwrap();
+    db.backup_with(side(&path, "-copy"), &mut |_| {
+        for suffix in ["", "-log", "-spill", ".stat", "-tier", "-copy-partial", "-copy-partial-log"]
+        {
+            let mode = std::fs::metadata(side(&path, suffix)).unwrap().permissions().mode();
+            assert_eq!(mode & 0o777, 0o600, "'{suffix}'");
+        }
+        std::ops::ControlFlow::Continue(())
+    })
+    .unwrap();
+    for (file, _) in files(folder.path()) {
+        let mode = std::fs::metadata(&file).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{}", file.display());
+    }
+}
