@@ -19,6 +19,7 @@ mod recover;
 mod shrink;
 pub mod simulated;
 mod spill;
+mod spill_storage;
 pub mod store;
 pub mod store_error;
 mod transfer;

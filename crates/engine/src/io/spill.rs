@@ -18,6 +18,7 @@ use millpond_base::sync::unmodelled::Mutex;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::beside::beside;
+use super::spill_storage::SpillStorage;
 
 const MARK: &[u8; 8] = b"MPSPILL1";
 
@@ -59,7 +60,7 @@ pub enum SpillError {
 
 #[derive(Default)]
 struct Room {
-    file: Option<Arc<File>>,
+    file: Option<Arc<SpillStorage>>,
     /// Length by offset, of what is free before `end`.
     free: BTreeMap<u64, u64>,
     end: u64,
@@ -109,9 +110,8 @@ impl Room {
             return;
         }
         self.end = at;
-        if at <= MARK.len() as u64
-            && let Some(file) = &self.file
-            && let Err(error) = file.set_len(MARK.len() as u64)
+        if let Some(file) = &self.file
+            && let Err(error) = file.cut(at, MARK.len() as u64)
         {
             tracing::debug!(%error, "the spill file keeps its length");
         }
@@ -121,6 +121,7 @@ impl Room {
 /// The file.
 pub struct SpillFile {
     path: PathBuf,
+    is_in_memory: bool,
     max: u64,
     room: Mutex<Room>,
 }
@@ -136,7 +137,7 @@ struct Place {
 /// Bytes in the file; they go with it.
 pub struct Extent {
     file: Arc<SpillFile>,
-    handle: Arc<File>,
+    handle: Arc<SpillStorage>,
     place: Place,
 }
 
@@ -144,7 +145,7 @@ pub struct Extent {
 /// [`Blocks::EACH`] bytes of memory, however long it is.
 pub struct Blocks {
     file: Arc<SpillFile>,
-    handle: Option<Arc<File>>,
+    handle: Option<Arc<SpillStorage>>,
     places: Vec<Place>,
 }
 
@@ -162,14 +163,22 @@ fn remove(path: &Path) -> io::Result<()> {
     if !meta.is_file() {
         return Ok(());
     }
-    let mut mark = [0; MARK.len()];
-    if meta.len() > 0 {
-        let whole = File::open(path)?.read_exact(&mut mark);
-        if whole.is_err() || mark != *MARK {
-            return Ok(());
-        }
+    let mut begin = Vec::new();
+    File::open(path)?.take(MARK.len() as u64).read_to_end(&mut begin)?;
+    // A crash, or a full disk, may have left a part of the mark.
+    if MARK.starts_with(&begin) { std::fs::remove_file(path) } else { Ok(()) }
+}
+
+/// Creates a spill file with its mark. What an earlier try left is removed first.
+fn create(path: &Path) -> io::Result<File> {
+    remove(path)?;
+    let file = OpenOptions::new().read(true).write(true).create_new(true).open(path)?;
+    if let Err(error) = file.write_all_at(MARK, 0) {
+        // The disk may be full, and have room later.
+        std::fs::remove_file(path)?;
+        return Err(error);
     }
-    std::fs::remove_file(path)
+    Ok(file)
 }
 
 impl SpillFile {
@@ -182,7 +191,24 @@ impl SpillFile {
         if let Err(error) = remove(&path) {
             tracing::warn!(%error, "{} cannot be removed", path.display());
         }
-        Arc::new(SpillFile { path, max, room: Mutex::default() })
+        Arc::new(SpillFile { path, is_in_memory: false, max, room: Mutex::default() })
+    }
+
+    /// The spill file of a store that has no folder: up to `max` bytes of memory, freed when they
+    /// are not needed any more.
+    pub fn in_memory(max: u64) -> Arc<SpillFile> {
+        let path = PathBuf::from("(memory)");
+        Arc::new(SpillFile { path, is_in_memory: true, max, room: Mutex::default() })
+    }
+
+    /// Bytes that what changes of active transactions need may take at most, for undo records and
+    /// for the versions of a snapshot that begins; `None` where that is not bounded.
+    ///
+    /// Memory cannot be had from elsewhere, so a share is kept for versions of what is committed,
+    /// and for merging them: a transaction fails that exceeds the rest, and never a snapshot that
+    /// begins.
+    pub fn max_of_active(&self) -> Option<u64> {
+        self.is_in_memory.then_some(self.max / 4)
     }
 
     fn room(&self) -> MutexGuard<'_, Room> {
@@ -198,13 +224,16 @@ impl SpillFile {
         SpillError::File { path: self.path.clone(), error: source }
     }
 
-    fn open(&self, room: &mut Room) -> Result<Arc<File>, SpillError> {
+    fn open(&self, room: &mut Room) -> Result<Arc<SpillStorage>, SpillError> {
         if let Some(file) = &room.file {
             return Ok(file.clone());
         }
-        let made = OpenOptions::new().read(true).write(true).create_new(true).open(&self.path);
-        let made = made.and_then(|file| file.write_all_at(MARK, 0).map(|()| Arc::new(file)));
-        let file = made.map_err(|source| self.failed(source))?;
+        let storage = if self.is_in_memory {
+            SpillStorage::in_memory()
+        } else {
+            SpillStorage::File(create(&self.path).map_err(|source| self.failed(source))?)
+        };
+        let file = Arc::new(storage);
         room.end = MARK.len() as u64;
         Ok(room.file.insert(file).clone())
     }
@@ -218,7 +247,7 @@ impl SpillFile {
         Ok(Extent { file: self.clone(), handle, place })
     }
 
-    fn place(&self, bytes: &[u8]) -> Result<(Arc<File>, Place), SpillError> {
+    fn place(&self, bytes: &[u8]) -> Result<(Arc<SpillStorage>, Place), SpillError> {
         let len = bytes.len();
         let (handle, offset) = {
             let mut room = self.room();
@@ -239,7 +268,12 @@ impl SpillFile {
         self.room().give(place.offset, place.len as u64);
     }
 
-    fn read(&self, handle: &File, place: &Place, out: &mut Vec<u8>) -> Result<(), SpillError> {
+    fn read(
+        &self,
+        handle: &SpillStorage,
+        place: &Place,
+        out: &mut Vec<u8>,
+    ) -> Result<(), SpillError> {
         debug_assert!(place.offset >= MARK.len() as u64, "the mark comes first");
         out.resize(place.len, 0);
         handle.read_exact_at(out, place.offset).map_err(|error| self.failed(error))?;
@@ -253,7 +287,8 @@ impl SpillFile {
 
 impl Drop for SpillFile {
     fn drop(&mut self) {
-        if self.room().file.is_some()
+        if !self.is_in_memory
+            && self.room().file.is_some()
             && let Err(error) = std::fs::remove_file(&self.path)
         {
             tracing::debug!(%error, "{} stays", self.path.display());
@@ -389,6 +424,21 @@ mod tests {
         assert_eq!(spill.bytes(), 8);
         assert_eq!(std::fs::metadata(spill_path(&store)).unwrap().len(), 8);
         drop(spill);
+        assert!(!spill_path(&store).exists());
+    }
+
+    /// A full disk left a file without its whole mark: no large transaction worked
+    /// until the store was opened again.
+    #[test]
+    fn a_file_with_a_part_of_its_mark_that_a_failed_creation_left_is_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = folder.path().join("s");
+        let spill = SpillFile::beside(&store, 1000);
+        std::fs::write(spill_path(&store), &MARK[..5]).unwrap();
+        let (extent, mut out) = (spill.put(b"a version").unwrap(), Vec::new());
+        extent.read(&mut out).unwrap();
+        assert_eq!(out, b"a version");
+        drop((extent, spill));
         assert!(!spill_path(&store).exists());
     }
 

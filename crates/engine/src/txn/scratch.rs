@@ -9,6 +9,7 @@ use std::sync::Arc;
 use crate::btree::Finger;
 use crate::lock::{LockOwner, Spinlock, SpinlockGuard};
 use crate::txn::active::Active;
+use crate::txn::savepoint::Rollbacks;
 
 /// Bytes of a value's room that are kept.
 const ROOM_KEPT: usize = 64 << 10;
@@ -41,8 +42,8 @@ pub(super) struct TxnScratch {
     pub(super) owner: Option<LockOwner>,
     /// Its entry in the transaction table, or that of one that is over.
     pub(super) active: Option<Arc<Active>>,
-    /// Lengths of the undo list that it was rolled back to.
-    pub(super) rollbacks: Vec<usize>,
+    /// Its rollbacks to savepoints.
+    pub(super) rollbacks: Rollbacks,
     /// Room for a value that is being changed.
     pub(super) room: Vec<u8>,
     /// Where its sequences of writes were last.
@@ -52,8 +53,7 @@ pub(super) struct TxnScratch {
 impl TxnScratch {
     /// Prepares it for the next transaction. Its locks are released already.
     pub(super) fn clear(&mut self) {
-        self.rollbacks.clear();
-        self.rollbacks.shrink_to(ROOM_KEPT / size_of::<usize>());
+        self.rollbacks.clear(ROOM_KEPT / size_of::<usize>());
         self.fingers = Default::default();
         self.room.clear();
         self.room.shrink_to(ROOM_KEPT);

@@ -229,7 +229,7 @@ impl Transaction {
         match written {
             Ok(WriteOutcome { existed, applied, rows, at, gone }) => {
                 step.end(at);
-                undo.record(start, self.last);
+                undo.record(start, self.last, value.map_or(0, <[u8]>::len));
                 if let Some(gone) = gone {
                     undo.record_detached(undo_room, tree.owner_id(), gone);
                 }
@@ -291,10 +291,15 @@ impl Transaction {
         let undo = &mut buffer.undo;
         let (start, step) = (undo.end(), active.begin_step());
         let context = WriteContext::with_undo(actor, undo.room());
-        match tree.change(key, context, room, f) {
+        let mut len = 0;
+        let mut counted = |value: &mut [u8]| {
+            len = value.len();
+            f(value);
+        };
+        match tree.change(key, context, room, &mut counted) {
             Ok(UpdateOutcome { updated, at }) => {
                 step.end(at);
-                undo.record(start, self.last);
+                undo.record(start, self.last, len);
                 add_record(&mut self.last, at);
                 Ok(updated)
             }

@@ -15,7 +15,7 @@
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use millpond_base::Lsn;
 
@@ -25,6 +25,8 @@ use crate::txn::error::TxnError;
 
 /// Bytes at which a chunk is full. The newest chunk of a transaction is not charged.
 const CHUNK: usize = 64 << 10;
+/// Bytes of versions of a chunk's changes at which it is full, too.
+const VERSIONS: usize = 4 * CHUNK;
 /// What one transaction leaves of its chunk's memory to the next, in bytes.
 const KEPT: usize = 2 * CHUNK;
 /// Bytes that a change takes besides its undo record: in memory, and in the file.
@@ -33,18 +35,23 @@ const STORED_BYTES: usize = 12;
 /// Bytes that a large value is charged with, and a chunk in the file.
 const LARGE_BYTES: usize = 128;
 const SPILLED_BYTES: usize = 96;
+/// Bytes that a version takes at most besides its key and its value, in a run of the spill file.
+const VERSION_BYTES: usize = 64;
 
 /// The memory for the undo records of all transactions, and the file for what does not fit.
 pub(super) struct UndoRoom {
     limit: usize,
     used: AtomicUsize,
     spill: Option<Arc<SpillFile>>,
+    /// Bytes of the spill file that are promised to undo records and to the versions of what active
+    /// transactions have changed, where that is bounded.
+    promised: AtomicU64,
 }
 
 impl UndoRoom {
     /// `limit` bytes of memory, and a file for the rest, if there is one.
     pub(super) fn new(limit: usize, spill: Option<Arc<SpillFile>>) -> UndoRoom {
-        UndoRoom { limit, used: AtomicUsize::new(0), spill }
+        UndoRoom { limit, used: AtomicUsize::new(0), spill, promised: AtomicU64::new(0) }
     }
 
     /// Bytes that are charged.
@@ -61,6 +68,20 @@ impl UndoRoom {
     fn take(&self, bytes: usize) -> bool {
         let fits = |used: usize| used.checked_add(bytes).filter(|sum| *sum <= self.limit);
         self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits).is_ok()
+    }
+
+    /// Promises `bytes` of the spill file, if there are so many left.
+    fn promise(&self, bytes: u64) -> Result<u64, TxnError> {
+        let Some(max) = self.spill.as_ref().and_then(|file| file.max_of_active()) else {
+            return Ok(0);
+        };
+        // Versions have more memory than undo has.
+        let max = max.saturating_add(self.limit as u64);
+        let fits = |promised: u64| promised.checked_add(bytes).filter(|sum| *sum <= max);
+        match self.promised.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits) {
+            Ok(_) => Ok(bytes),
+            Err(_) => Err(TxnError::UndoTooLarge { limit: self.limit, error: None }),
+        }
     }
 
     fn too_large(&self, source: Option<SpillError>) -> TxnError {
@@ -81,6 +102,8 @@ struct Change {
 struct Chunk {
     changes: Vec<Change>,
     bytes: Vec<u8>,
+    /// Bytes that the versions of what its changes changed take at most.
+    versions: usize,
 }
 
 impl Chunk {
@@ -116,6 +139,12 @@ impl Chunk {
         self.bytes.clear();
         self.bytes.extend_from_slice(bytes);
     }
+
+    fn clear(&mut self) {
+        self.changes.clear();
+        self.bytes.clear();
+        self.versions = 0;
+    }
 }
 
 enum Body {
@@ -130,6 +159,9 @@ struct Full {
     count: usize,
     /// Bytes that it is charged with.
     charged: usize,
+    /// Bytes that its changes' versions take at most, and those promised for it.
+    versions: usize,
+    promised: u64,
     body: Body,
 }
 
@@ -191,32 +223,47 @@ impl UndoList {
     /// [`TxnError::UndoTooLarge`].
     #[inline]
     pub(super) fn make_room(&mut self, room: &Arc<UndoRoom>) -> Result<(), TxnError> {
-        if self.newest.weight() < CHUNK { Ok(()) } else { self.fill(room) }
+        let is_full = self.newest.weight() >= CHUNK || self.newest.versions >= VERSIONS;
+        if is_full { self.fill(room) } else { Ok(()) }
     }
 
     /// Begins a new chunk: the newest one is full.
     #[cold]
     fn fill(&mut self, room: &Arc<UndoRoom>) -> Result<(), TxnError> {
         let (weight, count) = (self.newest.weight(), self.newest.changes.len());
+        let versions = self.newest.versions;
+        let promised = room.promise((weight + versions) as u64)?;
+        self.room.get_or_insert_with(|| room.clone());
         let (charged, body) = if room.take(weight) {
             let mut chunk = std::mem::take(&mut self.newest);
             chunk.bytes.shrink_to_fit();
             chunk.changes.shrink_to_fit();
             (weight, Body::Memory(chunk))
         } else {
-            let Some(file) = &room.spill else { return Err(room.too_large(None)) };
-            let put = file.put(&self.newest.write());
-            let extent = put.map_err(|error| room.too_large(Some(error)))?;
-            self.newest.changes.clear();
-            self.newest.bytes.clear();
+            let put = match &room.spill {
+                Some(file) => file.put(&self.newest.write()).map_err(Some),
+                None => Err(None),
+            };
+            let extent = put.map_err(|error| {
+                self.break_promise(promised);
+                room.too_large(error)
+            })?;
+            self.newest.clear();
             // Too few bytes to refuse the change for.
             room.used.fetch_add(SPILLED_BYTES, Ordering::Relaxed);
             (SPILLED_BYTES, Body::Spilled(extent))
         };
-        self.full.push(Full { first: self.first, count, charged, body });
+        self.full.push(Full { first: self.first, count, charged, versions, promised, body });
         self.first += count;
-        self.room.get_or_insert_with(|| room.clone());
         Ok(())
+    }
+
+    /// What was promised is not needed any more.
+    fn break_promise(&self, promised: u64) {
+        if let Some(room) = self.room.as_ref().filter(|_| promised > 0) {
+            let before = room.promised.fetch_sub(promised, Ordering::Relaxed);
+            debug_assert!(before >= promised, "it was promised before");
+        }
     }
 
     /// Credits `bytes`.
@@ -239,15 +286,18 @@ impl UndoList {
     }
 
     /// Adds the change whose undo record was appended from `start` on. A change that was not made
-    /// appended none, and is not added.
+    /// appended none, and is not added. `value` is the length of the value that the entry has now:
+    /// an update in place has the same before, and its undo record only a part of it.
     #[inline]
-    pub(super) fn record(&mut self, start: usize, prev: Lsn) {
+    pub(super) fn record(&mut self, start: usize, prev: Lsn, value: usize) {
         debug_assert!(start <= self.newest.bytes.len(), "undo records are appended");
         debug_assert!(
             self.newest.changes.last().is_none_or(|last| last.prev <= prev),
             "the undo list is in LSN order"
         );
-        if self.newest.bytes.len() > start {
+        let bytes = self.newest.bytes.len().saturating_sub(start);
+        if bytes > 0 {
+            self.newest.versions += bytes + value + VERSION_BYTES;
             // A chunk is full long before its bytes need more than 32 bits.
             self.newest.changes.push(Change { start: start as u32, prev });
         }
@@ -261,6 +311,7 @@ impl UndoList {
                 self.large.last().is_none_or(|last| last.number < number),
                 "a change detaches one large value at most"
             );
+            self.newest.versions += usize::try_from(value.len()).unwrap_or(usize::MAX / 2);
             self.large.push(Large { number, owner, value });
             self.room.get_or_insert_with(|| room.clone());
             room.used.fetch_add(LARGE_BYTES, Ordering::Relaxed);
@@ -328,13 +379,15 @@ impl UndoList {
         if let Some(Full { body: Body::Spilled(extent), .. }) = self.full.last() {
             extent.read(&mut self.stored).map_err(TxnError::UndoUnreadable)?;
         }
-        let Some(Full { first, count, charged, body }) = self.full.pop() else { return Ok(()) };
-        match body {
+        let Some(full) = self.full.pop() else { return Ok(()) };
+        match full.body {
             Body::Memory(chunk) => self.newest = chunk,
-            Body::Spilled(_) => self.newest.read(&self.stored, count),
+            Body::Spilled(_) => self.newest.read(&self.stored, full.count),
         }
-        self.first = first;
-        self.give(charged);
+        self.newest.versions = full.versions;
+        self.first = full.first;
+        self.give(full.charged);
+        self.break_promise(full.promised);
         Ok(())
     }
 
@@ -356,6 +409,9 @@ impl UndoList {
         if let Some(change) = self.newest.changes.pop() {
             self.newest.bytes.truncate(change.start as usize);
         }
+        if self.newest.changes.is_empty() {
+            self.newest.versions = 0;
+        }
         while self.large.last().is_some_and(|large| large.number >= self.len()) {
             self.large.pop();
             self.give(LARGE_BYTES);
@@ -374,13 +430,13 @@ impl UndoList {
         drop(self.take_large());
         if !self.full.is_empty() {
             self.give(self.full.iter().map(|full| full.charged).sum());
+            self.break_promise(self.full.iter().map(|full| full.promised).sum());
             self.full = Vec::new();
             self.stored = Vec::new();
         }
         self.room = None;
         self.first = 0;
-        self.newest.changes.clear();
-        self.newest.bytes.clear();
+        self.newest.clear();
         self.newest.changes.shrink_to(KEPT / CHANGE_BYTES);
         self.newest.bytes.shrink_to(KEPT);
     }
@@ -403,7 +459,7 @@ mod tests {
     fn put(list: &mut UndoList, at: u64, before: Before<'_>) {
         let start = list.end();
         Undo { owner: at as u32, key: &at.to_be_bytes(), before, removes: false }.put(list.room());
-        list.record(start, Lsn(at));
+        list.record(start, Lsn(at), 0);
     }
 
     #[test]
@@ -413,7 +469,7 @@ mod tests {
             put(&mut list, at as u64, before);
         }
         // A change that was not made leaves nothing.
-        list.record(list.end(), Lsn(9));
+        list.record(list.end(), Lsn(9), 0);
         assert_eq!(list.len(), 3);
         for at in (0..3).rev() {
             let Newest { prev, undo, .. } = list.newest().unwrap().unwrap();

@@ -213,6 +213,17 @@ impl Prepared {
         Prepared { spill: Some(SpillFile::beside(path, options.spill_max)), ..self }
     }
 
+    /// Lets what does not fit into its share go to more memory, as the store's file does that is in
+    /// memory. `SPILLED` times the number is enough for what transactions may change.
+    fn spill_to_memory(self, options: &Options) -> Prepared {
+        const SPILLED: u64 = 4;
+        if options.read_only {
+            return self;
+        }
+        let most = self.plan.budget.total().saturating_mul(SPILLED);
+        Prepared { spill: Some(SpillFile::in_memory(options.spill_max.min(most))), ..self }
+    }
+
     fn logged_file(
         path: &Path,
         options: &Options,
@@ -252,7 +263,7 @@ impl Prepared {
         let Tiered { device, tier } = tiered(device, fast, options, new_page_size(options)?)?;
         let (pages, logged) = open_or_create(device, |_| Ok(log.clone()), options, names)?;
         let prepared = Prepared::over(pages, Some(logged), options, None)?;
-        Ok(Prepared { tier, ..prepared })
+        Ok(Prepared { tier, ..prepared }.spill_to_memory(options))
     }
 
     /// Opens or creates the store on `device`.
@@ -271,7 +282,8 @@ impl Prepared {
         } else {
             return Err(Error::NoStore { path: device.path().to_path_buf() });
         };
-        Ok(Prepared { tier, ..Prepared::over(pages, None, options, None)? })
+        let prepared = Prepared::over(pages, None, options, None)?;
+        Ok(Prepared { tier, ..prepared }.spill_to_memory(options))
     }
 
     fn over(
