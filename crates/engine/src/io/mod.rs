@@ -27,7 +27,7 @@ mod transfer;
 pub use back_mark::{BackMark, MARK_BYTES};
 pub use batch::{PageRead, PageWrite};
 pub use beside::{beside, real_path};
-pub use buffer::AlignedBuffer;
+pub use buffer::{AlignedBuffer, BUFFER_ALIGNMENT};
 pub use counts::StoreCounts;
 pub use device::{Alignment, Device, ReadRequest, Tag, WriteRequest};
 pub use error::{DeviceError, Errno, OpenFileError, Operation};

@@ -208,7 +208,7 @@ impl SpillFile {
     /// and for merging them: a transaction fails that exceeds the rest, and never a snapshot that
     /// begins.
     pub fn max_of_active(&self) -> Option<u64> {
-        self.is_in_memory.then_some(self.max / 4)
+        self.is_in_memory.then_some(self.max / 2)
     }
 
     fn room(&self) -> MutexGuard<'_, Room> {

@@ -36,7 +36,7 @@ const STORED_BYTES: usize = 12;
 const LARGE_BYTES: usize = 128;
 const SPILLED_BYTES: usize = 96;
 /// Bytes that a version takes at most besides its key and its value, in a run of the spill file.
-const VERSION_BYTES: usize = 64;
+const VERSION_BYTES: usize = 32;
 
 /// The memory for the undo records of all transactions, and the file for what does not fit.
 pub(super) struct UndoRoom {

@@ -323,8 +323,10 @@ fn open_or_create(
     };
     if !PageStore::is_unmarked(&*device)? || is_lost() {
         let store = log_open::open_pages(device, page_size_of(options), || log(false))?;
+        let (log_options, memory) = log_options(options, store.pages.page_size())?;
         let settings = LogSettings {
-            log: log_options(options, store.pages.page_size())?,
+            log: log_options,
+            memory,
             salvage: options.lab.salvage_log,
             names,
             progress: &|progress| options.recovery_watch.tell(progress),
@@ -335,17 +337,19 @@ fn open_or_create(
         return Err(Error::NoStore { path: device.path().to_path_buf() });
     }
     let page_size = new_page_size(options)?;
-    let log_options = log_options(options, page_size)?;
+    let (log_options, _) = log_options(options, page_size)?;
     let placed = (page_size, options.lab.placement, options.compression);
     Ok(log_open::create(device, log(true)?, placed, &log_options)?)
 }
 
-fn log_options(options: &Options, page_size: PageSize) -> Result<LogOptions, Error> {
+/// Returns the sizes of a log's parts, and the bytes of memory that the pool will have.
+fn log_options(options: &Options, page_size: PageSize) -> Result<(LogOptions, usize), Error> {
     let (page_size, defaults) = (page_size.bytes() as u32, LogOptions::default());
     let plan = options.plan(&SystemRoots::default(), Some(page_size))?;
     let buffer_bytes = plan.budget.log_bytes as usize;
     let segment_bytes = options.lab.log_segment.unwrap_or(defaults.segment_bytes);
-    Ok(LogOptions { segment_bytes, buffer_bytes, ..defaults })
+    let pool_bytes = usize::try_from(plan.budget.pool_bytes).unwrap_or(usize::MAX);
+    Ok((LogOptions { segment_bytes, buffer_bytes, ..defaults }, pool_bytes))
 }
 
 /// A store that only its log makes whole was opened without it.
