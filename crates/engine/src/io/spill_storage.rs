@@ -22,8 +22,8 @@ fn ended() -> io::Error {
     io::ErrorKind::UnexpectedEof.into()
 }
 
-/// Calls `each` with the pieces of `len` bytes at `offset`: the chunk, where the piece begins in it,
-/// and where it lies in the whole.
+/// Calls `each` with the pieces of `len` bytes at `offset`: the chunk, where the piece begins in
+/// it, and where it is in the whole.
 fn pieces(
     offset: u64,
     len: usize,

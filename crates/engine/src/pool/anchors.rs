@@ -119,8 +119,8 @@ impl Anchors {
         Ok(Anchors { page_size, layout, used, released, shared: Mutex::default() })
     }
 
-    /// Returns an anchor that holds the swip `word` of a root of the structure `owner`, alone in its
-    /// page.
+    /// Returns an anchor that holds the swip `word` of a root of the structure `owner`, alone in
+    /// its page.
     ///
     /// # Errors
     /// [`PoolError::Memory`]: there is none.
@@ -261,5 +261,29 @@ impl Drop for Anchors {
             // SAFETY: allocated with this layout by `allocate`; guards borrow the pool.
             unsafe { dealloc(anchor.0.as_ptr().cast(), self.layout) };
         }
+    }
+}
+
+#[cfg(all(test, not(feature = "model")))]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn anchors_that_are_kept_share_pages_which_are_used_again() {
+        let anchors = Anchors::new(4096).unwrap();
+        let take = |n: u32| anchors.take_shared(7 + n % 2, 3).unwrap();
+        let taken: Vec<Anchor> = (0..1000).map(take).collect();
+        let frames: HashSet<_> = taken.iter().map(|anchor| anchor.frame).collect();
+        let places: HashSet<_> = taken.iter().map(|anchor| (anchor.frame, anchor.swip())).collect();
+        // Each owner has its own; 254 fit a page.
+        assert_eq!((frames.len(), places.len()), (4, 1000));
+        taken.into_iter().for_each(|anchor| anchors.release(anchor));
+        assert_eq!((locked(&anchors.used).len(), locked(&anchors.released).len()), (0, 4));
+        let again = take(0);
+        assert!(frames.contains(&again.frame));
+        assert!(frames.contains(&anchors.take(Swip::NULL, 7).unwrap()));
+        assert_eq!(locked(&anchors.released).len(), 2);
     }
 }

@@ -122,8 +122,8 @@ pub(crate) const ANCHOR_BYTES: usize = 16;
 /// The level of a page that many anchors share.
 pub(crate) const LEVEL_SHARED: u8 = 0;
 
-/// The page of an anchor: one swip, that of a structure's root, with its owner and its stamp. A page
-/// of anchors that are kept has many, one behind the other.
+/// The page of an anchor: one swip, that of a structure's root, with its owner and its stamp. A
+/// page of anchors that are kept has many, one behind the other.
 pub struct AnchorKind;
 
 impl Kind for AnchorKind {

@@ -222,9 +222,8 @@ pub trait Pages: Send + Sync + Sized + 'static {
     /// # Errors
     /// No memory, no page id, or nothing can be evicted.
     fn anchor_new(&self, new: NewPage) -> Result<(Anchor, PageId), PoolError>;
-    /// Returns an anchor of the structure `owner` with nothing below it. One that is `kept` for long
-    /// shares its page with others: of them no two may be held at a time, and nothing else is
-    /// latched that waits for one.
+    /// Returns an anchor of the structure `owner` with nothing below it. One that is `kept` for
+    /// long shares its page with others: no mini-transaction may latch two of them.
     ///
     /// # Errors
     /// No memory.

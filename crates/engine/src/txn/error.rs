@@ -122,8 +122,8 @@ pub enum TxnError {
     UndoTooLarge {
         /// Bytes of memory that there are for all transactions.
         limit: usize,
-        /// Why it cannot be spilled; `None`: active transactions have the share of the spilled memory
-        /// that they may have, in a store in memory.
+        /// Why it cannot be spilled; `None`: in a store in memory, active transactions have all of
+        /// the spilled memory that they may have.
         error: Option<SpillError>,
     },
     /// Undo records of the transaction are in the spill file, which cannot be read.

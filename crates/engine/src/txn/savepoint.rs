@@ -34,41 +34,10 @@ pub struct Savepoint {
     epoch: u64,
 }
 
-/// The rollbacks of a transaction to savepoints.
-#[derive(Default)]
-pub(super) struct Rollbacks {
-    /// How many there were.
-    count: u64,
-    /// The number of a rollback, and how many changes it left. One that left no more than an
-    /// earlier one replaces it, so both numbers grow.
-    lowest: Vec<(u64, usize)>,
-}
-
-impl Rollbacks {
-    fn push(&mut self, changes: usize) {
-        while self.lowest.pop_if(|(_, left)| *left >= changes).is_some() {}
-        self.lowest.push((self.count, changes));
-        self.count += 1;
-    }
-
-    /// The fewest changes that a rollback since number `from` left.
-    fn lowest_since(&self, from: u64) -> Option<usize> {
-        let first = self.lowest.partition_point(|(number, _)| *number < from);
-        self.lowest.get(first).map(|(_, changes)| *changes)
-    }
-
-    /// Forgets all, and memory beyond `most` of them.
-    pub(super) fn clear(&mut self, most: usize) {
-        self.count = 0;
-        self.lowest.clear();
-        self.lowest.shrink_to(most);
-    }
-}
-
 impl Transaction {
     /// Returns a savepoint at the present state of the transaction.
     pub fn savepoint(&self) -> Savepoint {
-        let epoch = self.scratch.rollbacks.count;
+        let epoch = self.scratch.rollbacks.count();
         Savepoint { tx: self.tx, changes: self.changes_len(), epoch }
     }
 
@@ -124,37 +93,5 @@ impl Transaction {
             }
         }
         Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Each rollback went through all earlier ones.
-    #[test]
-    fn rollbacks_to_one_savepoint_are_remembered_as_one() {
-        let mut rollbacks = Rollbacks::default();
-        for _ in 0..100_000 {
-            rollbacks.push(3);
-        }
-        assert_eq!((rollbacks.count, rollbacks.lowest.len()), (100_000, 1));
-        assert_eq!(rollbacks.lowest_since(99_999), Some(3));
-        assert_eq!(rollbacks.lowest_since(100_000), None);
-    }
-
-    #[test]
-    fn the_fewest_changes_that_rollbacks_left_are_those_of_a_list_of_all_of_them() {
-        let mut random = fastrand::Rng::with_seed(11);
-        let (mut rollbacks, mut all) = (Rollbacks::default(), Vec::new());
-        for _ in 0..300 {
-            let changes = random.usize(..40);
-            rollbacks.push(changes);
-            all.push(changes);
-            for from in 0..=all.len() {
-                let lowest = all[from..].iter().min().copied();
-                assert_eq!(rollbacks.lowest_since(from as u64), lowest);
-            }
-        }
     }
 }

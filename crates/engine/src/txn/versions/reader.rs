@@ -1,5 +1,7 @@
 //! The reader of a snapshot: its read timestamp, and whether its snapshot is lost.
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::panic::Location;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -80,5 +82,46 @@ impl Reader {
         tracing::warn!(%error, "a snapshot is lost");
         self.lost.store(true, Ordering::SeqCst);
         TxnError::SnapshotUnreadable { caller: self.caller.to_string(), what: error.to_string() }
+    }
+}
+
+/// Read timestamps, each as often as there are snapshots with it.
+#[derive(Default)]
+pub(super) struct ReadTimestamps {
+    counts: BTreeMap<u64, u64>,
+    all: u64,
+}
+
+impl ReadTimestamps {
+    /// Adds one.
+    pub(super) fn add(&mut self, timestamp: u64) {
+        *self.counts.entry(timestamp).or_default() += 1;
+        self.all += 1;
+    }
+
+    /// Removes one, if it is there.
+    pub(super) fn remove(&mut self, timestamp: u64) {
+        if let Entry::Occupied(mut count) = self.counts.entry(timestamp) {
+            self.all -= 1;
+            *count.get_mut() -= 1;
+            if *count.get() == 0 {
+                count.remove();
+            }
+        }
+    }
+
+    /// How many there are.
+    pub(super) fn len(&self) -> u64 {
+        self.all
+    }
+
+    /// The largest.
+    pub(super) fn last(&self) -> Option<u64> {
+        self.counts.keys().next_back().copied()
+    }
+
+    /// All of them, in their order.
+    pub(super) fn each(&self) -> Vec<u64> {
+        self.counts.keys().copied().collect()
     }
 }

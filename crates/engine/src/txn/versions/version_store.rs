@@ -35,7 +35,6 @@
 //!    waits for single calls.
 
 use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
 use std::ops::{Bound, Deref, DerefMut};
 use std::panic::Location;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -53,7 +52,7 @@ use crate::txn::trees::Look;
 use crate::txn::unpoisoned::unpoisoned;
 use crate::txn::versions::bulk_modified::{BulkModifiedTrees, Visible};
 use crate::txn::versions::found_before::Before;
-use crate::txn::versions::reader::{Reader, ReaderKey};
+use crate::txn::versions::reader::{ReadTimestamps, Reader, ReaderKey};
 use crate::txn::versions::spilled::TreeVersions;
 use crate::txn::versions::version::Image;
 use crate::txn::versions::window::Window;
@@ -73,35 +72,6 @@ pub(super) struct Readers {
     begun: u64,
     /// Bytes of versions that the last clean-up left.
     pub(super) kept: usize,
-}
-
-/// Read timestamps, each as often as there are snapshots with it.
-#[derive(Default)]
-pub(super) struct ReadTimestamps {
-    counts: BTreeMap<u64, u64>,
-    all: u64,
-}
-
-impl ReadTimestamps {
-    fn add(&mut self, timestamp: u64) {
-        *self.counts.entry(timestamp).or_default() += 1;
-        self.all += 1;
-    }
-
-    fn remove(&mut self, timestamp: u64) {
-        if let Entry::Occupied(mut count) = self.counts.entry(timestamp) {
-            self.all -= 1;
-            *count.get_mut() -= 1;
-            if *count.get() == 0 {
-                count.remove();
-            }
-        }
-    }
-
-    /// All of them, in their order.
-    pub(super) fn each(&self) -> Vec<u64> {
-        self.counts.keys().copied().collect()
-    }
 }
 
 /// The snapshots, locked. What could not wait for this lock ends its snapshot when it is released.
@@ -241,7 +211,7 @@ impl VersionStore {
     /// Snapshots that are open.
     pub(in crate::txn) fn snapshots(&self) -> u64 {
         // Not `readers`: the thread that holds them may wait for a page that this thread lends.
-        unpoisoned(self.read_timestamps.lock()).all
+        unpoisoned(self.read_timestamps.lock()).len()
     }
 
     pub(super) fn lock_readers(&self) -> ReadersGuard<'_> {
@@ -397,8 +367,7 @@ impl VersionStore {
         let timestamp = {
             let mut timestamps = unpoisoned(self.read_timestamps.lock());
             let timestamp = self.clock.load(Ordering::SeqCst);
-            let last = timestamps.counts.keys().next_back();
-            assert!(last.is_none_or(|last| *last <= timestamp), "the clock grows");
+            assert!(timestamps.last().is_none_or(|last| last <= timestamp), "the clock grows");
             timestamps.add(timestamp);
             timestamp
         };
