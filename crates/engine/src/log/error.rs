@@ -147,6 +147,14 @@ pub enum LogError {
     /// Making, or opening, a log failed.
     #[error("the log cannot be prepared: {0}")]
     Prepare(DeviceError),
+    /// A change would take room that undoing changes may need, and there is no more. Nothing was
+    /// changed; transactions can be aborted, or committed as they are.
+    #[error(
+        "the log has no room for more changes: {}; abort the transaction or commit it as it is, \
+         make room there and try again",
+        without_advice(.0)
+    )]
+    NoRoom(DeviceError),
     /// The log found no room. Nothing becomes durable from now on.
     #[error(
         "the log takes nothing more: {}. Make room there and open the store again; what was \

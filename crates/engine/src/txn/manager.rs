@@ -196,13 +196,21 @@ impl TransactionManager {
         Ok(())
     }
 
-    /// Fails once the log has failed: what is changed from then on is lost.
+    /// Fails once the log has failed: what is changed from then on is lost. Fails, too, if it has no
+    /// room for one more change beside what active transactions need to be undone.
     #[inline]
-    pub fn is_sound(&self) -> Result<(), LogError> {
+    pub fn may_write(&self) -> Result<(), LogError> {
         match &self.log {
-            Some(log) => log.poisoned().map_or(Ok(()), Err),
+            Some(log) => log.poisoned().map_or_else(|| self.make_log_room(), Err),
             None => Ok(()),
         }
+    }
+
+    /// Fails if the log has no room for one more change beside what active transactions need to be
+    /// undone.
+    #[inline]
+    pub(super) fn make_log_room(&self) -> Result<(), LogError> {
+        self.log.as_ref().map_or(Ok(()), |log| log.make_room(self.undo_room.owed()))
     }
 
     /// A lower bound of the next record's LSN.

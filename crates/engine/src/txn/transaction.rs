@@ -203,6 +203,7 @@ impl Transaction {
     ) -> Result<WriteOutcome, TxnError> {
         let actor = Actor::Transaction { tx: self.tx, prev: self.last };
         self.enter();
+        self.manager.make_log_room()?;
         // A large value may take seconds: its pages are written before the step that checkpoints
         // wait for, and outside the latch that the thread waits for which begins a snapshot.
         let large = value.map(|value| tree.large(key, value)).transpose().map_err(failed)?;
@@ -283,6 +284,7 @@ impl Transaction {
         self.lock_key(tree.owner_id(), key, LockMode::X)?;
         let actor = Actor::Transaction { tx: self.tx, prev: self.last };
         self.enter();
+        self.manager.make_log_room()?;
         let TxnScratch { active: Some(active), room, .. } = &mut self.scratch else {
             return Err(TxnError::Failed);
         };

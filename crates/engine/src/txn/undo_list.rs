@@ -35,6 +35,10 @@ const STORED_BYTES: usize = 12;
 /// Bytes that a large value is charged with, and a chunk in the file.
 const LARGE_BYTES: usize = 128;
 const SPILLED_BYTES: usize = 96;
+/// Bytes of the log that a transaction may need to be undone without a claim: the log keeps more.
+const UNCLAIMED: u64 = 8 << 10;
+/// Bytes of a CLR besides what it restores.
+const CLR_BYTES: usize = 96;
 /// Bytes that a version takes at most besides its key and its value, in a run of the spill file.
 const VERSION_BYTES: usize = 32;
 
@@ -46,12 +50,22 @@ pub(super) struct UndoRoom {
     /// Bytes of the spill file that are promised to undo records and to the versions of what active
     /// transactions have changed, where that is bounded.
     promised: AtomicU64,
+    /// Bytes of the log that are claimed for undoing changes.
+    owed: AtomicU64,
 }
 
 impl UndoRoom {
     /// `limit` bytes of memory, and a file for the rest, if there is one.
     pub(super) fn new(limit: usize, spill: Option<Arc<SpillFile>>) -> UndoRoom {
-        UndoRoom { limit, used: AtomicUsize::new(0), spill, promised: AtomicU64::new(0) }
+        let (promised, owed) = (AtomicU64::new(0), AtomicU64::new(0));
+        UndoRoom { limit, used: AtomicUsize::new(0), spill, promised, owed }
+    }
+
+    /// Bytes of the log that undoing active transactions may take, but for the last few changes of
+    /// each.
+    #[inline]
+    pub(super) fn owed(&self) -> u64 {
+        self.owed.load(Ordering::Relaxed)
     }
 
     /// Bytes that are charged.
@@ -80,12 +94,12 @@ impl UndoRoom {
         let fits = |promised: u64| promised.checked_add(bytes).filter(|sum| *sum <= max);
         match self.promised.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits) {
             Ok(_) => Ok(bytes),
-            Err(_) => Err(TxnError::UndoTooLarge { limit: self.limit, error: None }),
+            Err(_) => Err(self.too_large(None)),
         }
     }
 
-    fn too_large(&self, source: Option<SpillError>) -> TxnError {
-        TxnError::UndoTooLarge { limit: self.limit, error: source }
+    fn too_large(&self, error: Option<SpillError>) -> TxnError {
+        TxnError::UndoTooLarge { limit: self.limit, error }
     }
 }
 
@@ -110,6 +124,11 @@ impl Chunk {
     /// Bytes that it takes in memory.
     fn weight(&self) -> usize {
         self.bytes.len() + self.changes.len() * CHANGE_BYTES
+    }
+
+    /// Bytes of the log that undoing it may take: CLRs, and as much again for pages that split.
+    fn owed(&self) -> u64 {
+        (2 * self.bytes.len() + self.changes.len() * CLR_BYTES) as u64
     }
 
     fn undo(&self, change: &Change) -> Option<Undo<'_>> {
@@ -162,6 +181,8 @@ struct Full {
     /// Bytes that its changes' versions take at most, and those promised for it.
     versions: usize,
     promised: u64,
+    /// Bytes of the log that undoing it may take.
+    owed: u64,
     body: Body,
 }
 
@@ -201,6 +222,8 @@ pub(super) struct UndoList {
     /// The number of the newest chunk's first change.
     first: usize,
     newest: Chunk,
+    /// Bytes of the log that are claimed for undoing the newest chunk.
+    claimed: u64,
     /// In the order of their changes.
     large: Vec<Large>,
     /// The memory that is credited with what is charged.
@@ -223,6 +246,9 @@ impl UndoList {
     /// [`TxnError::UndoTooLarge`].
     #[inline]
     pub(super) fn make_room(&mut self, room: &Arc<UndoRoom>) -> Result<(), TxnError> {
+        if self.newest.owed() > self.claimed + UNCLAIMED {
+            self.claim(room);
+        }
         let is_full = self.newest.weight() >= CHUNK || self.newest.versions >= VERSIONS;
         if is_full { self.fill(room) } else { Ok(()) }
     }
@@ -232,6 +258,7 @@ impl UndoList {
     fn fill(&mut self, room: &Arc<UndoRoom>) -> Result<(), TxnError> {
         let (weight, count) = (self.newest.weight(), self.newest.changes.len());
         let versions = self.newest.versions;
+        let owed = self.newest.owed().max(self.claimed);
         let promised = room.promise((weight + versions) as u64)?;
         self.room.get_or_insert_with(|| room.clone());
         let (charged, body) = if room.take(weight) {
@@ -253,9 +280,26 @@ impl UndoList {
             room.used.fetch_add(SPILLED_BYTES, Ordering::Relaxed);
             (SPILLED_BYTES, Body::Spilled(extent))
         };
-        self.full.push(Full { first: self.first, count, charged, versions, promised, body });
+        room.owed.fetch_add(owed - std::mem::take(&mut self.claimed), Ordering::Relaxed);
+        self.full.push(Full { first: self.first, count, charged, versions, promised, owed, body });
         self.first += count;
         Ok(())
+    }
+
+    /// Claims room in the log for undoing the newest chunk.
+    #[cold]
+    fn claim(&mut self, room: &Arc<UndoRoom>) {
+        self.room.get_or_insert_with(|| room.clone());
+        room.owed.fetch_add(2 * UNCLAIMED, Ordering::Relaxed);
+        self.claimed += 2 * UNCLAIMED;
+    }
+
+    /// The log need not keep `owed` bytes any more.
+    fn is_paid(&self, owed: u64) {
+        if let Some(room) = &self.room {
+            let before = room.owed.fetch_sub(owed, Ordering::Relaxed);
+            debug_assert!(before >= owed, "what is owed was counted before");
+        }
     }
 
     /// What was promised is not needed any more.
@@ -388,6 +432,8 @@ impl UndoList {
         self.first = full.first;
         self.give(full.charged);
         self.break_promise(full.promised);
+        let paid = std::mem::replace(&mut self.claimed, full.owed);
+        self.is_paid(paid);
         Ok(())
     }
 
@@ -431,10 +477,12 @@ impl UndoList {
         if !self.full.is_empty() {
             self.give(self.full.iter().map(|full| full.charged).sum());
             self.break_promise(self.full.iter().map(|full| full.promised).sum());
+            self.is_paid(self.full.iter().map(|full| full.owed).sum());
             self.full = Vec::new();
             self.stored = Vec::new();
         }
-        self.room = None;
+        self.is_paid(self.claimed);
+        (self.claimed, self.room) = (0, None);
         self.first = 0;
         self.newest.clear();
         self.newest.changes.shrink_to(KEPT / CHANGE_BYTES);
