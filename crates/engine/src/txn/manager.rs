@@ -196,8 +196,8 @@ impl TransactionManager {
         Ok(())
     }
 
-    /// Fails once the log has failed: what is changed from then on is lost. Fails, too, if it has no
-    /// room for one more change beside what active transactions need to be undone.
+    /// Fails once the log has failed: what is changed from then on is lost. Fails, too, if it has
+    /// no room for one more change beside what active transactions need to be undone.
     #[inline]
     pub fn may_write(&self) -> Result<(), LogError> {
         match &self.log {

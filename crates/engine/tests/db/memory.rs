@@ -2,6 +2,7 @@
 
 use std::process::Command;
 
+use millpond::internals::btree::BulkOptions;
 use millpond::{Db, Options};
 
 use super::place;
@@ -178,4 +179,32 @@ fn what_threads_keep_of_their_own_is_small_beside_the_memory_number() {
     let grown = grown("child_with_many_threads", &path);
     println!("{grown} bytes");
     assert!(grown <= SMALL + THREADS * (256 << 10) + BESIDES, "{grown} bytes");
+}
+
+/// Not a test of its own: what works beside the pool, in a store that is ten times as large.
+#[test]
+fn child_that_checks_copies_shrinks_and_loads() {
+    let Some(path) = std::env::var_os(CHILD) else { return };
+    let before = status("VmRSS").unwrap_or(0);
+    let db = Db::open(&path, Options::new().memory(SMALL)).unwrap();
+    let tree = db.tree::<u64, Vec<u8>>("t").unwrap();
+    let loaded = db.tree::<u64, Vec<u8>>("loaded").unwrap();
+    let rows = (0..20_000u64).map(|i| (i, vec![i as u8; 900]));
+    assert_eq!(loaded.bulk_load(rows, BulkOptions::default()).unwrap(), 20_000);
+    assert!(db.check().unwrap().is_sound());
+    db.backup_to(std::path::Path::new(&path).with_extension("copy")).unwrap();
+    loaded.clear().unwrap();
+    db.shrink().unwrap();
+    print_growth(before);
+    assert_eq!(tree.len().unwrap(), 40_000);
+}
+
+#[test]
+fn what_works_beside_the_pool_takes_little_more_than_the_memory_number() {
+    let (_dir, path) = place();
+    grown("child_that_is_killed_with_a_long_log", &path);
+    let grown = grown("child_that_checks_copies_shrinks_and_loads", &path);
+    println!("{grown} bytes");
+    // A copy is recovered with as much again.
+    assert!(grown <= 2 * SMALL + BESIDES, "{grown} bytes");
 }
