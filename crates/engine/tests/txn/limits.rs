@@ -77,7 +77,8 @@ fn child_whose_transaction_fills_the_disk() {
     (0..500).for_each(|row| assert!(!tree.put(&key(row), &[1; 1000]).unwrap()));
     db.flush().unwrap();
     let tx = db.begin().unwrap();
-    let put = |row: u32| tx.raw_tree(&tree).put(&key(row % 500), &[2; 1000]);
+    let value = |row: u32| [(row / 500) as u8; 1000];
+    let put = |row: u32| tx.raw_tree(&tree).put(&key(row % 500), &value(row + 1000));
     let error = (0..100_000).map(put).find_map(Result::err).unwrap();
     println!("the transaction: {error}");
     let other = db.raw_tree("other").unwrap();
@@ -86,6 +87,9 @@ fn child_whose_transaction_fills_the_disk() {
     for row in 0..500 {
         assert_eq!(tree.get(&key(row)).unwrap(), Some(vec![1; 1000]), "{row}");
     }
+    // What the transaction took of the log is of use again once a checkpoint was taken.
+    db.checkpoint().unwrap();
+    tree.put(&key(0), &[1; 1000]).unwrap();
     println!("whole");
 }
 
