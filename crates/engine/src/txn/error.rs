@@ -61,7 +61,7 @@ pub enum TxnError {
          changed since then exceeds the memory for versions, and {}; begin another one, keep it \
          for a shorter time, give the store more memory (Options::memory){}",
         why_not_spilled(error),
-        advice(error)
+        advice(error.as_deref())
     )]
     SnapshotLost {
         /// Where in the program it was begun.
@@ -96,7 +96,7 @@ pub enum TxnError {
          changed take {bytes} bytes, there are {limit}, and {}; try again when they are over, \
          give the store more memory (Options::memory){}",
         why_not_spilled(error),
-        advice(error)
+        advice(error.as_deref())
     )]
     SnapshotTooLarge {
         /// Bytes that the versions take.
@@ -113,11 +113,12 @@ pub enum TxnError {
     #[error(
         "the undo records of the transaction need more than the {limit} bytes of memory that there \
          are for them, and {}; abort it, change less in one transaction, or give the store \
-         more memory (Options::memory) or a larger spill file (Options::spill_max)",
+         more memory (Options::memory){}",
         match error {
             Some(error) => error.to_string(),
             None => "what a store in memory may spill is used up".into(),
-        }
+        },
+        advice(error.as_ref())
     )]
     UndoTooLarge {
         /// Bytes of memory that there are for all transactions.
@@ -162,8 +163,8 @@ pub(in crate::txn) fn why_not_spilled(error: &Option<Arc<SpillError>>) -> String
 }
 
 /// Says what else helps.
-fn advice(error: &Option<Arc<SpillError>>) -> &'static str {
-    match error.as_deref() {
+fn advice(error: Option<&SpillError>) -> &'static str {
+    match error {
         None => "",
         Some(SpillError::Full { .. }) => ", or a larger spill file (Options::spill_max)",
         Some(_) => ", or mend the spill file's folder or drive",
