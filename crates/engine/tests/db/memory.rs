@@ -68,8 +68,8 @@ fn grown(name: &str, path: &std::path::Path) -> u64 {
 }
 
 /// Bytes that the process has had at most, beyond `before`.
-fn print_growth(before: u64) {
-    println!("grew {before} by {}", status("VmHWM").unwrap_or(0).saturating_sub(before));
+fn growth(before: u64) -> u64 {
+    status("VmHWM").unwrap_or(0).saturating_sub(before)
 }
 
 const SMALL: u64 = 4 << 20;
@@ -98,7 +98,7 @@ fn child_that_recovers_with_little_memory() {
     let before = status("VmRSS").unwrap_or(0);
     let db = Db::open(path, Options::new().memory(SMALL)).unwrap();
     assert!(db.recovery().is_some_and(|recovery| recovery.log_bytes > 30 << 20));
-    print_growth(before);
+    println!("grew {before} by {}", growth(before));
     assert_eq!(db.tree::<u64, Vec<u8>>("t").unwrap().len().unwrap(), 40_000);
     drop(db);
 }
@@ -127,7 +127,7 @@ fn child_that_replaces_large_values() {
     let tx = db.begin().unwrap();
     (0..VALUES).for_each(|i| assert!(tx.tree(&tree).delete(&i).unwrap()));
     tx.abort().unwrap();
-    print_growth(before);
+    println!("grew {before} by {}", growth(before));
     for i in (0..VALUES).step_by(501) {
         assert_eq!(tree.get(&i).unwrap(), Some(vec![2u8; 3000]));
     }
@@ -169,7 +169,7 @@ fn child_with_many_threads() {
         }
     });
     assert_eq!(tree.len().unwrap(), THREADS * 60 * 60);
-    print_growth(before);
+    println!("grew {before} by {}", growth(before));
 }
 
 /// Sixteen of them took 36 MiB.
@@ -195,7 +195,7 @@ fn child_that_checks_copies_shrinks_and_loads() {
     db.backup_to(std::path::Path::new(&path).with_extension("copy")).unwrap();
     loaded.clear().unwrap();
     db.shrink().unwrap();
-    print_growth(before);
+    println!("grew {before} by {}", growth(before));
     assert_eq!(tree.len().unwrap(), 40_000);
 }
 
