@@ -212,7 +212,9 @@ impl Anchors {
         // SAFETY: a header and a page of that size, latched exclusively just now.
         unsafe {
             let page = frame_page::bytes_mut(frame, self.page_size);
-            page.fill(0);
+            if page_header.level == LEVEL_SHARED {
+                page.fill(0);
+            }
             page_header.write(page);
             frame_page::store_swip(frame, self.page_size, ANCHOR_SWIP, word);
             frame_page::store_swip(frame, self.page_size, ANCHOR_STAMP, Swip(0));
