@@ -208,3 +208,25 @@ fn what_works_beside_the_pool_takes_little_more_than_the_memory_number() {
     // A copy is recovered with as much again.
     assert!(grown <= 2 * SMALL + BESIDES, "{grown} bytes");
 }
+
+/// Not a test of its own: large values that wait for their leaf.
+#[test]
+fn child_that_loads_large_values() {
+    let Some(path) = std::env::var_os(CHILD) else { return };
+    let before = status("VmRSS").unwrap_or(0);
+    let db = Db::open(path, Options::new().memory(SMALL)).unwrap();
+    let tree = db.tree::<u64, Vec<u8>>("t").unwrap();
+    let rows = (0..400u64).map(|i| (i, vec![i as u8; 200_000]));
+    assert_eq!(tree.bulk_load(rows, BulkOptions::default()).unwrap(), 400);
+    println!("grew {before} by {}", growth(before));
+    assert_eq!(tree.get(&399).unwrap(), Some(vec![143; 200_000]));
+}
+
+/// Sixteen MiB of them waited, whatever the number was.
+#[test]
+fn large_values_that_are_loaded_wait_in_a_part_of_the_memory_number() {
+    let (_dir, path) = place();
+    let grown = grown("child_that_loads_large_values", &path);
+    println!("{grown} bytes");
+    assert!(grown <= SMALL + BESIDES, "{grown} bytes");
+}
