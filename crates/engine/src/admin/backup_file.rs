@@ -24,7 +24,7 @@ use crate::store::opening::Builder;
 use crate::store::options::Options;
 use crate::store::store::Store;
 
-/// Frames that the copy is recovered with, at most: what redo takes is apart.
+/// Frames that the copy is recovered with, at most; redo takes no more memory than these.
 const FRAMES_MAX: u32 = 4096;
 
 /// The two files, which go away unless they are put in place.

@@ -97,7 +97,9 @@ impl Db {
     }
 
     /// A new store in memory: the file, too, is memory, so that everything is gone afterwards.
-    /// What [`Options::memory`] says is for the pool; the file comes on top.
+    /// What [`Options::memory`] says is for the pool; the file comes on top. So does what
+    /// transactions and snapshots need beyond their share: four times the number at most, or
+    /// [`Options::spill_max`].
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};

@@ -285,6 +285,7 @@ impl Txn {
     ///
     /// # Errors
     /// The log failed: whether the transaction is durable shows when the store is opened again.
+    /// Until then this process reads its changes, as those of all that was committed.
     pub fn commit(self) -> Result<(), Error> {
         self.cell.into_inner().commit()
     }

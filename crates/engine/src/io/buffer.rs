@@ -86,7 +86,7 @@ impl fmt::Debug for AlignedBuffer {
 }
 
 /// Bytes that a thread keeps for its next read, at most.
-const KEPT: usize = 1 << 20;
+const KEPT: usize = 128 << 10;
 
 thread_local! {
     static ROOM: Cell<Option<AlignedBuffer>> = const { Cell::new(None) };

@@ -20,6 +20,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::beside::{beside, real_path};
 use super::file::new_file::create_like;
 use super::process::Process;
+use super::spill_storage::SpillStorage;
 
 const MARK: &[u8; 8] = b"MPSPILL1";
 
@@ -61,7 +62,7 @@ pub enum SpillError {
 
 #[derive(Default)]
 struct Room {
-    file: Option<Arc<File>>,
+    file: Option<Arc<SpillStorage>>,
     /// Length by offset, of what is free before `end`.
     free: BTreeMap<u64, u64>,
     end: u64,
@@ -111,9 +112,8 @@ impl Room {
             return;
         }
         self.end = at;
-        if at <= MARK.len() as u64
-            && let Some(file) = &self.file
-            && let Err(error) = file.set_len(MARK.len() as u64)
+        if let Some(file) = &self.file
+            && let Err(error) = file.cut(at, MARK.len() as u64)
         {
             tracing::debug!(%error, "the spill file keeps its length");
         }
@@ -123,8 +123,8 @@ impl Room {
 /// The file.
 pub struct SpillFile {
     path: PathBuf,
-    /// The data file, whose mode and owner it gets.
-    store: PathBuf,
+    /// The data file, whose mode and owner it gets; `None` if the store is in memory.
+    store: Option<PathBuf>,
     /// A child of that has the file of its parent.
     process: Process,
     max: u64,
@@ -142,7 +142,7 @@ struct Place {
 /// Bytes in the file; they go with it.
 pub struct Extent {
     file: Arc<SpillFile>,
-    handle: Arc<File>,
+    handle: Arc<SpillStorage>,
     place: Place,
 }
 
@@ -150,7 +150,7 @@ pub struct Extent {
 /// [`Blocks::EACH`] bytes of memory, however long it is.
 pub struct Blocks {
     file: Arc<SpillFile>,
-    handle: Option<Arc<File>>,
+    handle: Option<Arc<SpillStorage>>,
     places: Vec<Place>,
 }
 
@@ -168,17 +168,30 @@ pub fn is_spill(path: &Path) -> io::Result<bool> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
         found => found?,
     };
-    let mut mark = [0; MARK.len()];
-    if meta.is_file() && meta.len() > 0 {
-        let whole = File::open(path)?.read_exact(&mut mark);
-        return Ok(whole.is_ok() && mark == *MARK);
+    if !meta.is_file() {
+        return Ok(false);
     }
-    Ok(meta.is_file())
+    let mut begin = Vec::new();
+    File::open(path)?.take(MARK.len() as u64).read_to_end(&mut begin)?;
+    // A crash, or a full disk, may have left a part of the mark.
+    Ok(MARK.starts_with(&begin))
 }
 
 /// Removes a spill file, and nothing else of that name.
 fn remove(path: &Path) -> io::Result<()> {
     if is_spill(path)? { std::fs::remove_file(path) } else { Ok(()) }
+}
+
+/// Creates the spill file of `store` with its mark. What an earlier try left is removed first.
+fn create(path: &Path, store: &Path) -> io::Result<File> {
+    remove(path)?;
+    let file = create_like(path, store)?;
+    if let Err(error) = file.write_all_at(MARK, 0) {
+        // The disk may be full, and have room later.
+        std::fs::remove_file(path)?;
+        return Err(error);
+    }
+    Ok(file)
 }
 
 impl SpillFile {
@@ -192,8 +205,25 @@ impl SpillFile {
             tracing::warn!(%error, "{} cannot be removed", path.display());
         }
         let store = real_path(store);
-        let store = std::path::absolute(&store).unwrap_or(store);
+        let store = Some(std::path::absolute(&store).unwrap_or(store));
         Arc::new(SpillFile { path, store, process: Process::this(), max, room: Mutex::default() })
+    }
+
+    /// The spill file of a store that has no folder: up to `max` bytes of memory, freed when they
+    /// are not needed any more.
+    pub fn in_memory(max: u64) -> Arc<SpillFile> {
+        let (path, store, process) = (PathBuf::from("(memory)"), None, Process::this());
+        Arc::new(SpillFile { path, store, process, max, room: Mutex::default() })
+    }
+
+    /// Bytes that what changes of active transactions need may take at most, for undo records and
+    /// for the versions of a snapshot that begins; `None` where that is not bounded.
+    ///
+    /// Memory cannot be had from elsewhere, so a share is kept for versions of what is committed,
+    /// and for merging them: a transaction fails that exceeds the rest, and never a snapshot that
+    /// begins.
+    pub fn max_of_active(&self) -> Option<u64> {
+        self.store.is_none().then_some(self.max / 2)
     }
 
     fn room(&self) -> MutexGuard<'_, Room> {
@@ -209,13 +239,17 @@ impl SpillFile {
         SpillError::File { path: self.path.clone(), error: source }
     }
 
-    fn open(&self, room: &mut Room) -> Result<Arc<File>, SpillError> {
+    fn open(&self, room: &mut Room) -> Result<Arc<SpillStorage>, SpillError> {
         if let Some(file) = &room.file {
             return Ok(file.clone());
         }
-        let made = create_like(&self.path, &self.store);
-        let made = made.and_then(|file| file.write_all_at(MARK, 0).map(|()| Arc::new(file)));
-        let file = made.map_err(|source| self.failed(source))?;
+        let storage = match &self.store {
+            None => SpillStorage::in_memory(),
+            Some(store) => SpillStorage::File(
+                create(&self.path, store).map_err(|source| self.failed(source))?,
+            ),
+        };
+        let file = Arc::new(storage);
         room.end = MARK.len() as u64;
         Ok(room.file.insert(file).clone())
     }
@@ -229,7 +263,7 @@ impl SpillFile {
         Ok(Extent { file: self.clone(), handle, place })
     }
 
-    fn place(&self, bytes: &[u8]) -> Result<(Arc<File>, Place), SpillError> {
+    fn place(&self, bytes: &[u8]) -> Result<(Arc<SpillStorage>, Place), SpillError> {
         let len = bytes.len();
         let (handle, offset) = {
             let mut room = self.room();
@@ -252,7 +286,12 @@ impl SpillFile {
         }
     }
 
-    fn read(&self, handle: &File, place: &Place, out: &mut Vec<u8>) -> Result<(), SpillError> {
+    fn read(
+        &self,
+        handle: &SpillStorage,
+        place: &Place,
+        out: &mut Vec<u8>,
+    ) -> Result<(), SpillError> {
         debug_assert!(place.offset >= MARK.len() as u64, "the mark comes first");
         out.resize(place.len, 0);
         handle.read_exact_at(out, place.offset).map_err(|error| self.failed(error))?;
@@ -267,6 +306,7 @@ impl SpillFile {
 impl Drop for SpillFile {
     fn drop(&mut self) {
         if self.process.is_this()
+            && self.store.is_some()
             && self.room().file.is_some()
             && let Err(error) = std::fs::remove_file(&self.path)
         {
@@ -405,6 +445,21 @@ mod tests {
         assert_eq!(spill.bytes(), 8);
         assert_eq!(std::fs::metadata(spill_path(&store)).unwrap().len(), 8);
         drop(spill);
+        assert!(!spill_path(&store).exists());
+    }
+
+    /// A full disk left a file without its whole mark: no large transaction worked
+    /// until the store was opened again.
+    #[test]
+    fn a_file_with_a_part_of_its_mark_that_a_failed_creation_left_is_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = folder.path().join("s");
+        let spill = SpillFile::beside(&store, 1000);
+        std::fs::write(spill_path(&store), &MARK[..5]).unwrap();
+        let (extent, mut out) = (spill.put(b"a version").unwrap(), Vec::new());
+        extent.read(&mut out).unwrap();
+        assert_eq!(out, b"a version");
+        drop((extent, spill));
         assert!(!spill_path(&store).exists());
     }
 

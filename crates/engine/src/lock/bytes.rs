@@ -1,12 +1,15 @@
 //! The memory that locks may take (rule 9).
 //!
-//! Owners reserve it in pieces and keep a first piece while they are reused, so that a usual
-//! transaction touches no counter that others touch.
+//! Owners reserve it in pieces that grow with what they have, and keep a first piece while they are
+//! reused, so that a small transaction touches no counter that others touch. The first piece is
+//! small: an open transaction keeps it, however little it locks.
 
 use millpond_base::sync::atomic::{AtomicUsize, Ordering};
 
-/// What an owner reserves at a time.
-pub(super) const PIECE: usize = 16 << 10;
+/// What an owner reserves first, and keeps.
+pub(super) const FIRST_PIECE: usize = 1 << 10;
+/// What an owner reserves at a time, at most.
+pub(super) const PIECE_MAX: usize = 16 << 10;
 /// What a key lock takes: its entry, its share of empty places in tables, and the owner's
 /// `KeyHold`.
 pub(super) const KEY_BYTES: usize = 96;

@@ -100,14 +100,22 @@ pub enum LockError {
     },
     /// There is no memory for more locks, and the tree could not be locked as a whole.
     #[error(
-        "locks take {used} of {limit} bytes, {keys} of them are this transaction's keys in tree \
-         {tree}; commit more often, lock the tree, or give locks more memory"
+        "locks take {used} of {limit} bytes; {own} of them are this transaction's, which has \
+         {keys} keys in tree {tree}; {}",
+        match self.retriable() {
+            true => "others have most of the memory: roll it back and try again, keep fewer \
+                     transactions open, or give the store more memory (Options::memory)",
+            false => "commit more often, lock the tree, or give the store more memory \
+                      (Options::memory)",
+        }
     )]
     Memory {
         /// Bytes in use.
         used: usize,
         /// Bytes allowed.
         limit: usize,
+        /// Bytes that the owner has of them.
+        own: usize,
         /// The tree in which the lock was wanted.
         tree: TreeName,
         /// Keys of that tree that the owner holds.
@@ -119,7 +127,12 @@ impl LockError {
     /// Whether the same transaction, rolled back and run again, may well succeed.
     #[doc(hidden)]
     pub fn retriable(&self) -> bool {
-        matches!(self, LockError::Deadlock { .. } | LockError::Timeout { .. })
+        match self {
+            LockError::Deadlock { .. } | LockError::Timeout { .. } => true,
+            // A transaction that has most of the memory would only need it again.
+            LockError::Memory { own, limit, .. } => own.saturating_mul(2) <= *limit,
+            LockError::OwnTransaction { .. } | LockError::Stranded { .. } => false,
+        }
     }
 
     /// Whether others kept what was asked for too long.

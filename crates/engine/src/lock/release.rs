@@ -1,6 +1,6 @@
 //! The memory of a lock owner, escalation to tree locks, and the release of locks.
 
-use super::bytes::{KEY_BYTES, PIECE};
+use super::bytes::{FIRST_PIECE, KEY_BYTES, PIECE_MAX};
 use super::error::LockError;
 use super::mode::LockMode;
 use super::name::Name;
@@ -28,7 +28,8 @@ impl LockOwner {
     #[cold]
     fn reserve(&mut self, at: usize, bytes: usize) -> Result<(), LockError> {
         let budget = &self.manager.budget;
-        for piece in [PIECE.max(bytes), bytes] {
+        let usual = self.reserved.clamp(FIRST_PIECE, PIECE_MAX);
+        for piece in [usual.max(bytes), bytes] {
             if budget.reserve(piece) {
                 self.reserved += piece;
                 return Ok(());
@@ -44,7 +45,8 @@ impl LockOwner {
         let budget = &self.manager.budget;
         let hold = &self.trees[at];
         let (tree, keys) = (self.manager.tree_name(hold.tree.id), hold.keys);
-        Err(LockError::Memory { used: budget.used(), limit: budget.limit, tree, keys })
+        let (used, limit, own) = (budget.used(), budget.limit, self.reserved);
+        Err(LockError::Memory { used, limit, own, tree, keys })
     }
 
     /// Tries to lock the whole tree in place of its keys, without waiting (rule 9). Returns
@@ -208,10 +210,11 @@ impl LockOwner {
             self.trees.clear();
         }
         self.used = 0;
-        if self.reserved > PIECE {
-            self.manager.budget.give_back(self.reserved - PIECE);
-            self.reserved = PIECE;
-            self.keys.shrink_to(PIECE / KEY_BYTES);
+        if self.reserved > FIRST_PIECE {
+            self.manager.budget.give_back(self.reserved - FIRST_PIECE);
+            self.reserved = FIRST_PIECE;
+            // What a usual transaction needs is not allocated again and again.
+            self.keys.shrink_to(PIECE_MAX / KEY_BYTES);
         }
         if std::mem::take(&mut self.is_writing) {
             self.manager.end_writing();

@@ -152,16 +152,27 @@ pub enum LogError {
     /// Making, or opening, a log failed.
     #[error("the log cannot be prepared: {0}")]
     Prepare(DeviceError),
+    /// A change would take room that undoing changes may need, and there is no more. Nothing was
+    /// changed; transactions can be aborted, or committed as they are.
+    #[error(
+        "the log has no room for more changes: {}; abort the transaction or commit it as it is, \
+         make room there and try again",
+        without_advice(.0)
+    )]
+    NoRoom(DeviceError),
     /// The log found no room. Nothing becomes durable from now on.
     #[error(
-        "the log has no room and takes nothing more: {0}. Make room on that disk and open the \
-         store again; what was acknowledged as durable is intact"
+        "the log takes nothing more: {}. Make room there and open the store again; what was \
+         acknowledged as durable is intact. Until then this process reads all that was committed, \
+         of which the last may be lost",
+        without_advice(.0)
     )]
     Full(DeviceError),
     /// The log could not be written or synced. Nothing becomes durable from now on.
     #[error(
         "the log could not be made durable and takes nothing more: {0}. Check the disk, then \
-         open the store again; what was acknowledged as durable is intact"
+         open the store again; what was acknowledged as durable is intact. Until then this process \
+         reads all that was committed, of which the last may be lost"
     )]
     Failed(DeviceError),
     /// A record was longer than the buffer allows. Nothing becomes durable from now on.
@@ -186,6 +197,18 @@ pub enum LogError {
         /// The operating system's reason.
         reason: String,
     },
+}
+
+/// Says that there is no room. To try again, which the device's own error advises, is of no use.
+fn without_advice(cause: &DeviceError) -> String {
+    match cause {
+        DeviceError::DiskFull { path, offset, needed } => format!(
+            "the disk of {} is full, or a quota or a limit of file sizes is reached: {needed} more \
+             bytes were needed at offset {offset}",
+            path.display()
+        ),
+        other => other.to_string(),
+    }
 }
 
 impl LogError {

@@ -314,12 +314,12 @@ impl Shared {
 
     /// Makes the file a step longer, ahead of need, and durably so. Called by the background
     /// thread.
-    pub(super) fn grow_ahead(&self, segments: &Segments) {
-        let Ok(length) = segments.grow_ahead() else {
-            // Perhaps there is room by the time it is needed.
-            self.count(Counter::LogGrowthFailures, 1);
-            return;
-        };
+    ///
+    /// # Errors
+    /// There is no room; perhaps there is by the time it is needed.
+    pub(super) fn grow_ahead(&self, segments: &Segments) -> Result<(), DeviceError> {
+        let grown = segments.grow_ahead();
+        let length = grown.inspect_err(|_| self.count(Counter::LogGrowthFailures, 1))?;
         let leader = locked(&self.flush.leader);
         match segments.device().sync() {
             Ok(()) => segments.give(length),
@@ -329,6 +329,21 @@ impl Shared {
         drop(leader);
         self.count(Counter::LogSyncs, 1);
         self.count(Counter::LogSegmentsGrown, 1);
+        Ok(())
+    }
+
+    /// Looks up to where the file has room, and makes it longer until that is `end`.
+    #[cold]
+    pub(super) fn make_room(&self, end: u64) -> Result<(), LogError> {
+        loop {
+            let until = self.segments.room_until(self.ring.tail());
+            self.room_until.store(until, Ordering::Release);
+            // What a log that takes nothing more says, others find out.
+            if until >= end || self.poisoned().is_some() {
+                return Ok(());
+            }
+            self.grow_ahead(&self.segments).map_err(LogError::NoRoom)?;
+        }
     }
 }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use millpond_base::Lsn;
 use millpond_base::sync::Mutex;
+use millpond_base::sync::atomic::Ordering;
 
 use super::counts::LogCounts;
 use super::error::LogError;
@@ -22,6 +23,8 @@ use super::window::Window;
 use super::writer::Handle;
 use crate::stats::{Statistics, Wait};
 
+/// Room in the file behind the tail that is always kept, in bytes: less than a new log has.
+const ROOM_LEAST: u64 = 96 << 10;
 /// Bytes that are read for one record, unless it is longer.
 const PEEK: usize = 2 * BLOCK as usize;
 
@@ -123,6 +126,22 @@ impl Log {
         self.shared.poisoned()
     }
 
+    /// Makes sure that there is room in the file for `bytes` more than what was appended, and for
+    /// what those that are at it just now append. The room is on the disk, so that it is there
+    /// whatever happens to that.
+    ///
+    /// # Errors
+    /// [`LogError::NoRoom`]; the log goes on as before.
+    #[inline]
+    pub fn make_room(&self, bytes: u64) -> Result<(), LogError> {
+        let shared = &self.shared;
+        let end = shared.ring.tail() + bytes + ROOM_LEAST.min(2 * shared.segments.size());
+        match end <= shared.room_until.load(Ordering::Acquire) {
+            true => Ok(()),
+            false => shared.make_room(end),
+        }
+    }
+
     /// Lets go of everything before `lsn`: segments wholly below it are used again. What is not
     /// durable is kept. The caller has made durable that recovery will not ask for it.
     pub fn forget_before(&self, lsn: Lsn) {
@@ -168,7 +187,9 @@ impl Log {
         // One that is being filled, one to go on in.
         let slots = bytes.div_ceil(segments.size()).saturating_add(2);
         let slots = usize::try_from(slots).unwrap_or(usize::MAX);
-        segments.give_back(slots).map_err(LogError::Prepare)
+        let given = segments.give_back(slots).map_err(LogError::Prepare);
+        self.shared.room_until.store(0, Ordering::Release);
+        given
     }
 
     /// Cuts the file of a log that was closed back to what is kept: from the oldest position to the

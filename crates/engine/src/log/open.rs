@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use millpond_base::Lsn;
 use millpond_base::sync::Mutex;
+use millpond_base::sync::atomic::AtomicU64;
 
 use super::error::LogError;
 use super::group_commit::Flush;
@@ -138,6 +139,7 @@ impl Log {
             statistics: Statistics::default(),
             salt,
             record_max: options.buffer_bytes / 4 - HEADER_MAX,
+            room_until: AtomicU64::new(0),
             opened_at: end,
         });
         let writer = match options.flush_interval {

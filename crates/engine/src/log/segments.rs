@@ -295,6 +295,15 @@ impl Segments {
         room < wanted
     }
 
+    /// Up to where the file has room for records, from `lsn` on.
+    pub(super) fn room_until(&self, lsn: u64) -> u64 {
+        let table = self.table();
+        let now = self.sequence(lsn);
+        let held = table.held.range(now..).map(|(_, slot)| slot);
+        let room: u64 = held.chain(&table.free).map(|&slot| table.room(slot, self.size)).sum();
+        now * self.size + room
+    }
+
     /// By how much a file of `length` bytes grows: by half, and by a segment at most.
     fn step(&self, length: u64) -> u64 {
         let half = (length / 2).next_multiple_of(BLOCK);

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
-use millpond_base::sync::atomic::{AtomicBool, Ordering};
+use millpond_base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use millpond_base::sync::{Condvar, Mutex};
 
 use super::group_commit::Flush;
@@ -27,6 +27,8 @@ pub(super) struct Shared {
     pub(super) path: PathBuf,
     /// Most bytes of a body.
     pub(super) record_max: usize,
+    /// Up to here the file has room for records, as far as that was looked at.
+    pub(super) room_until: AtomicU64,
     /// Where the log ended when it was opened.
     pub(super) opened_at: u64,
 }

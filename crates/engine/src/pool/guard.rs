@@ -21,15 +21,15 @@ use std::ptr::NonNull;
 use millpond_base::{Mark, PageId};
 
 use crate::page::View;
+use crate::pool::anchors::Anchor;
 use crate::pool::borrowed::BorrowedPage;
 use crate::pool::frame::{FRAME_HEADER_BYTES, FrameHeader};
 use crate::pool::hint::PageHint;
 use crate::pool::jump::{Jump, Try};
-use crate::pool::kind::ANCHOR_SWIP;
 use crate::pool::latch::{Latch, Latching, ROUNDS_MAX, SPINS_MAX};
 use crate::pool::memory::frame_page;
 use crate::pool::mini_transaction::ChangeLog;
-use crate::pool::pages::{Anchor, MiniTransaction, Pages};
+use crate::pool::pages::{MiniTransaction, Pages};
 use crate::pool::swip::Swip;
 use crate::stats::Wait;
 use crate::stats::counters::Counter;
@@ -90,7 +90,7 @@ impl<'o, P: Pages> Read<'o, P> {
     #[inline(always)]
     pub fn anchor(mtr: &'o MiniTransaction<'o, P>, anchor: Anchor) -> Try<Read<'o, P>> {
         // SAFETY: an `Anchor` is used only with the pages that returned it, which keep it.
-        unsafe { Read::begin(mtr, anchor.0) }
+        unsafe { Read::begin(mtr, anchor.frame) }
     }
 
     /// Begins to read the root below `anchor`.
@@ -99,7 +99,7 @@ impl<'o, P: Pages> Read<'o, P> {
     /// A jump.
     #[inline(always)]
     pub fn root(mtr: &'o MiniTransaction<'o, P>, anchor: Anchor, mark: Mark) -> Try<Read<'o, P>> {
-        Read::anchor(mtr, anchor)?.child(ANCHOR_SWIP, mark)
+        Read::anchor(mtr, anchor)?.child(anchor.swip(), mark)
     }
 
     /// Returns the mini-transaction that it belongs to.

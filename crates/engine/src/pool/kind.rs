@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use crate::page::{PageHeader, PageType, View};
 use crate::pool::error::PoolError;
+use crate::pool::swip::Swip;
 
 /// The swips of one page type.
 pub trait Kind: Send + Sync {
@@ -105,7 +106,7 @@ impl Kind for NoSwips {
     fn swips(&self, _: View<'_>, _: &mut dyn FnMut(usize) -> bool) {}
 }
 
-/// Byte offset of the one swip of an anchor's page.
+/// Byte offset of the first swip of an anchor's page.
 pub const ANCHOR_SWIP: usize = crate::page::PAGE_HEADER;
 
 /// Byte offset of the stamp of the root in an anchor's page; a stamp of 0: the root has none, or it
@@ -115,12 +116,29 @@ pub const ANCHOR_STAMP: usize = ANCHOR_SWIP + 8;
 /// The owner in an anchor's page where it is not known which structure the root belongs to.
 pub(crate) const OWNER_UNKNOWN: u32 = u32::MAX;
 
-/// The page of an anchor: one swip, that of a structure's root, with its owner and its stamp.
+/// Bytes of an anchor: a swip and a stamp.
+pub(crate) const ANCHOR_BYTES: usize = 16;
+
+/// The level of a page that many anchors share.
+pub(crate) const LEVEL_SHARED: u8 = 0;
+
+/// The page of an anchor: one swip, that of a structure's root, with its owner and its stamp. A
+/// page of anchors that are kept has many, one behind the other.
 pub struct AnchorKind;
 
 impl Kind for AnchorKind {
-    fn swips(&self, _: View<'_>, visit: &mut dyn FnMut(usize) -> bool) {
-        visit(ANCHOR_SWIP);
+    fn swips(&self, page: View<'_>, visit: &mut dyn FnMut(usize) -> bool) {
+        if PageHeader::level_in(page) != LEVEL_SHARED {
+            visit(ANCHOR_SWIP);
+            return;
+        }
+        let mut at = ANCHOR_SWIP;
+        while at + ANCHOR_BYTES <= page.len() {
+            if Swip(page.u64(at)) != Swip::NULL && !visit(at) {
+                return;
+            }
+            at += ANCHOR_BYTES;
+        }
     }
 
     /// Checks that the root belongs to the structure of the anchor, if that is known.

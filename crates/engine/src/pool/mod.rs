@@ -78,6 +78,7 @@ pub mod translation;
 pub mod twin;
 pub mod writeback;
 
+pub use anchors::Anchor;
 pub use buffer_pool::Pool;
 pub use epoch::Reclamation;
 pub use error::{PoolError, StorageError};
@@ -90,7 +91,7 @@ pub use latch::{Latch, Latched, Latching, Optimistic, Unlatched};
 pub use mini_transaction::Actor;
 pub use moving::{Moved, Walk};
 pub use options::{EvictionMode, PoolOptions, PoolStrategy, SyncMode};
-pub use pages::{Anchor, MiniTransaction, NewPage, Pages, References};
+pub use pages::{MiniTransaction, NewPage, Pages, References};
 pub use recording::storage_recorder::{StorageRecorder, StorageRequest, StorageSink};
 pub use replacement::evictor::Evicted;
 pub use replacement::policy_host::{HitDelivery, HostedPolicy, HostingError};

@@ -30,13 +30,13 @@ use millpond_base::{AccessKind, Mark, PageId, PageKind};
 
 use crate::page::{PAGE_HEADER, PageHeader, PageType, View};
 use crate::pool::allocation::Lacking;
+use crate::pool::anchors::Anchor;
 use crate::pool::buffer_pool::Pool;
 use crate::pool::error::PoolError;
 use crate::pool::guard::{Read, Write};
 use crate::pool::jump::Try;
-use crate::pool::kind::ANCHOR_SWIP;
 use crate::pool::options::PoolStrategy;
-use crate::pool::pages::{Anchor, MiniTransaction, NewPage, Pages};
+use crate::pool::pages::{MiniTransaction, NewPage, Pages};
 use crate::pool::swip::Swip;
 
 /// Where a walk through a structure is that moves pages to ids below a bound.
@@ -217,8 +217,8 @@ impl<M: PoolStrategy> Pool<M> {
         bound: PageId,
     ) -> Try<(Option<Moved>, Option<PageId>)> {
         let mut parent = Read::anchor(mtr, anchor)?.upgrade()?;
-        let moved = self.move_child(mtr, &mut parent, ANCHOR_SWIP, bound)?;
-        let root = self.page_of(Swip(parent.view().u64(ANCHOR_SWIP)));
+        let moved = self.move_child(mtr, &mut parent, anchor.swip(), bound)?;
+        let root = self.page_of(Swip(parent.view().u64(anchor.swip())));
         Ok((moved, (moved == Some(Moved::Page)).then_some(root)))
     }
 

@@ -25,6 +25,7 @@ use millpond_base::{Lsn, Mark, PageId, PageKind};
 
 use crate::page::PageType;
 use crate::page::record_body::OrphanRoot;
+use crate::pool::anchors::Anchor;
 use crate::pool::error::PoolError;
 use crate::pool::frame::FrameHeader;
 use crate::pool::guard::{Read, Write};
@@ -47,18 +48,6 @@ pub struct NewPage {
     /// Height above the leaves.
     pub level: u8,
 }
-
-/// Holds the swip of a structure's root, outside any page; a parent like any other.
-///
-/// Valid only with the [`Pages`] that returned it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Anchor(pub(crate) NonNull<FrameHeader>);
-
-// SAFETY: an anchor is an address inside memory that the pool keeps until it is dropped; what is
-// behind it is reached only through guards.
-unsafe impl Send for Anchor {}
-// SAFETY: as above.
-unsafe impl Sync for Anchor {}
 
 /// Memory that holds pages: the buffer pool, or the twin.
 pub trait Pages: Send + Sync + Sized + 'static {
@@ -233,6 +222,12 @@ pub trait Pages: Send + Sync + Sized + 'static {
     /// # Errors
     /// No memory, no page id, or nothing can be evicted.
     fn anchor_new(&self, new: NewPage) -> Result<(Anchor, PageId), PoolError>;
+    /// Returns an anchor of the structure `owner` with nothing below it. One that is `kept` for
+    /// long shares its page with others: no mini-transaction may latch two of them.
+    ///
+    /// # Errors
+    /// No memory.
+    fn anchor_empty(&self, owner: u32, kept: bool) -> Result<Anchor, PoolError>;
     /// Releases an anchor after its structure was closed or dropped. Pages below it that are in
     /// memory must have been freed, or evicted, first.
     fn release_anchor(&self, anchor: Anchor);

@@ -5,6 +5,7 @@ use std::ptr::NonNull;
 use millpond_base::{Mark, PageId};
 
 use crate::page::record_body::OrphanRoot;
+use crate::pool::anchors::Anchor;
 use crate::pool::buffer_pool::Pool;
 use crate::pool::error::PoolError;
 use crate::pool::frame::FrameHeader;
@@ -15,7 +16,7 @@ use crate::pool::kind::{ANCHOR_SWIP, OWNER_UNKNOWN};
 use crate::pool::latch::Latching;
 use crate::pool::mini_transaction::RedoLog;
 use crate::pool::options::PoolStrategy;
-use crate::pool::pages::{Anchor, MiniTransaction, NewPage, Pages, References};
+use crate::pool::pages::{MiniTransaction, NewPage, Pages, References};
 use crate::pool::swip::Swip;
 use crate::pool::translation::fetch::{AHEAD_PART, FRAMES_KEPT};
 use crate::stats::Statistics;
@@ -223,11 +224,11 @@ impl<M: PoolStrategy> Pages for Pool<M> {
     }
 
     fn anchor(&self, root: PageId) -> Result<Anchor, PoolError> {
-        Ok(Anchor(self.anchors.take(Swip::evicted(root), OWNER_UNKNOWN)?))
+        Ok(Anchor::only(self.anchors.take(Swip::evicted(root), OWNER_UNKNOWN)?))
     }
 
     fn anchor_of(&self, owner: u32, root: PageId) -> Result<Anchor, PoolError> {
-        Ok(Anchor(self.anchors.take(Swip::evicted(root), owner)?))
+        Ok(Anchor::only(self.anchors.take(Swip::evicted(root), owner)?))
     }
 
     fn anchor_new(&self, new: NewPage) -> Result<(Anchor, PageId), PoolError> {
@@ -242,10 +243,17 @@ impl<M: PoolStrategy> Pages for Pool<M> {
             mtr.orphaned(root.id(), OrphanRoot { kind: new.kind.0, stamp: 0 });
             Ok(root.id())
         })?;
-        Ok((Anchor(anchor), root))
+        Ok((Anchor::only(anchor), root))
+    }
+
+    fn anchor_empty(&self, owner: u32, kept: bool) -> Result<Anchor, PoolError> {
+        match kept {
+            true => self.anchors.take_shared(owner, thread_slot()),
+            false => Ok(Anchor::only(self.anchors.take(Swip::NULL, owner)?)),
+        }
     }
 
     fn release_anchor(&self, anchor: Anchor) {
-        self.anchors.release(anchor.0);
+        self.anchors.release(anchor);
     }
 }

@@ -245,7 +245,7 @@ fn recover(
     let (log, tail) = open_log(device, pages, &settings.log)?;
     let started = std::time::Instant::now();
     let mut progress = |progress| (settings.progress)(progress);
-    let options = RedoOptions::default();
+    let options = RedoOptions { memory_bytes: settings.memory, ..RedoOptions::default() };
     let recovered = run::recover(pages, &log, apply_redo_note, &options, &mut progress)?;
     let analysis = recovered.analysis;
     tracing::info!(

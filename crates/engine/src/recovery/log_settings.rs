@@ -14,6 +14,8 @@ pub(crate) type StructureNames = fn(&PageStore) -> BTreeMap<u32, String>;
 pub(crate) struct LogSettings<'s> {
     /// Sizes of its buffer and of its segments.
     pub(crate) log: LogOptions,
+    /// Memory for pages that recovery rebuilds, in bytes: that of the pool, which comes afterwards.
+    pub(crate) memory: usize,
     /// Whether a damaged log is cut off at its damage, if that leaves a store that is whole.
     pub(crate) salvage: bool,
     /// Finds names for the error of a damaged log.

@@ -29,12 +29,13 @@ use super::rebuild::Batch;
 use super::rebuild::Piece;
 use super::rebuild::Rebuild;
 use super::rebuild::Tally;
-use crate::io::PageStore;
+use crate::io::{BUFFER_ALIGNMENT, PageStore};
 use crate::log::Log;
 use crate::page::record_body::{Section, sections};
 
-/// Bytes of a batch, about: enough that handing it over costs nothing beside applying it.
-const BATCH_BYTES: usize = 256 << 10;
+/// Bytes of a batch, about, where there is memory: enough that handing it over costs nothing beside
+/// applying it; and the least.
+const BATCH_BYTES: (usize, usize) = (256 << 10, 16 << 10);
 
 /// Batches that may wait for a thread.
 const QUEUE: usize = 4;
@@ -44,6 +45,32 @@ const GATHER_BYTES_MAX: usize = 8 << 20;
 
 /// Pages that go to one thread together, so that it can write neighbours as one.
 const NEIGHBOURS: u64 = 64;
+
+/// The memory of redo: an eighth is for batches, a quarter for whole pages that are gathered to be
+/// written, and the rest for pages that are being rebuilt.
+struct Shares {
+    batch_bytes: usize,
+    /// Pages that a thread gathers.
+    gathered: usize,
+    /// Pages that are being rebuilt at a time, by all threads.
+    live: usize,
+}
+
+impl Shares {
+    fn of(options: &RedoOptions, threads: usize, page_bytes: usize) -> Shares {
+        let memory = options.memory_bytes;
+        // Each thread has one at hand, and one is being dealt out to it.
+        let batches = threads * (QUEUE + 2);
+        let (most, least) = BATCH_BYTES;
+        // Aligned memory takes as much again, up to that alignment.
+        let page = page_bytes + BUFFER_ALIGNMENT;
+        Shares {
+            batch_bytes: (memory / 8 / batches).clamp(least, most),
+            gathered: ((memory / 4 / threads).min(GATHER_BYTES_MAX) / page).max(1),
+            live: (memory / 8 * 5 / page).max(1),
+        }
+    }
+}
 
 /// Settings of redo.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -90,7 +117,7 @@ pub fn redo(
     store.grow_to(analysis.pages)?;
     let page_bytes = store.page_size().bytes();
     let threads = options.threads.max(1);
-    let gathered = (options.memory_bytes / 4 / threads).min(GATHER_BYTES_MAX) / page_bytes;
+    let Shares { batch_bytes, gathered, live } = Shares::of(options, threads, page_bytes);
     let tally = Tally::default();
     let mut redone = Redone::default();
     let total = analysis.index.len() as u64;
@@ -102,14 +129,14 @@ pub fn redo(
         let pass = Pass {
             wanted,
             live: HashSet::new(),
-            live_max: (options.memory_bytes / 4 * 3 / page_bytes).max(1),
+            live_max: live,
             late: HashSet::new(),
             ended: 0,
             over: Vec::new(),
         };
-        let rebuild = || Rebuild::new((store, log), note, &tally, gathered.max(1));
+        let rebuild = || Rebuild::new((store, log), note, &tally, gathered);
         let (bytes, left) = std::thread::scope(|scope| {
-            let hands = Hands::new(scope, threads, rebuild);
+            let hands = Hands::new(scope, (threads, batch_bytes), rebuild);
             pass.run(log, start, hands, &mut || report(tally.done.load(Ordering::Relaxed)))
         })?;
         redone.bytes += bytes;
@@ -256,6 +283,8 @@ struct Hands<'s> {
     threads: Vec<ScopedJoinHandle<'s, Result<(), RecoveryError>>>,
     queues: Vec<SyncSender<Batch>>,
     batches: Vec<Batch>,
+    /// Bytes at which a batch is long enough.
+    batch_bytes: usize,
     /// A thread ended.
     is_broken: bool,
 }
@@ -263,7 +292,7 @@ struct Hands<'s> {
 impl<'s> Hands<'s> {
     fn new<'e: 's>(
         scope: &'s Scope<'s, 'e>,
-        count: usize,
+        (count, batch_bytes): (usize, usize),
         rebuild: impl Fn() -> Rebuild<'e>,
     ) -> Hands<'s> {
         let (queues, inlets): (Vec<_>, Vec<_>) = (0..count).map(|_| sync_channel(QUEUE)).unzip();
@@ -275,7 +304,7 @@ impl<'s> Hands<'s> {
             })
             .collect();
         let batches = (0..count).map(|_| Batch::default()).collect();
-        Hands { threads, queues, batches, is_broken: false }
+        Hands { threads, queues, batches, batch_bytes, is_broken: false }
     }
 
     /// Puts `piece`, the section `bytes`, aside for the thread of its page.
@@ -299,7 +328,7 @@ impl<'s> Hands<'s> {
     fn pass_on(&mut self) -> bool {
         let mut any = false;
         for at in 0..self.batches.len() {
-            if self.batches.get(at).is_some_and(|batch| batch.bytes.len() >= BATCH_BYTES) {
+            if self.batches.get(at).is_some_and(|batch| batch.bytes.len() >= self.batch_bytes) {
                 self.send(at);
                 any = true;
             }

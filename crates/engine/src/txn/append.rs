@@ -68,7 +68,7 @@ impl TransactionManager {
         heap: &Heap<P>,
         record: &[u8],
     ) -> Result<RecordId, TxnError> {
-        self.is_sound()?;
+        self.may_write()?;
         self.await_room();
         let Some(locks) = &self.locks else { return Ok(heap.append(record)?) };
         self.with_owner(locks, |owner| self.append_by(locks, owner, heap, record))

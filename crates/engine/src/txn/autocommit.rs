@@ -115,7 +115,7 @@ impl TransactionManager {
         look: impl FnMut(bool) -> Result<Option<Found<'t>>, PoolError>,
         work: impl FnOnce() -> Result<R, E>,
     ) -> Result<R, E> {
-        self.is_sound()?;
+        self.may_write()?;
         self.await_room();
         let Some(locks) = &self.locks else { return work() };
         let Some(mut guard) = self.slot().try_lock() else {
@@ -202,7 +202,7 @@ impl TransactionManager {
         each: impl FnOnce(&mut Each<'_>) -> Result<(), PoolError>,
         work: impl FnOnce() -> Result<R, E>,
     ) -> Result<R, E> {
-        self.is_sound()?;
+        self.may_write()?;
         self.await_room();
         let Some(locks) = &self.locks else { return work() };
         let mut owner = LockOwner::begin(locks, self.active.new_id());

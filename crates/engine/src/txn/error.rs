@@ -60,12 +60,13 @@ pub enum TxnError {
     /// Snapshots need locks, and there are none.
     #[error("there are no snapshots without locks: open the store with locks")]
     NoSnapshots,
-    /// The versions since the snapshot was begun exceed their memory and the spill file.
+    /// The versions since the snapshot was begun exceed their memory, and could not be spilled.
     #[error(
-        "the snapshot that thread '{thread}' began at {caller} {age:.1?} ago is lost: the \
-         versions since then fit neither into their memory nor into the spill file; \
-         begin another one, keep it for a shorter time, or give the store more memory \
-         (Options::memory) or a larger spill file (Options::spill_max)"
+        "the snapshot that thread '{thread}' began at {caller} {age:.1?} ago is lost: what was \
+         changed since then exceeds the memory for versions, and {}; begin another one, keep it \
+         for a shorter time, give the store more memory (Options::memory){}",
+        why_not_spilled(error),
+        advice(error.as_deref())
     )]
     SnapshotLost {
         /// Where in the program it was begun.
@@ -74,6 +75,10 @@ pub enum TxnError {
         thread: String,
         /// How long ago.
         age: Duration,
+        /// Why versions could not be spilled; `None`: the store has no file, or what a spilled
+        /// version takes in memory did not fit.
+        #[source]
+        error: Option<Arc<SpillError>>,
     },
     /// A version that the snapshot needs is in the spill file, which cannot be read. The snapshot
     /// is lost from then on.
@@ -92,28 +97,39 @@ pub enum TxnError {
     VersionUnreadable(Arc<PoolError>),
     /// A snapshot cannot begin.
     #[error(
-        "no snapshot can begin: the versions of what active transactions have changed take {bytes} \
-         bytes, there are {limit}, and no room in a spill file; try again when they are over, or give the \
-         store more memory (Options::memory) or a larger spill file (Options::spill_max)"
+        "no snapshot can begin: the versions of what active transactions and calls under way have \
+         changed take {bytes} bytes, there are {limit}, and {}; try again when they are over, \
+         give the store more memory (Options::memory){}",
+        why_not_spilled(error),
+        advice(error.as_deref())
     )]
     SnapshotTooLarge {
         /// Bytes that the versions take.
         bytes: usize,
         /// Bytes of memory for them.
         limit: usize,
+        /// Why they could not be spilled; `None`: the store has no file, or what a spilled version
+        /// takes in memory did not fit.
+        #[source]
+        error: Option<Arc<SpillError>>,
     },
     /// The undo records of the transaction do not fit. The change was not made; the transaction can
     /// be rolled back, aborted, or committed as it is.
     #[error(
         "the undo records of the transaction need more than the {limit} bytes of memory that there \
          are for them, and {}; abort it, change less in one transaction, or give the store \
-         more memory (Options::memory) or a larger spill file (Options::spill_max)",
-        match error { Some(error) => error.to_string(), None => "there is no spill file".into() }
+         more memory (Options::memory){}",
+        match error {
+            Some(error) => error.to_string(),
+            None => "what a store in memory may spill is used up".into(),
+        },
+        advice(error.as_ref())
     )]
     UndoTooLarge {
         /// Bytes of memory that there are for all transactions.
         limit: usize,
-        /// Why it cannot be spilled; `None`: the store has no file.
+        /// Why it cannot be spilled; `None`: in a store in memory, active transactions have all of
+        /// the spilled memory that they may have.
         error: Option<SpillError>,
     },
     /// Undo records of the transaction are in the spill file, which cannot be read.
@@ -139,6 +155,25 @@ pub enum TxnError {
         /// The tree's id.
         owner: u32,
     },
+}
+
+/// Says in a few words why versions could not be spilled.
+pub(in crate::txn) fn why_not_spilled(error: &Option<Arc<SpillError>>) -> String {
+    match error.as_deref() {
+        None => "they cannot be spilled".into(),
+        Some(SpillError::Full { max, .. }) => format!("the spill file has {max} bytes already"),
+        Some(SpillError::File { error, .. }) => format!("the spill file failed ({})", error.kind()),
+        Some(SpillError::Damaged { .. }) => "the spill file is damaged".into(),
+    }
+}
+
+/// Says what else helps.
+fn advice(error: Option<&SpillError>) -> &'static str {
+    match error {
+        None => "",
+        Some(SpillError::Full { .. }) => ", or a larger spill file (Options::spill_max)",
+        Some(_) => ", or mend the spill file's folder or drive",
+    }
 }
 
 impl TxnError {

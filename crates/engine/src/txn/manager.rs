@@ -199,13 +199,17 @@ impl TransactionManager {
         Ok(())
     }
 
-    /// Fails once the log has failed: what is changed from then on is lost.
-    /// So it does in a child of the process that opened the store.
+    /// Fails once the log has failed: what is changed from then on is lost. Fails, too, if it has
+    /// no room for one more change beside what active transactions need to be undone, and in a
+    /// child of the process that opened the store.
     #[inline]
-    pub fn is_sound(&self) -> Result<(), TxnError> {
+    pub fn may_write(&self) -> Result<(), TxnError> {
         self.check_process()?;
         match &self.log {
-            Some(log) => log.poisoned().map_or(Ok(()), |error| Err(error.into())),
+            Some(log) => match log.poisoned() {
+                Some(error) => Err(error.into()),
+                None => Ok(self.make_log_room()?),
+            },
             None => Ok(()),
         }
     }
@@ -220,6 +224,13 @@ impl TransactionManager {
     #[inline]
     pub(super) fn check_process(&self) -> Result<(), TxnError> {
         if self.is_here() { Ok(()) } else { Err(TxnError::Forked) }
+    }
+
+    /// Fails if the log has no room for one more change beside what active transactions need to be
+    /// undone.
+    #[inline]
+    pub(super) fn make_log_room(&self) -> Result<(), LogError> {
+        self.log.as_ref().map_or(Ok(()), |log| log.make_room(self.undo_room.owed()))
     }
 
     /// A lower bound of the next record's LSN.

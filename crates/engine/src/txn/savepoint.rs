@@ -37,7 +37,7 @@ pub struct Savepoint {
 impl Transaction {
     /// Returns a savepoint at the present state of the transaction.
     pub fn savepoint(&self) -> Savepoint {
-        let epoch = self.scratch.rollbacks.len() as u64;
+        let epoch = self.scratch.rollbacks.count();
         Savepoint { tx: self.tx, changes: self.changes_len(), epoch }
     }
 
@@ -52,8 +52,8 @@ impl Transaction {
         structure_of: &StructureOf<'_, '_>,
     ) -> Result<(), TxnError> {
         self.running()?;
-        let since = self.scratch.rollbacks.get(savepoint.epoch as usize..).unwrap_or(&[]);
-        let is_gone = since.iter().any(|changes| *changes < savepoint.changes);
+        let lowest = self.scratch.rollbacks.lowest_since(savepoint.epoch);
+        let is_gone = lowest.is_some_and(|changes| changes < savepoint.changes);
         if savepoint.tx != self.tx || savepoint.changes > self.changes_len() || is_gone {
             return Err(TxnError::NoSavepoint);
         }

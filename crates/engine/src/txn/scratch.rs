@@ -34,6 +34,43 @@ impl Sequence {
     }
 }
 
+/// The rollbacks of a transaction to savepoints.
+#[derive(Default)]
+pub(super) struct Rollbacks {
+    /// How many there were.
+    count: u64,
+    /// The number of a rollback, and how many changes it left. One that left no more than an
+    /// earlier one replaces it, so both numbers grow.
+    lowest: Vec<(u64, usize)>,
+}
+
+impl Rollbacks {
+    /// How many there were.
+    pub(super) fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Adds a rollback that left `changes`.
+    pub(super) fn push(&mut self, changes: usize) {
+        while self.lowest.pop_if(|(_, left)| *left >= changes).is_some() {}
+        self.lowest.push((self.count, changes));
+        self.count += 1;
+    }
+
+    /// The fewest changes that a rollback since number `from` left.
+    pub(super) fn lowest_since(&self, from: u64) -> Option<usize> {
+        let first = self.lowest.partition_point(|(number, _)| *number < from);
+        self.lowest.get(first).map(|(_, changes)| *changes)
+    }
+
+    /// Forgets all, and memory beyond `most` of them.
+    fn clear(&mut self, most: usize) {
+        self.count = 0;
+        self.lowest.clear();
+        self.lowest.shrink_to(most);
+    }
+}
+
 /// Lists and owner of one transaction after another.
 #[derive(Default)]
 pub(super) struct TxnScratch {
@@ -41,8 +78,8 @@ pub(super) struct TxnScratch {
     pub(super) owner: Option<LockOwner>,
     /// Its entry in the transaction table, or that of one that is over.
     pub(super) active: Option<Arc<Active>>,
-    /// Lengths of the undo list that it was rolled back to.
-    pub(super) rollbacks: Vec<usize>,
+    /// Its rollbacks to savepoints.
+    pub(super) rollbacks: Rollbacks,
     /// Room for a value that is being changed.
     pub(super) room: Vec<u8>,
     /// Where its sequences of writes were last.
@@ -52,8 +89,7 @@ pub(super) struct TxnScratch {
 impl TxnScratch {
     /// Prepares it for the next transaction. Its locks are released already.
     pub(super) fn clear(&mut self) {
-        self.rollbacks.clear();
-        self.rollbacks.shrink_to(ROOM_KEPT / size_of::<usize>());
+        self.rollbacks.clear(ROOM_KEPT / size_of::<usize>());
         self.fingers = Default::default();
         self.room.clear();
         self.room.shrink_to(ROOM_KEPT);
@@ -71,5 +107,37 @@ impl ScratchSlot {
     #[inline]
     pub(super) fn try_lock(&self) -> Option<SpinlockGuard<'_, Option<TxnScratch>>> {
         self.0.try_lock()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each rollback went through all earlier ones.
+    #[test]
+    fn rollbacks_to_one_savepoint_are_remembered_as_one() {
+        let mut rollbacks = Rollbacks::default();
+        for _ in 0..100_000 {
+            rollbacks.push(3);
+        }
+        assert_eq!((rollbacks.count, rollbacks.lowest.len()), (100_000, 1));
+        assert_eq!(rollbacks.lowest_since(99_999), Some(3));
+        assert_eq!(rollbacks.lowest_since(100_000), None);
+    }
+
+    #[test]
+    fn the_fewest_changes_that_rollbacks_left_are_those_of_a_list_of_all_of_them() {
+        let mut random = fastrand::Rng::with_seed(11);
+        let (mut rollbacks, mut all) = (Rollbacks::default(), Vec::new());
+        for _ in 0..300 {
+            let changes = random.usize(..40);
+            rollbacks.push(changes);
+            all.push(changes);
+            for from in 0..=all.len() {
+                let lowest = all[from..].iter().min().copied();
+                assert_eq!(rollbacks.lowest_since(from as u64), lowest);
+            }
+        }
     }
 }

@@ -204,6 +204,7 @@ impl Transaction {
     ) -> Result<WriteOutcome, TxnError> {
         let actor = Actor::Transaction { tx: self.tx, prev: self.last };
         self.enter();
+        self.manager.make_log_room()?;
         // A large value may take seconds: its pages are written before the step that checkpoints
         // wait for, and outside the latch that the thread waits for which begins a snapshot.
         let large = value.map(|value| tree.large(key, value)).transpose().map_err(failed)?;
@@ -230,7 +231,7 @@ impl Transaction {
         match written {
             Ok(WriteOutcome { existed, applied, rows, at, gone }) => {
                 step.end(at);
-                undo.record(start, self.last);
+                undo.record(start, self.last, value.map_or(0, <[u8]>::len));
                 if let Some(gone) = gone {
                     undo.record_detached(undo_room, tree.owner_id(), gone);
                 }
@@ -284,6 +285,7 @@ impl Transaction {
         self.lock_key(tree.owner_id(), key, LockMode::X)?;
         let actor = Actor::Transaction { tx: self.tx, prev: self.last };
         self.enter();
+        self.manager.make_log_room()?;
         let TxnScratch { active: Some(active), room, .. } = &mut self.scratch else {
             return Err(TxnError::Failed);
         };
@@ -292,10 +294,15 @@ impl Transaction {
         let undo = &mut buffer.undo;
         let (start, step) = (undo.end(), active.begin_step());
         let context = WriteContext::with_undo(actor, undo.room());
-        match tree.change(key, context, room, f) {
+        let mut len = 0;
+        let mut counted = |value: &mut [u8]| {
+            len = value.len();
+            f(value);
+        };
+        match tree.change(key, context, room, &mut counted) {
             Ok(UpdateOutcome { updated, at }) => {
                 step.end(at);
-                undo.record(start, self.last);
+                undo.record(start, self.last, len);
                 add_record(&mut self.last, at);
                 Ok(updated)
             }

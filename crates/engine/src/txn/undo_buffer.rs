@@ -356,7 +356,7 @@ impl UndoBuffer {
                 self.put_versions(versions, snapshot_epoch, &mut TreesBy(structure_of))
         {
             tracing::warn!(%error, "snapshots are lost: versions cannot be put");
-            versions.lose_epoch(snapshot_epoch);
+            versions.lose_epoch(snapshot_epoch, &error);
         }
         debug_assert!(!self.is_over, "a transaction ends once");
         let done = end();

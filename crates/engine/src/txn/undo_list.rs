@@ -15,7 +15,7 @@
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use millpond_base::Lsn;
 
@@ -25,26 +25,47 @@ use crate::txn::error::TxnError;
 
 /// Bytes at which a chunk is full. The newest chunk of a transaction is not charged.
 const CHUNK: usize = 64 << 10;
+/// Bytes of versions of a chunk's changes at which it is full, too.
+const VERSIONS: usize = 4 * CHUNK;
 /// What one transaction leaves of its chunk's memory to the next, in bytes.
-const KEPT: usize = 2 * CHUNK;
+const KEPT: usize = CHUNK;
 /// Bytes that a change takes besides its undo record: in memory, and in the file.
 const CHANGE_BYTES: usize = size_of::<Change>();
 const STORED_BYTES: usize = 12;
 /// Bytes that a large value is charged with, and a chunk in the file.
 const LARGE_BYTES: usize = 128;
 const SPILLED_BYTES: usize = 96;
+/// Bytes of the log that a transaction may need to be undone without a claim: the log keeps more.
+const UNCLAIMED: u64 = 8 << 10;
+/// Bytes of a CLR besides what it restores.
+const CLR_BYTES: usize = 96;
+/// Bytes that a version takes at most besides its key and its value, in a run of the spill file.
+const VERSION_BYTES: usize = 32;
 
 /// The memory for the undo records of all transactions, and the file for what does not fit.
 pub(super) struct UndoRoom {
     limit: usize,
     used: AtomicUsize,
     spill: Option<Arc<SpillFile>>,
+    /// Bytes of the spill file that are promised to undo records and to the versions of what active
+    /// transactions have changed, where that is bounded.
+    promised: AtomicU64,
+    /// Bytes of the log that are claimed for undoing changes.
+    owed: AtomicU64,
 }
 
 impl UndoRoom {
     /// `limit` bytes of memory, and a file for the rest, if there is one.
     pub(super) fn new(limit: usize, spill: Option<Arc<SpillFile>>) -> UndoRoom {
-        UndoRoom { limit, used: AtomicUsize::new(0), spill }
+        let (promised, owed) = (AtomicU64::new(0), AtomicU64::new(0));
+        UndoRoom { limit, used: AtomicUsize::new(0), spill, promised, owed }
+    }
+
+    /// Bytes of the log that undoing active transactions may take, but for the last few changes of
+    /// each.
+    #[inline]
+    pub(super) fn owed(&self) -> u64 {
+        self.owed.load(Ordering::Relaxed)
     }
 
     /// Bytes that are charged.
@@ -63,8 +84,22 @@ impl UndoRoom {
         self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits).is_ok()
     }
 
-    fn too_large(&self, source: Option<SpillError>) -> TxnError {
-        TxnError::UndoTooLarge { limit: self.limit, error: source }
+    /// Promises `bytes` of the spill file, if that much is left.
+    fn promise(&self, bytes: u64) -> Result<u64, TxnError> {
+        let Some(max) = self.spill.as_ref().and_then(|file| file.max_of_active()) else {
+            return Ok(0);
+        };
+        // Versions have more memory than undo has.
+        let max = max.saturating_add(self.limit as u64);
+        let fits = |promised: u64| promised.checked_add(bytes).filter(|sum| *sum <= max);
+        match self.promised.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits) {
+            Ok(_) => Ok(bytes),
+            Err(_) => Err(self.too_large(None)),
+        }
+    }
+
+    fn too_large(&self, error: Option<SpillError>) -> TxnError {
+        TxnError::UndoTooLarge { limit: self.limit, error }
     }
 }
 
@@ -81,12 +116,19 @@ struct Change {
 struct Chunk {
     changes: Vec<Change>,
     bytes: Vec<u8>,
+    /// Bytes that the versions of what its changes changed take at most.
+    versions: usize,
 }
 
 impl Chunk {
     /// Bytes that it takes in memory.
     fn weight(&self) -> usize {
         self.bytes.len() + self.changes.len() * CHANGE_BYTES
+    }
+
+    /// Bytes of the log that undoing it may take: CLRs, and as much again for pages that split.
+    fn owed(&self) -> u64 {
+        (2 * self.bytes.len() + self.changes.len() * CLR_BYTES) as u64
     }
 
     fn undo(&self, change: &Change) -> Option<Undo<'_>> {
@@ -116,6 +158,12 @@ impl Chunk {
         self.bytes.clear();
         self.bytes.extend_from_slice(bytes);
     }
+
+    fn clear(&mut self) {
+        self.changes.clear();
+        self.bytes.clear();
+        self.versions = 0;
+    }
 }
 
 enum Body {
@@ -130,6 +178,11 @@ struct Full {
     count: usize,
     /// Bytes that it is charged with.
     charged: usize,
+    /// Bytes that its changes' versions take at most, and those promised for it.
+    versions: usize,
+    promised: u64,
+    /// Bytes of the log that undoing it may take.
+    owed: u64,
     body: Body,
 }
 
@@ -169,6 +222,8 @@ pub(super) struct UndoList {
     /// The number of the newest chunk's first change.
     first: usize,
     newest: Chunk,
+    /// Bytes of the log that are claimed for undoing the newest chunk.
+    claimed: u64,
     /// In the order of their changes.
     large: Vec<Large>,
     /// The memory that is credited with what is charged.
@@ -191,32 +246,68 @@ impl UndoList {
     /// [`TxnError::UndoTooLarge`].
     #[inline]
     pub(super) fn make_room(&mut self, room: &Arc<UndoRoom>) -> Result<(), TxnError> {
-        if self.newest.weight() < CHUNK { Ok(()) } else { self.fill(room) }
+        if self.newest.owed() > self.claimed + UNCLAIMED {
+            self.claim(room);
+        }
+        let is_full = self.newest.weight() >= CHUNK || self.newest.versions >= VERSIONS;
+        if is_full { self.fill(room) } else { Ok(()) }
     }
 
     /// Begins a new chunk: the newest one is full.
     #[cold]
     fn fill(&mut self, room: &Arc<UndoRoom>) -> Result<(), TxnError> {
         let (weight, count) = (self.newest.weight(), self.newest.changes.len());
+        let versions = self.newest.versions;
+        let owed = self.newest.owed().max(self.claimed);
+        let promised = room.promise((weight + versions) as u64)?;
+        self.room.get_or_insert_with(|| room.clone());
         let (charged, body) = if room.take(weight) {
             let mut chunk = std::mem::take(&mut self.newest);
             chunk.bytes.shrink_to_fit();
             chunk.changes.shrink_to_fit();
             (weight, Body::Memory(chunk))
         } else {
-            let Some(file) = &room.spill else { return Err(room.too_large(None)) };
-            let put = file.put(&self.newest.write());
-            let extent = put.map_err(|error| room.too_large(Some(error)))?;
-            self.newest.changes.clear();
-            self.newest.bytes.clear();
+            let put = match &room.spill {
+                Some(file) => file.put(&self.newest.write()).map_err(Some),
+                None => Err(None),
+            };
+            let extent = put.map_err(|error| {
+                self.break_promise(promised);
+                room.too_large(error)
+            })?;
+            self.newest.clear();
             // Too few bytes to refuse the change for.
             room.used.fetch_add(SPILLED_BYTES, Ordering::Relaxed);
             (SPILLED_BYTES, Body::Spilled(extent))
         };
-        self.full.push(Full { first: self.first, count, charged, body });
+        room.owed.fetch_add(owed - std::mem::take(&mut self.claimed), Ordering::Relaxed);
+        self.full.push(Full { first: self.first, count, charged, versions, promised, owed, body });
         self.first += count;
-        self.room.get_or_insert_with(|| room.clone());
         Ok(())
+    }
+
+    /// Claims room in the log for undoing the newest chunk.
+    #[cold]
+    fn claim(&mut self, room: &Arc<UndoRoom>) {
+        self.room.get_or_insert_with(|| room.clone());
+        room.owed.fetch_add(2 * UNCLAIMED, Ordering::Relaxed);
+        self.claimed += 2 * UNCLAIMED;
+    }
+
+    /// The log need not keep `owed` bytes any more.
+    fn is_paid(&self, owed: u64) {
+        if let Some(room) = &self.room {
+            let before = room.owed.fetch_sub(owed, Ordering::Relaxed);
+            debug_assert!(before >= owed, "what is owed was counted before");
+        }
+    }
+
+    /// What was promised is not needed any more.
+    fn break_promise(&self, promised: u64) {
+        if let Some(room) = self.room.as_ref().filter(|_| promised > 0) {
+            let before = room.promised.fetch_sub(promised, Ordering::Relaxed);
+            debug_assert!(before >= promised, "it was promised before");
+        }
     }
 
     /// Credits `bytes`.
@@ -239,15 +330,18 @@ impl UndoList {
     }
 
     /// Adds the change whose undo record was appended from `start` on. A change that was not made
-    /// appended none, and is not added.
+    /// appended none, and is not added. `value` is the length of the value that the entry has now:
+    /// an update in place has the same before, and its undo record only a part of it.
     #[inline]
-    pub(super) fn record(&mut self, start: usize, prev: Lsn) {
+    pub(super) fn record(&mut self, start: usize, prev: Lsn, value: usize) {
         debug_assert!(start <= self.newest.bytes.len(), "undo records are appended");
         debug_assert!(
             self.newest.changes.last().is_none_or(|last| last.prev <= prev),
             "the undo list is in LSN order"
         );
-        if self.newest.bytes.len() > start {
+        let bytes = self.newest.bytes.len().saturating_sub(start);
+        if bytes > 0 {
+            self.newest.versions += bytes + value + VERSION_BYTES;
             // A chunk is full long before its bytes need more than 32 bits.
             self.newest.changes.push(Change { start: start as u32, prev });
         }
@@ -261,6 +355,7 @@ impl UndoList {
                 self.large.last().is_none_or(|last| last.number < number),
                 "a change detaches one large value at most"
             );
+            self.newest.versions += usize::try_from(value.len()).unwrap_or(usize::MAX / 2);
             self.large.push(Large { number, owner, value });
             self.room.get_or_insert_with(|| room.clone());
             room.used.fetch_add(LARGE_BYTES, Ordering::Relaxed);
@@ -328,13 +423,17 @@ impl UndoList {
         if let Some(Full { body: Body::Spilled(extent), .. }) = self.full.last() {
             extent.read(&mut self.stored).map_err(TxnError::UndoUnreadable)?;
         }
-        let Some(Full { first, count, charged, body }) = self.full.pop() else { return Ok(()) };
-        match body {
+        let Some(full) = self.full.pop() else { return Ok(()) };
+        match full.body {
             Body::Memory(chunk) => self.newest = chunk,
-            Body::Spilled(_) => self.newest.read(&self.stored, count),
+            Body::Spilled(_) => self.newest.read(&self.stored, full.count),
         }
-        self.first = first;
-        self.give(charged);
+        self.newest.versions = full.versions;
+        self.first = full.first;
+        self.give(full.charged);
+        self.break_promise(full.promised);
+        let paid = std::mem::replace(&mut self.claimed, full.owed);
+        self.is_paid(paid);
         Ok(())
     }
 
@@ -356,6 +455,9 @@ impl UndoList {
         if let Some(change) = self.newest.changes.pop() {
             self.newest.bytes.truncate(change.start as usize);
         }
+        if self.newest.changes.is_empty() {
+            self.newest.versions = 0;
+        }
         while self.large.last().is_some_and(|large| large.number >= self.len()) {
             self.large.pop();
             self.give(LARGE_BYTES);
@@ -374,13 +476,15 @@ impl UndoList {
         drop(self.take_large());
         if !self.full.is_empty() {
             self.give(self.full.iter().map(|full| full.charged).sum());
+            self.break_promise(self.full.iter().map(|full| full.promised).sum());
+            self.is_paid(self.full.iter().map(|full| full.owed).sum());
             self.full = Vec::new();
             self.stored = Vec::new();
         }
-        self.room = None;
+        self.is_paid(self.claimed);
+        (self.claimed, self.room) = (0, None);
         self.first = 0;
-        self.newest.changes.clear();
-        self.newest.bytes.clear();
+        self.newest.clear();
         self.newest.changes.shrink_to(KEPT / CHANGE_BYTES);
         self.newest.bytes.shrink_to(KEPT);
     }
@@ -393,104 +497,4 @@ impl Drop for UndoList {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn kinds() -> [Before<'static>; 3] {
-        [Before::Absent, Before::Value(b"old"), Before::Part { offset: 3, bytes: b"xy" }]
-    }
-
-    fn put(list: &mut UndoList, at: u64, before: Before<'_>) {
-        let start = list.end();
-        Undo { owner: at as u32, key: &at.to_be_bytes(), before, removes: false }.put(list.room());
-        list.record(start, Lsn(at));
-    }
-
-    #[test]
-    fn changes_are_undone_from_the_newest() {
-        let mut list = UndoList::default();
-        for (at, before) in kinds().into_iter().enumerate() {
-            put(&mut list, at as u64, before);
-        }
-        // A change that was not made leaves nothing.
-        list.record(list.end(), Lsn(9));
-        assert_eq!(list.len(), 3);
-        for at in (0..3).rev() {
-            let Newest { prev, undo, .. } = list.newest().unwrap().unwrap();
-            assert_eq!((prev, undo.owner), (Lsn(at), at as u32));
-            assert_eq!(undo.before, kinds()[at as usize]);
-            list.pop();
-        }
-        assert!(list.is_empty() && list.end() == 0 && list.newest().unwrap().is_none());
-    }
-
-    /// What [`UndoList::each`] hands out, as numbers.
-    fn numbers(list: &UndoList, from: usize, forward: bool) -> Vec<u64> {
-        let mut seen = Vec::new();
-        let each = list.each(from, forward, |(owner, key, before, _)| {
-            assert_eq!(before, kinds()[owner as usize % 3]);
-            seen.push(u64::from_be_bytes(key.try_into().unwrap()));
-            Ok(ControlFlow::Continue(()))
-        });
-        each.unwrap();
-        seen
-    }
-
-    #[test]
-    fn chunks_that_do_not_fit_are_spilled_and_come_back() {
-        const CHANGES: u64 = 30_000;
-        let folder = tempfile::tempdir().unwrap();
-        let spill = SpillFile::beside(&folder.path().join("s"), 1 << 30);
-        let room = Arc::new(UndoRoom::new(3 * CHUNK, Some(spill.clone())));
-        let mut list = UndoList::default();
-        for at in 0..CHANGES {
-            list.make_room(&room).unwrap();
-            put(&mut list, at, kinds()[at as usize % 3]);
-        }
-        assert!(room.used() <= 4 * CHUNK && spill.bytes() > 5 * CHUNK as u64);
-        for from in [0, 1, 2_000, 17_123, CHANGES - 1, CHANGES] {
-            let mut expected: Vec<u64> = (from..CHANGES).collect();
-            assert_eq!(numbers(&list, from as usize, true), expected);
-            expected.reverse();
-            assert_eq!(numbers(&list, from as usize, false), expected);
-        }
-        for at in (CHANGES / 3..CHANGES).rev() {
-            let Newest { prev, undo, .. } = list.newest().unwrap().unwrap();
-            assert_eq!((prev, undo.owner), (Lsn(at), at as u32));
-            list.pop();
-        }
-        assert_eq!(list.len() as u64, CHANGES / 3);
-        for at in CHANGES / 3..CHANGES {
-            list.make_room(&room).unwrap();
-            put(&mut list, at, kinds()[at as usize % 3]);
-        }
-        assert_eq!(numbers(&list, 0, true), (0..CHANGES).collect::<Vec<_>>());
-        drop(list);
-        assert_eq!((room.used(), spill.bytes()), (0, 8));
-    }
-
-    #[test]
-    fn what_fits_nowhere_is_refused_before_the_change_and_the_rest_can_be_undone() {
-        let folder = tempfile::tempdir().unwrap();
-        let spill = SpillFile::beside(&folder.path().join("s"), 2 * CHUNK as u64);
-        for spill in [None, Some(spill)] {
-            let room = Arc::new(UndoRoom::new(2 * CHUNK, spill));
-            let (mut list, mut done) = (UndoList::default(), 0);
-            let error = loop {
-                match list.make_room(&room) {
-                    Ok(()) => put(&mut list, done, kinds()[done as usize % 3]),
-                    Err(error) => break error,
-                }
-                done += 1;
-            };
-            assert!(matches!(error, TxnError::UndoTooLarge { .. }), "{error}");
-            assert!(list.make_room(&room).is_err());
-            while let Some(newest) = list.newest().unwrap() {
-                done -= 1;
-                assert_eq!(newest.prev, Lsn(done));
-                list.pop();
-            }
-            assert_eq!((done, room.used()), (0, 0));
-        }
-    }
-}
+mod tests;

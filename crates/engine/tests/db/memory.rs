@@ -2,6 +2,7 @@
 
 use std::process::Command;
 
+use millpond::internals::btree::BulkOptions;
 use millpond::{Db, Options};
 
 use super::place;
@@ -50,4 +51,182 @@ fn a_process_stays_within_two_percent_and_sixteen_mebibytes_of_its_number() {
     let grown: u64 = line.split_once(" by ").unwrap().1.trim().parse().unwrap();
     assert!(grown <= MEMORY + MEMORY / 50 + (16 << 20), "{grown} bytes");
     assert!(grown > MEMORY / 2, "{grown} bytes: the pool was not filled");
+}
+
+/// Runs the test called `name` as a child for the store at `path`, and returns by how much its
+/// memory grew at most, or as far as it says.
+fn grown(name: &str, path: &std::path::Path) -> u64 {
+    let out = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", &format!("db::memory::{name}"), "--nocapture"])
+        .env(CHILD, path)
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&out.stdout).into_owned();
+    assert!(out.status.success(), "{text}{}", String::from_utf8_lossy(&out.stderr));
+    let line = text.lines().find_map(|line| line.split_once(" by ")).unwrap().1;
+    line.trim().parse().unwrap()
+}
+
+/// Bytes that the process has had at most, beyond `before`.
+fn growth(before: u64) -> u64 {
+    status("VmHWM").unwrap_or(0).saturating_sub(before)
+}
+
+const SMALL: u64 = 4 << 20;
+/// What a process may take besides: its program, its stacks, what the allocator keeps, a part of
+/// the log that is read ahead.
+const BESIDES: u64 = 10 << 20;
+
+/// Not a test of its own: leaves a store that was not closed, with 40 MB of log.
+#[test]
+fn child_that_is_killed_with_a_long_log() {
+    let Some(path) = std::env::var_os(CHILD) else { return };
+    let db = Db::open(path, Options::new().memory(128 << 20)).unwrap();
+    let tree = db.tree::<u64, Vec<u8>>("t").unwrap();
+    for i in 0..40_000u64 {
+        tree.put(&(i.wrapping_mul(0x9e37_79b9_7f4a_7c15)), &[7u8; 900][..]).unwrap();
+    }
+    db.flush().unwrap();
+    println!("grew 0 by 0");
+    std::process::exit(0);
+}
+
+/// Not a test of its own: recovers it.
+#[test]
+fn child_that_recovers_with_little_memory() {
+    let Some(path) = std::env::var_os(CHILD) else { return };
+    let before = status("VmRSS").unwrap_or(0);
+    let db = Db::open(path, Options::new().memory(SMALL)).unwrap();
+    assert!(db.recovery().is_some_and(|recovery| recovery.log_bytes > 30 << 20));
+    println!("grew {before} by {}", growth(before));
+    assert_eq!(db.tree::<u64, Vec<u8>>("t").unwrap().len().unwrap(), 40_000);
+    drop(db);
+}
+
+/// It took 115 MiB for 93 MB of log, whatever the number was.
+#[test]
+fn recovery_stays_within_the_memory_number() {
+    let (_dir, path) = place();
+    grown("child_that_is_killed_with_a_long_log", &path);
+    let grown = grown("child_that_recovers_with_little_memory", &path);
+    assert!(grown <= SMALL + BESIDES, "{grown} bytes");
+}
+
+/// Not a test of its own: large values are replaced, removed, and brought back.
+#[test]
+fn child_that_replaces_large_values() {
+    const VALUES: u64 = 20_000;
+    let Some(path) = std::env::var_os(CHILD) else { return };
+    let db = Db::open(path, Options::new().memory(16 << 20).page_size(4096)).unwrap();
+    let tree = db.tree::<u64, Vec<u8>>("t").unwrap();
+    (0..VALUES).for_each(|i| assert!(!tree.put(&i, &[1u8; 3000][..]).unwrap()));
+    let before = status("VmRSS").unwrap_or(0);
+    let tx = db.begin().unwrap();
+    (0..VALUES).for_each(|i| assert!(tx.tree(&tree).put(&i, &[2u8; 3000][..]).unwrap()));
+    tx.commit().unwrap();
+    let tx = db.begin().unwrap();
+    (0..VALUES).for_each(|i| assert!(tx.tree(&tree).delete(&i).unwrap()));
+    tx.abort().unwrap();
+    println!("grew {before} by {}", growth(before));
+    for i in (0..VALUES).step_by(501) {
+        assert_eq!(tree.get(&i).unwrap(), Some(vec![2u8; 3000]));
+    }
+    db.check().unwrap();
+}
+
+/// Each took a page of memory until the store was closed.
+#[test]
+fn large_values_that_a_transaction_replaces_take_next_to_no_memory() {
+    let (_dir, path) = place();
+    let grown = grown("child_that_replaces_large_values", &path);
+    assert!(grown <= 16 << 20, "{grown} bytes");
+}
+
+const THREADS: u64 = 16;
+
+/// Not a test of its own: threads with a transaction each.
+#[test]
+fn child_with_many_threads() {
+    let Some(path) = std::env::var_os(CHILD) else { return };
+    let before = status("VmRSS").unwrap_or(0);
+    let db = Db::open(path, Options::new().memory(SMALL)).unwrap();
+    let tree = db.tree::<u64, Vec<u8>>("t").unwrap();
+    std::thread::scope(|scope| {
+        for thread in 0..THREADS {
+            let (db, tree) = (&db, &tree);
+            scope.spawn(move || {
+                for i in 0..60 {
+                    let put = |tx: &mut millpond::Txn| {
+                        for row in 0..60 {
+                            let key = thread << 32 | (i * 60 + row);
+                            tx.tree(tree).put(&key, &[thread as u8; 2000][..])?;
+                        }
+                        Ok::<_, millpond::Error>(())
+                    };
+                    db.transact(put).unwrap();
+                }
+            });
+        }
+    });
+    assert_eq!(tree.len().unwrap(), THREADS * 60 * 60);
+    println!("grew {before} by {}", growth(before));
+}
+
+/// Sixteen of them took 36 MiB.
+#[test]
+fn what_threads_keep_of_their_own_is_small_beside_the_memory_number() {
+    let (_dir, path) = place();
+    let grown = grown("child_with_many_threads", &path);
+    println!("{grown} bytes");
+    assert!(grown <= SMALL + THREADS * (400 << 10) + BESIDES, "{grown} bytes");
+}
+
+/// Not a test of its own: what works beside the pool, in a store that is ten times as large.
+#[test]
+fn child_that_checks_copies_shrinks_and_loads() {
+    let Some(path) = std::env::var_os(CHILD) else { return };
+    let before = status("VmRSS").unwrap_or(0);
+    let db = Db::open(&path, Options::new().memory(SMALL)).unwrap();
+    let tree = db.tree::<u64, Vec<u8>>("t").unwrap();
+    let loaded = db.tree::<u64, Vec<u8>>("loaded").unwrap();
+    let rows = (0..20_000u64).map(|i| (i, vec![i as u8; 900]));
+    assert_eq!(loaded.bulk_load(rows, BulkOptions::default()).unwrap(), 20_000);
+    assert!(db.check().unwrap().is_sound());
+    db.backup_to(std::path::Path::new(&path).with_extension("copy")).unwrap();
+    loaded.clear().unwrap();
+    db.shrink().unwrap();
+    println!("grew {before} by {}", growth(before));
+    assert_eq!(tree.len().unwrap(), 40_000);
+}
+
+#[test]
+fn what_works_beside_the_pool_takes_little_more_than_the_memory_number() {
+    let (_dir, path) = place();
+    grown("child_that_is_killed_with_a_long_log", &path);
+    let grown = grown("child_that_checks_copies_shrinks_and_loads", &path);
+    println!("{grown} bytes");
+    // A copy is recovered with as much again.
+    assert!(grown <= 2 * SMALL + BESIDES, "{grown} bytes");
+}
+
+/// Not a test of its own: large values that wait for their leaf.
+#[test]
+fn child_that_loads_large_values() {
+    let Some(path) = std::env::var_os(CHILD) else { return };
+    let before = status("VmRSS").unwrap_or(0);
+    let db = Db::open(path, Options::new().memory(SMALL)).unwrap();
+    let tree = db.tree::<u64, Vec<u8>>("t").unwrap();
+    let rows = (0..400u64).map(|i| (i, vec![i as u8; 200_000]));
+    assert_eq!(tree.bulk_load(rows, BulkOptions::default()).unwrap(), 400);
+    println!("grew {before} by {}", growth(before));
+    assert_eq!(tree.get(&399).unwrap(), Some(vec![143; 200_000]));
+}
+
+/// Sixteen MiB of them waited, whatever the number was.
+#[test]
+fn large_values_that_are_loaded_wait_in_a_part_of_the_memory_number() {
+    let (_dir, path) = place();
+    let grown = grown("child_that_loads_large_values", &path);
+    println!("{grown} bytes");
+    assert!(grown <= SMALL + BESIDES, "{grown} bytes");
 }

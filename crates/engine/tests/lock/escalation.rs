@@ -114,3 +114,41 @@ fn a_tree_that_is_locked_to_write_stays_so_when_its_keys_make_room() {
     other.lock_key(7, b"key", S).unwrap();
     assert!(manager.key_quiet(7, b"key").is_some());
 }
+
+/// Sixteen KiB for each made the memory of a small store run out with 128 of them.
+#[test]
+fn a_transaction_that_locks_little_reserves_a_kibibyte_at_most() {
+    let manager = manager();
+    let owners: Vec<_> = (0..1000u64)
+        .map(|id| {
+            let mut owner = LockOwner::begin(&manager, id + 1);
+            owner.lock_key(7, &id.to_be_bytes(), if id % 2 == 0 { S } else { X }).unwrap();
+            owner
+        })
+        .collect();
+    assert!(manager.bytes() <= 1000 << 10, "{} bytes", manager.bytes());
+    drop(owners);
+    // One that locked much keeps no more for the next transaction of its thread.
+    let mut owner = LockOwner::begin(&manager, 1);
+    lock(&mut owner, 0..99, S).unwrap();
+    owner.renew(2);
+    assert!(manager.bytes() <= 1 << 10, "{} bytes", manager.bytes());
+}
+
+#[test]
+fn where_others_have_the_memory_its_want_is_retriable() {
+    let manager = manager();
+    let owners: Vec<_> = (0..)
+        .map(|id| {
+            let mut owner = LockOwner::begin(&manager, id + 1);
+            owner.lock_key(7, &id.to_be_bytes(), X).map(|()| owner)
+        })
+        .take_while(Result::is_ok)
+        .collect();
+    let mut owner = LockOwner::begin(&manager, 1 << 40);
+    let error = owner.lock_key(7, b"key", S).unwrap_err();
+    assert!(matches!(error, LockError::Memory { .. }) && error.retriable(), "{error}");
+    assert!(error.to_string().contains("try again"), "{error}");
+    drop(owners);
+    owner.lock_key(7, b"key", S).unwrap();
+}

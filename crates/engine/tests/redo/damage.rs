@@ -178,7 +178,7 @@ fn bodies_of_any_bytes_are_errors_or_not_and_never_a_panic() {
 
 #[test]
 fn each_page_is_written_once_in_as_many_passes_as_memory_asks_for() {
-    for (memory_pages, passes) in [(400, 1), (40, 4), (1, 100)] {
+    for (memory_pages, passes) in [(1600, 1), (400, 4), (1, 100)] {
         let story = Story::new();
         let pages = 100;
         for id in 2..2 + pages {

@@ -67,3 +67,43 @@ fn a_limit_of_file_sizes_is_a_full_disk_and_loses_nothing() {
     }
     assert!(rows > 1000, "{rows}");
 }
+
+/// Not a test of its own: a transaction that fills the disk.
+#[test]
+fn child_whose_transaction_fills_the_disk() {
+    let Some(path) = std::env::var_os(CHILD) else { return };
+    let db = Db::open(path, options()).unwrap();
+    let tree = db.raw_tree("t").unwrap();
+    (0..500).for_each(|row| assert!(!tree.put(&key(row), &[1; 1000]).unwrap()));
+    db.flush().unwrap();
+    let tx = db.begin().unwrap();
+    let value = |row: u32| [(row / 500) as u8; 1000];
+    let put = |row: u32| tx.raw_tree(&tree).put(&key(row % 500), &value(row + 1000));
+    let error = (0..100_000).map(put).find_map(Result::err).unwrap();
+    println!("the transaction: {error}");
+    let other = db.raw_tree("other").unwrap();
+    println!("other: {:?}", other.put(b"key", b"value").map_err(|error| error.to_string()));
+    tx.abort().unwrap_or_else(|error| panic!("{error}"));
+    for row in 0..500 {
+        assert_eq!(tree.get(&key(row)).unwrap(), Some(vec![1; 1000]), "{row}");
+    }
+    // What the transaction took of the log is of use again once a checkpoint was taken.
+    db.checkpoint().unwrap();
+    tree.put(&key(0), &[1; 1000]).unwrap();
+    println!("whole");
+}
+
+/// It failed, and what the transaction had changed was locked until the store was opened again.
+#[test]
+fn an_abort_on_a_full_disk_takes_all_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("s");
+    let name = "txn::limits::child_whose_transaction_fills_the_disk";
+    let out = child(name, "trap '' XFSZ; ulimit -f 12288", &path);
+    let text = String::from_utf8_lossy(&out.stdout).into_owned();
+    assert!(out.status.success(), "{text}{}", String::from_utf8_lossy(&out.stderr));
+    assert!(text.contains("whole"), "{text}");
+    let db = Db::open(&path, options()).unwrap();
+    let tree = db.raw_tree("t").unwrap();
+    assert!((0..500).all(|row| tree.get(&key(row)).unwrap() == Some(vec![1; 1000])));
+}

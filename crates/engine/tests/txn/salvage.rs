@@ -34,7 +34,11 @@ fn options(storage: Storage) -> Options {
     let options = options.lab(|lab| lab.background_merge = false);
     options.lab(|lab| {
         lab.tiny_pages = true;
-        lab.frames = Some(if storage == Storage::Calm { 4000 } else { 40 });
+        lab.frames = Some(match storage {
+            Storage::Calm => 4000,
+            Storage::Busy => 40,
+            Storage::BusyInPlace => 24,
+        });
         if storage == Storage::BusyInPlace {
             lab.placement = Placement::InPlace;
         }

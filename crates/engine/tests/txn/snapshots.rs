@@ -9,6 +9,11 @@ fn memory() -> Db {
     Db::in_memory(Options::new().memory(16 << 20)).unwrap()
 }
 
+/// A store that keeps no more for snapshots than its share of the memory.
+fn thrifty() -> Db {
+    Db::in_memory(Options::new().memory(16 << 20).spill_max(0)).unwrap()
+}
+
 fn logged() -> Db {
     let device = || std::sync::Arc::new(MemoryDevice::new());
     let options = Options::new().memory(16 << 20);
@@ -172,7 +177,7 @@ fn trees_that_are_filled_and_emptied_as_a_whole_stay_as_they_were() {
 
 #[test]
 fn a_forgotten_snapshot_is_lost_with_an_error_that_names_it_and_writers_go_on() {
-    let db = memory();
+    let db = thrifty();
     let tree = db.raw_tree("t").unwrap();
     let value = |i: u32| vec![i as u8; 1000];
     for i in 0..2000u32 {
@@ -199,7 +204,7 @@ fn a_forgotten_snapshot_is_lost_with_an_error_that_names_it_and_writers_go_on() 
 
 #[test]
 fn a_range_that_loses_its_snapshot_says_so_once_with_its_caller_and_is_over() {
-    let db = memory();
+    let db = thrifty();
     let tree = db.raw_tree("t").unwrap();
     for i in 0..2000u32 {
         tree.put(&i.to_be_bytes(), &[1; 1000]).unwrap();
@@ -241,18 +246,45 @@ fn hot_keys_take_memory_once_per_snapshot() {
     }
 }
 
+/// Each of them failed with "no snapshot can begin".
 #[test]
-fn a_transaction_too_large_to_be_kept_refuses_a_snapshot_and_says_so() {
+fn in_memory_a_transaction_that_changed_much_disturbs_no_reader() {
+    let db = memory();
+    let (tree, other) = (db.raw_tree("t").unwrap(), db.raw_tree("other").unwrap());
+    for i in 0..6000u32 {
+        tree.put(&i.to_be_bytes(), &[1; 500]).unwrap();
+    }
+    other.put(b"key", b"value").unwrap();
+    let tx = db.begin().unwrap();
+    for i in 0..6000u32 {
+        tx.raw_tree(&tree).update_in_place(&i.to_be_bytes(), |value| value[..8].fill(2)).unwrap();
+    }
+    let row = other.iter().next().unwrap().unwrap();
+    assert_eq!(row, (b"key".to_vec(), b"value".to_vec()));
+    assert!(!other.is_empty().unwrap() && !tree.is_empty().unwrap());
+    assert_eq!(tree.first().unwrap().unwrap().1, [1; 500]);
+    assert!(tree.iter().all(|row| row.unwrap().1 == [1; 500]));
+    assert_eq!(all(&db.snapshot().unwrap(), &tree).len(), 6000);
+    tx.commit().unwrap();
+    assert_eq!(tree.first().unwrap().unwrap().1[..8], [2; 8]);
+}
+
+#[test]
+fn in_memory_what_runs_out_fails_the_large_transaction_and_no_reader() {
     let db = memory();
     let tree = db.raw_tree("t").unwrap();
-    let mut tx = db.begin().unwrap();
-    for i in 0..6000u32 {
-        tx.put(&tree, &i.to_be_bytes(), &[1; 500]).unwrap();
+    for i in 0..40_000u32 {
+        tree.put(&i.to_be_bytes(), &[1; 900]).unwrap();
     }
-    let refused = db.snapshot().unwrap_err();
-    assert!(matches!(refused, Error::Txn(TxnError::SnapshotTooLarge { .. })), "{refused}");
-    tx.commit().unwrap();
-    assert_eq!(all(&db.snapshot().unwrap(), &tree).len(), 6000);
+    let tx = db.begin().unwrap();
+    let update =
+        |i: u32| tx.raw_tree(&tree).update_in_place(&i.to_be_bytes(), |value| value[..8].fill(2));
+    let refused = (0..40_000u32).map(update).find_map(Result::err).unwrap();
+    assert!(matches!(refused, Error::Txn(TxnError::UndoTooLarge { .. })), "{refused}");
+    assert_eq!(tree.iter().filter(|row| row.as_ref().unwrap().1[0] == 1).count(), 40_000);
+    tx.abort().unwrap();
+    let stats = db.stats();
+    assert!(stats.undo_bytes == 0 && stats.spilled_bytes <= 8, "{}", stats.spilled_bytes);
 }
 
 #[test]

@@ -207,6 +207,30 @@ fn a_full_spill_file_loses_the_oldest_snapshot_and_nothing_else() {
     assert!(spilled(&path) <= 300 << 10);
 }
 
+/// The advice was a larger file, whatever had failed.
+#[test]
+fn a_lost_snapshot_names_what_kept_its_versions_from_being_spilled() {
+    let (_folder, path) = place();
+    let db = Db::open(&path, options()).unwrap();
+    let tree = db.raw_tree("t").unwrap();
+    let fill = |byte: u8| {
+        for i in 0..2000u32 {
+            tree.put(&i.to_be_bytes(), &[byte; 900]).unwrap();
+        }
+    };
+    fill(1);
+    std::fs::write(spill_path(&path), b"a letter to the owner").unwrap();
+    let snapshot = db.snapshot().unwrap();
+    fill(2);
+    let lost = snapshot.get(&tree, &[0; 4]).unwrap_err();
+    let Error::Txn(cause @ TxnError::SnapshotLost { .. }) = &lost else { panic!("{lost}") };
+    assert!(lost.to_string().contains("entity already exists"), "{lost}");
+    assert!(!lost.to_string().contains("spill_max"), "{lost}");
+    let source = std::error::Error::source(cause).unwrap();
+    assert!(source.to_string().contains("File exists"), "{source}");
+    assert!(source.to_string().contains(&*spill_path(&path).to_string_lossy()), "{source}");
+}
+
 #[test]
 fn a_snapshot_whose_versions_a_drive_changed_is_told_so_and_gives_no_wrong_row() {
     let (_folder, path) = place();

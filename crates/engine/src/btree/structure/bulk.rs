@@ -42,8 +42,9 @@ impl Default for BulkOptions {
     }
 }
 
-/// Bytes of values for overflow pages that are kept until their leaf is written.
-const LARGE_MAX: usize = 16 << 20;
+/// Bytes of values for overflow pages that are kept until their leaf is written: the least, and the
+/// most in a store with much memory.
+const LARGE_MAX: (usize, usize) = (256 << 10, 16 << 20);
 
 /// A row that waits for its leaf.
 struct Row {
@@ -169,10 +170,20 @@ impl<P: Pages> BTree<P> {
         Ok(at)
     }
 
+    /// Bytes of large values that may wait for their leaf: as much as a scan may read ahead.
+    fn large_max(&self) -> usize {
+        let (least, most) = LARGE_MAX;
+        match self.pages.ahead_max() * self.pages.page_size() {
+            0 => most,
+            bytes => bytes.clamp(least, most),
+        }
+    }
+
     /// Writes leaves until what is pending fits with the fence before `key`.
     fn load_before(&self, pending: &mut Pending, key: &[u8], at: u64) -> Result<(), BulkError> {
         let fence = pending.fence(key);
-        while !pending.fits(Some(&fence)) || pending.large > LARGE_MAX {
+        let large_max = self.large_max();
+        while !pending.fits(Some(&fence)) || pending.large > large_max {
             if pending.rows.len() > 1 {
                 self.load_all_but_last(pending, at)?;
                 continue;

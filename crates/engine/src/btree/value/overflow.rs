@@ -17,8 +17,7 @@ use crate::btree::value::large::Detached;
 use crate::btree::value::layout::*;
 use crate::page::PageType;
 use crate::pool::{
-    ANCHOR_STAMP, ANCHOR_SWIP, Anchor, Jump, MiniTransaction, NewPage, Pages, PoolError, Read,
-    Swip, Try, Write,
+    Anchor, Jump, MiniTransaction, NewPage, Pages, PoolError, Read, Swip, Try, Write,
 };
 
 /// Data pages read, or freed, in one mini-transaction.
@@ -34,27 +33,22 @@ impl<P: Pages> BTree<P> {
         NewPage { owner: self.owner, kind: PageType::OVERFLOW, level }
     }
 
-    /// Allocates an anchor with nothing below it.
-    pub(crate) fn empty_anchor(&self) -> Result<Anchor, PoolError> {
-        let (anchor, _) = self.pages.anchor_new(self.new_overflow(0))?;
-        while !self.pages.run(|mtr| self.free_some(mtr, anchor, None))? {}
-        Ok(anchor)
-    }
-
     /// Begins a value of `len` bytes: allocates its root, an orphan.
     pub(crate) fn begin_value(&self, len: u64) -> Result<Detached, PoolError> {
         let level = level_for(self.pages.page_size(), len);
         let (anchor, _) = self.pages.anchor_new(self.new_overflow(level))?;
         let stamp = fastrand::u64(1..);
         self.pages.run(|mtr| {
+            let stamp_at = anchor.stamp();
+            let swip_at = anchor.swip();
             let mut anchor = held_anchor(mtr, anchor)?;
-            let mut root = anchor.child_exclusive(ANCHOR_SWIP, other(AccessKind::Write))?;
+            let mut root = anchor.child_exclusive(swip_at, other(AccessKind::Write))?;
             // It may have been evicted since, and an older version of its page been loaded.
             if !is_page(root.view(), level, 0) || root.view().u64(USED) > 0 {
                 return Err(misfit(root.id()));
             }
             set_word(root.page_mut(), STAMP, stamp);
-            set_word(anchor.page_mut(), ANCHOR_STAMP, stamp);
+            set_word(anchor.page_mut(), stamp_at, stamp);
             mtr.orphaned(root.id(), orphan_value(stamp));
             Ok(())
         })?;
@@ -90,7 +84,7 @@ impl<P: Pages> BTree<P> {
         self.pages.run(|mtr| {
             let mut offset = offset;
             let anchor = held_anchor(mtr, value.anchor)?;
-            let mut page = anchor.child_exclusive(ANCHOR_SWIP, other(AccessKind::Write))?;
+            let mut page = anchor.child_exclusive(value.anchor.swip(), other(AccessKind::Write))?;
             drop(anchor);
             let mut level = level_for(size, value.len);
             if !is_page(page.view(), level, value.stamp) {
@@ -167,22 +161,23 @@ impl<P: Pages> BTree<P> {
         anchor: Anchor,
         stamp: Option<u64>,
     ) -> Try<bool> {
+        let (swip_at, stamp_at) = (anchor.swip(), anchor.stamp());
         let mut anchor = held_anchor(mtr, anchor)?;
-        if Swip(anchor.view().u64(ANCHOR_SWIP)) == Swip::NULL {
+        if Swip(anchor.view().u64(swip_at)) == Swip::NULL {
             return Ok(true);
         }
         if let Some(stamp) = stamp
-            && anchor.view().u64(ANCHOR_STAMP) != stamp
+            && anchor.view().u64(stamp_at) != stamp
         {
-            set_word(anchor.page_mut(), ANCHOR_STAMP, stamp);
+            set_word(anchor.page_mut(), stamp_at, stamp);
         }
-        let mut page = anchor.child_exclusive(ANCHOR_SWIP, other(AccessKind::Write))?;
+        let mut page = anchor.child_exclusive(swip_at, other(AccessKind::Write))?;
         let (kind, found) = (page.view().u8(KIND), page.view().u64(STAMP));
         if kind != PageType::OVERFLOW.0 || stamp.is_some_and(|stamp| stamp != found) {
             return Err(misfit(page.id()));
         }
         if page.view().u8(LEVEL) == 0 || used(page.view()) == 0 {
-            put_swip(anchor.page_mut(), ANCHOR_SWIP, Swip::NULL);
+            put_swip(anchor.page_mut(), swip_at, Swip::NULL);
             page.free();
             return Ok(true);
         }
@@ -233,8 +228,7 @@ impl<P: Pages> BTree<P> {
         let before = out.len();
         self.pages.run(|mtr| {
             out.truncate(before);
-            let root =
-                Read::anchor(mtr, value.anchor)?.child(ANCHOR_SWIP, other(AccessKind::Read))?;
+            let root = Read::root(mtr, value.anchor, other(AccessKind::Read))?;
             read_from(&root, level, value.stamp, offset, max, out)?;
             if out.len() == before {
                 let page = root.header().page().unwrap_or_default();

@@ -23,19 +23,21 @@ use crate::btree::write::request::{
 };
 use crate::btree::write::spill::no_room;
 use crate::btree::write::undo::{Before, Undo};
-use crate::pool::{
-    ANCHOR_STAMP, ANCHOR_SWIP, Actor, Jump, MiniTransaction, Pages, PoolError, Swip, Try, Write,
-};
+use crate::pool::{Actor, Anchor, Jump, MiniTransaction, Pages, PoolError, Swip, Try, Write};
 
 /// What an entry's new value needs: the anchor that holds its root's swip, latched, and its name.
 struct Attaching<'o, 'a, P: Pages> {
     anchor: Write<'o, P>,
+    /// Where the swip is in the anchor's page.
+    at: usize,
     value: &'a Detached,
 }
 
 /// The old value of an entry, which is in overflow pages, and the latched anchor for them.
 struct Detaching<'o, P: Pages> {
     trash: Write<'o, P>,
+    /// Where the anchor is in its page.
+    place: Anchor,
     reference: Reference,
 }
 
@@ -122,7 +124,9 @@ impl<P: Pages> BTree<P> {
                 Ok(true)
             }
             Step::Trash => {
-                pending.trash = Some(self.empty_anchor()?);
+                // A transaction keeps what it replaces to its end.
+                let kept = matches!(pending.request.context.actor, Actor::Transaction { .. });
+                pending.trash = Some(self.pages.anchor_empty(self.owner, kept)?);
                 Ok(false)
             }
             Step::Compare => {
@@ -259,8 +263,9 @@ impl<P: Pages> BTree<P> {
             }
         };
         let Some(trash) = pending.trash else { return Ok(Step::Trash) };
-        let trash = held_anchor(mtr, trash)?;
-        self.swap_entry(mtr, leaf, i, pending, Some(Detaching { trash, reference }))
+        let place = trash;
+        let trash = held_anchor(mtr, place)?;
+        self.swap_entry(mtr, leaf, i, pending, Some(Detaching { trash, place, reference }))
     }
 
     /// Overwrites the inline value of entry `i`, which is in `span`, with one of the same length.
@@ -393,9 +398,9 @@ impl<P: Pages> BTree<P> {
             Edit::leaf(page).insert(i, key, &payload);
         }
         attach(mtr, attaching, &leaf);
-        if let Some(Detaching { mut trash, reference }) = detaching {
-            put_swip(trash.page_mut(), ANCHOR_SWIP, reference.swip);
-            set_word(trash.page_mut(), ANCHOR_STAMP, reference.stamp);
+        if let Some(Detaching { mut trash, place, reference }) = detaching {
+            put_swip(trash.page_mut(), place.swip(), reference.swip);
+            set_word(trash.page_mut(), place.stamp(), reference.stamp);
             mtr.adopt(reference.swip, &trash);
             pending.gone = large;
         }
@@ -426,7 +431,8 @@ fn attaching<'o, 'a, P: Pages>(
 ) -> Try<Option<Attaching<'o, 'a, P>>> {
     match value {
         NewValue::Detached(value) => {
-            Ok(Some(Attaching { anchor: held_anchor(mtr, value.anchor)?, value }))
+            let (anchor, at) = (held_anchor(mtr, value.anchor)?, value.anchor.swip());
+            Ok(Some(Attaching { anchor, at, value }))
         }
         NewValue::Bytes(_) | NewValue::Removed => Ok(None),
     }
@@ -438,8 +444,8 @@ fn payload_for<'a, P: Pages>(
     value: NewValue<'a>,
 ) -> Payload<'a> {
     match (attaching, value) {
-        (Some(Attaching { anchor, value }), _) => {
-            let swip = Swip(anchor.view().u64(ANCHOR_SWIP));
+        (Some(Attaching { anchor, at, value }), _) => {
+            let swip = Swip(anchor.view().u64(*at));
             Payload::Overflow(Reference { swip, len: value.len, stamp: value.stamp })
         }
         (None, NewValue::Bytes(value)) => Payload::Inline(value),
@@ -463,9 +469,9 @@ fn attach<P: Pages>(
     attaching: Option<Attaching<'_, '_, P>>,
     leaf: &Write<'_, P>,
 ) {
-    if let Some(Attaching { mut anchor, .. }) = attaching {
-        let swip = Swip(anchor.view().u64(ANCHOR_SWIP));
-        put_swip(anchor.page_mut(), ANCHOR_SWIP, Swip::NULL);
+    if let Some(Attaching { mut anchor, at, .. }) = attaching {
+        let swip = Swip(anchor.view().u64(at));
+        put_swip(anchor.page_mut(), at, Swip::NULL);
         mtr.adopt(swip, leaf);
         mtr.attached(mtr.pages().page_of(swip));
     }

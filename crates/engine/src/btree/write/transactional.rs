@@ -16,7 +16,7 @@ use crate::btree::write::request::{
     WriteRequest,
 };
 use crate::page::record_body::OrphanRoot;
-use crate::pool::{ANCHOR_STAMP, Actor, Pages, PoolError};
+use crate::pool::{Actor, Pages, PoolError};
 
 impl<P: Pages> BTree<P> {
     /// Sets or removes an entry if the request's condition holds. The overflow pages of the value
@@ -125,7 +125,7 @@ impl<P: Pages> BTree<P> {
     pub fn detached(&self, value: LargeValue) -> Result<Detached, PoolError> {
         let anchor = self.pages.anchor_of(self.owner, value.root)?;
         self.pages.run(|mtr| {
-            set_word(held_anchor(mtr, anchor)?.page_mut(), ANCHOR_STAMP, value.stamp);
+            set_word(held_anchor(mtr, anchor)?.page_mut(), anchor.stamp(), value.stamp);
             Ok(())
         })?;
         Ok(Detached::below(anchor, value))

@@ -34,8 +34,13 @@ use crate::io::error::Errno;
 use crate::io::error::Operation;
 use crate::io::process::Process;
 
-/// Bytes of zeros written by one call while the file grows.
-const ZEROS: usize = 1 << 20;
+/// Zeros that are written by one call while the file grows, by any thread: each would keep such
+/// memory of its own.
+static ZEROS: Zeros = Zeros([0; 256 << 10]);
+
+/// As aligned as direct I/O asks for.
+#[repr(align(4096))]
+struct Zeros([u8; 256 << 10]);
 
 /// A file as a device. Holds the file's lock until it is dropped or released.
 #[derive(Debug)]
@@ -282,12 +287,12 @@ impl FileDevice {
             Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::NOSYS) => {}
             Err(errno) => return Err(self.failed(Operation::Grow, from, to - from, errno.into())),
         }
-        let zeros = AlignedBuffer::new(ZEROS);
         let mut at = from;
         while at < to {
-            let count = (to - at).min(ZEROS as u64);
-            self.write_fully(Operation::Grow, at, &zeros[..count as usize])?;
-            at += count;
+            let most = usize::try_from(to - at).unwrap_or(usize::MAX);
+            let zeros = ZEROS.0.get(..most).unwrap_or(&ZEROS.0);
+            self.write_fully(Operation::Grow, at, zeros)?;
+            at += zeros.len() as u64;
         }
         Ok(())
     }

@@ -438,7 +438,8 @@ impl ChangeSet {
     /// Forgets all changes, and keeps the memory for the next mini-transaction of this thread.
     #[inline]
     pub(in crate::pool) fn recycle(mut self: Box<Self>) {
-        const KEPT: usize = 1 << 20;
+        // Of each of four buffers, by each thread.
+        const KEPT: usize = 32 << 10;
         self.pages.clear();
         self.events.clear();
         self.rows = None;

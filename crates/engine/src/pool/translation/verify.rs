@@ -23,7 +23,7 @@ use crate::pool::buffer_pool::Pool;
 use crate::pool::error::PoolError;
 use crate::pool::frame::FrameHeader;
 use crate::pool::jump::{Jump, Try};
-use crate::pool::kind::{ANCHOR_STAMP, NoSwips};
+use crate::pool::kind::{ANCHOR_STAMP, ANCHOR_SWIP, NoSwips};
 use crate::pool::options::PoolStrategy;
 use crate::pool::swip::Swip;
 
@@ -99,7 +99,7 @@ impl<M: PoolStrategy> Pool<M> {
         let mut result =
             self.kinds.of(above).map_or(Ok(()), |kind| kind.verify_child(above, at, view));
         if PageHeader::type_in(above) == PageType::ANCHOR && result.is_ok() {
-            let stamp = above.u64(ANCHOR_STAMP);
+            let stamp = above.u64(at + ANCHOR_STAMP - ANCHOR_SWIP);
             result = match (self.kinds.of(view), stamp) {
                 (kind, 0) => kind.map_or(Ok(()), |kind| kind.verify_root(view)),
                 (kind, stamp) => kind.unwrap_or(&NoSwips).verify_stamp(view, stamp),

@@ -14,6 +14,7 @@ use millpond_base::sync::{Mutex, MutexGuard};
 use millpond_base::{Mark, PageId};
 
 use crate::page::PageHeader;
+use crate::pool::anchors::Anchor;
 use crate::pool::borrowed::back_off;
 use crate::pool::error::PoolError;
 use crate::pool::frame::FrameHeader;
@@ -23,7 +24,7 @@ use crate::pool::kind::ANCHOR_SWIP;
 use crate::pool::latch::Latching;
 use crate::pool::memory::frame_page;
 use crate::pool::mini_transaction::NoLog;
-use crate::pool::pages::{Anchor, MiniTransaction, NewPage, Pages, References};
+use crate::pool::pages::{MiniTransaction, NewPage, Pages, References};
 use crate::pool::swip::Swip;
 use crate::pool::translation::resolve::null_swip;
 use crate::pool::twin::twin_memory::TwinMemory;
@@ -253,8 +254,15 @@ impl<L: Latching> Pages for Twin<L> {
         unsafe {
             frame_page::store_swip(anchor, self.page_size, ANCHOR_SWIP, Swip::hot(root));
             root.as_ref().latch.release_exclusive();
-            Ok((Anchor(anchor), root.as_ref().page().unwrap_or_default()))
+            Ok((Anchor::only(anchor), root.as_ref().page().unwrap_or_default()))
         }
+    }
+
+    fn anchor_empty(&self, _: u32, _: bool) -> Result<Anchor, PoolError> {
+        let anchor = self.memory().take()?;
+        // SAFETY: just taken; its page has room for a swip at that offset, aligned to 8.
+        unsafe { frame_page::store_swip(anchor, self.page_size, ANCHOR_SWIP, Swip::NULL) };
+        Ok(Anchor::only(anchor))
     }
 
     fn release_anchor(&self, _: Anchor) {}

@@ -284,6 +284,7 @@ fn of_log(error: &LogError) -> ErrorKind {
         LogError::Read(error)
         | LogError::Prepare(error)
         | LogError::Full(error)
+        | LogError::NoRoom(error)
         | LogError::Failed(error) => of_device(error),
         LogError::RecordTooLong { .. } => ErrorKind::TooLong,
         LogError::NoThread { .. } => ErrorKind::Memory,

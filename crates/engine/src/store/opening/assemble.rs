@@ -207,8 +207,7 @@ fn transaction_manager(
     let locks = has_locks.then(|| Arc::new(LockManager::new(options)));
     let both = budget.version_bytes as usize;
     // Undo is read once, from the newest to the oldest: little of it is worth memory.
-    // Without a file it is in memory or nowhere, as the store's pages are.
-    let undo_bytes = if spill.is_some() { both / 4 } else { budget.total() as usize };
-    let versions = (both - both / 4, undo_bytes, spill);
+    let undo_bytes = both / 4;
+    let versions = (both - undo_bytes, undo_bytes, spill);
     TransactionManager::new(log, locks, next, GROUP_DELAY, versions)
 }

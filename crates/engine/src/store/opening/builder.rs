@@ -263,6 +263,17 @@ impl Prepared {
         Prepared { spill: Some(SpillFile::beside(path, options.spill_max)), ..self }
     }
 
+    /// Lets what does not fit into its share go to more memory, as the store's file does that is in
+    /// memory. `SPILLED` times the number is enough for what transactions may change.
+    fn spill_to_memory(self, options: &Options) -> Prepared {
+        const SPILLED: u64 = 4;
+        if options.read_only {
+            return self;
+        }
+        let most = self.plan.budget.total().saturating_mul(SPILLED);
+        Prepared { spill: Some(SpillFile::in_memory(options.spill_max.min(most))), ..self }
+    }
+
     /// Opens or creates the store on `device`, with its log on another one.
     #[cfg_attr(test, allow(dead_code, reason = "used by what unit tests are built without"))]
     pub(crate) fn devices(
@@ -276,7 +287,7 @@ impl Prepared {
         let Tiered { device, tier } = tiered(device, None, fast, options, new_page_size(options)?)?;
         let (pages, logged) = open_or_create(device, |_| Ok(log.clone()), options, names)?;
         let prepared = Prepared::over(pages, Some(logged), options, None)?;
-        Ok(Prepared { tier, ..prepared })
+        Ok(Prepared { tier, ..prepared }.spill_to_memory(options))
     }
 
     /// Opens or creates the store on `device`.
@@ -295,7 +306,8 @@ impl Prepared {
         } else {
             return Err(Error::NoStore { path: device.path().to_path_buf() });
         };
-        Ok(Prepared { tier, ..Prepared::over(pages, None, options, None)? })
+        let prepared = Prepared::over(pages, None, options, None)?;
+        Ok(Prepared { tier, ..prepared }.spill_to_memory(options))
     }
 
     fn over(
@@ -335,8 +347,10 @@ fn open_or_create(
     };
     if !PageStore::is_unmarked(&*device)? || is_lost() {
         let store = log_open::open_pages(device, page_size_of(options), || log(false))?;
+        let (log_options, memory) = log_options(options, store.pages.page_size())?;
         let settings = LogSettings {
-            log: log_options(options, store.pages.page_size())?,
+            log: log_options,
+            memory,
             salvage: options.lab.salvage_log,
             names,
             progress: &|progress| options.recovery_watch.tell(progress),
@@ -352,17 +366,19 @@ fn open_or_create(
         return Err(Error::NoStore { path: device.path().to_path_buf() });
     }
     let page_size = new_page_size(options)?;
-    let log_options = log_options(options, page_size)?;
+    let (log_options, _) = log_options(options, page_size)?;
     let placed = (page_size, options.lab.placement, options.compression);
     Ok(log_open::create(device, log(true)?, placed, &log_options)?)
 }
 
-fn log_options(options: &Options, page_size: PageSize) -> Result<LogOptions, Error> {
+/// Returns the sizes of a log's parts, and the bytes of memory that the pool will have.
+fn log_options(options: &Options, page_size: PageSize) -> Result<(LogOptions, usize), Error> {
     let (page_size, defaults) = (page_size.bytes() as u32, LogOptions::default());
     let plan = options.plan(&SystemRoots::default(), Some(page_size))?;
     let buffer_bytes = plan.budget.log_bytes as usize;
     let segment_bytes = options.lab.log_segment.unwrap_or(defaults.segment_bytes);
-    Ok(LogOptions { segment_bytes, buffer_bytes, ..defaults })
+    let pool_bytes = usize::try_from(plan.budget.pool_bytes).unwrap_or(usize::MAX);
+    Ok((LogOptions { segment_bytes, buffer_bytes, ..defaults }, pool_bytes))
 }
 
 /// A store that only its log makes whole was opened without it.

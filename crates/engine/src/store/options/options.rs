@@ -67,7 +67,8 @@ pub struct Options {
     /// and for transactions that may be rolled back, if that does not fit into memory: the file of
     /// the store's name with `-spill` behind. It is made when it is needed, and removed when the
     /// store is closed. 0: there is none; snapshots are lost instead, and transactions that change
-    /// too much fail. A store in memory has none. Default: 16 GiB.
+    /// too much fail. In a store in memory it is memory, four times [`Options::memory`] at most.
+    /// Default: 16 GiB.
     pub spill_max: u64,
     /// What takes at least this long is reported to `tracing`, as an event that names what it was:
     /// calls, commits, waits for locks, reads and writes of pages, syncs of the log. Of calls that

@@ -6,18 +6,28 @@ use std::sync::atomic::Ordering;
 
 use crate::io::{SpillError, SpillFile};
 use crate::txn::commit_stamp::COMMITTING;
-use crate::txn::error::TxnError;
+use crate::txn::error::{TxnError, why_not_spilled};
 use crate::txn::unpoisoned::unpoisoned;
 use crate::txn::versions::spilled::Horizon;
 use crate::txn::versions::version_store::{Readers, VersionStore};
 
+/// Puts the trees with most versions first. Their numbers are read once: writers change them
+/// meanwhile, and an order that changes while it is sorted by is none.
+fn largest_first<T>(trees: &mut [T], bytes: impl Fn(&T) -> usize) {
+    trees.sort_by_cached_key(|tree| std::cmp::Reverse(bytes(tree)));
+}
+
 impl VersionStore {
-    /// Moves versions to the spill file until the rest fits; returns `false` if that fails.
+    /// Moves versions to the spill file until the rest fits.
     ///
     /// What others put after the rest fitted is not a failure: they wait for the mutex to spill it.
+    ///
+    /// # Errors
+    /// They do not fit, with the reason, unless that is that there is no file, or that what is left
+    /// has to be in memory.
     #[cold]
-    pub(in crate::txn) fn spill(&self) -> bool {
-        let Some(file) = &self.spill else { return false };
+    pub(in crate::txn) fn spill(&self) -> Result<(), Option<Arc<SpillError>>> {
+        let Some(file) = &self.spill else { return Err(None) };
         let _spilling = unpoisoned(self.spilling.lock());
         let mut is_merged = false;
         // Other writers add versions meanwhile, which may exceed the limit by themselves. These
@@ -25,18 +35,18 @@ impl VersionStore {
         while self.bytes() > self.limit {
             match self.spill_trees(file, is_merged) {
                 // Others dropped versions since the memory was looked at.
-                Ok(None) => return true,
+                Ok(None) => return Ok(()),
                 // One run of a tree takes less memory than many.
                 Ok(Some(0)) if !std::mem::replace(&mut is_merged, true) => {}
-                Ok(Some(0)) => return false,
+                Ok(Some(0)) => return Err(None),
                 Ok(Some(_)) => {}
                 Err(error) => {
                     tracing::warn!(%error, "versions for snapshots cannot be spilled");
-                    return false;
+                    return Err(Some(Arc::new(error)));
                 }
             }
         }
-        true
+        Ok(())
     }
 
     /// Moves versions to the spill file, first those of the trees that have most, and merges runs
@@ -45,7 +55,7 @@ impl VersionStore {
     fn spill_trees(&self, file: &Arc<SpillFile>, all: bool) -> Result<Option<usize>, SpillError> {
         debug_assert!(self.spilling.try_lock().is_err(), "the caller holds the mutex of spilling");
         let mut trees: Vec<_> = unpoisoned(self.trees.read()).values().cloned().collect();
-        trees.sort_by_key(|tree| std::cmp::Reverse(tree.bytes.load(Ordering::Relaxed)));
+        largest_first(&mut trees, |tree| tree.bytes.load(Ordering::Relaxed));
         let mut moved = None;
         for tree in trees {
             if self.bytes() <= self.limit / 2 {
@@ -69,9 +79,8 @@ impl VersionStore {
     /// The snapshots that there are now.
     fn horizon(&self) -> Horizon {
         let timestamps = unpoisoned(self.read_timestamps.lock());
-        debug_assert!(timestamps.is_sorted(), "snapshots are in the order of their begin");
         let now = self.clock.load(Ordering::SeqCst);
-        Horizon { read_timestamps: timestamps.clone(), now }
+        Horizon { read_timestamps: timestamps.each(), now }
     }
 
     /// Drops from the spill file what no snapshot needs.
@@ -93,14 +102,14 @@ impl VersionStore {
         if self.bytes() > self.limit {
             self.collect(readers);
             // Another writer's versions may exceed the limit until it has spilled them.
-            self.spill();
-        }
-        match self.bytes() {
-            bytes if bytes > self.limit => {
-                Err(TxnError::SnapshotTooLarge { bytes, limit: self.limit })
+            if let Err(error) = self.spill()
+                && self.bytes() > self.limit
+            {
+                let (bytes, limit) = (self.bytes(), self.limit);
+                return Err(TxnError::SnapshotTooLarge { bytes, limit, error });
             }
-            _ => Ok(()),
         }
+        Ok(())
     }
 
     /// Drops all versions.
@@ -113,8 +122,7 @@ impl VersionStore {
 
     /// Drops the versions that no snapshot needs (rule 5).
     pub(super) fn collect(&self, readers: &mut Readers) {
-        let timestamps: Vec<u64> = readers.all.iter().map(|reader| reader.timestamp).collect();
-        debug_assert!(timestamps.is_sorted(), "snapshots are in the order of their begin");
+        let timestamps = unpoisoned(self.read_timestamps.lock()).each();
         let trees: Vec<_> = unpoisoned(self.trees.read()).values().cloned().collect();
         for tree in trees {
             let is_needed = |since, ended| {
@@ -129,23 +137,25 @@ impl VersionStore {
         readers.kept = self.bytes();
     }
 
-    /// Loses snapshots, the oldest first, until versions fit their memory (rule 8).
+    /// Loses snapshots, the oldest first, until versions fit their memory (rule 8): `error` is why
+    /// they cannot be spilled.
     #[cold]
-    pub(in crate::txn) fn make_room(&self) {
+    pub(in crate::txn) fn make_room(&self, error: &Option<Arc<SpillError>>) {
         // The thread that begins a snapshot checks the memory itself afterwards.
-        let Ok(mut readers) = self.readers.try_lock() else { return };
+        let Some(mut readers) = self.try_readers() else { return };
         self.forget_over(&mut readers);
         self.collect(&mut readers);
         while self.bytes() > self.limit && !readers.all.is_empty() {
-            let oldest = readers.all.remove(0);
-            self.set_read_timestamps(&readers);
-            oldest.lost.store(true, Ordering::SeqCst);
+            let Some(oldest) = readers.all.values().next().cloned() else { break };
+            self.forget(&mut readers, oldest.key());
+            oldest.lose(error.clone());
             let (caller, thread) = (oldest.caller, oldest.thread_name());
             let (age, limit) = (oldest.begun.elapsed(), self.limit);
             tracing::warn!(
                 "the snapshot that thread '{thread}' began at {caller} {age:.1?} ago is lost: what \
-                 was changed since takes more than {limit} bytes of memory, and cannot be spilled. \
-                 Was it forgotten?"
+                 was changed since takes more than {limit} bytes of memory, and {}. Was it \
+                 forgotten?",
+                why_not_spilled(error)
             );
             if readers.all.is_empty() {
                 self.end_epoch();
@@ -159,13 +169,83 @@ impl VersionStore {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::RefCell;
     use std::panic::Location;
 
     use super::*;
+    use crate::pool::borrowed::BorrowedPage;
     use crate::txn::before_image::BeforeImage;
     use crate::txn::commit_stamp::CommitStamp;
     use crate::txn::versions::version::Image;
     use crate::txn::versions::window::Window;
+
+    /// The sort compared numbers that writers change, and std's panics when it meets an order that
+    /// is none. Here they change each time they are read.
+    #[test]
+    fn trees_are_put_in_order_while_writers_change_how_many_versions_they_have() {
+        let random = RefCell::new(fastrand::Rng::with_seed(7));
+        for _ in 0..200 {
+            let mut trees: Vec<u32> = (0..500).collect();
+            largest_first(&mut trees, |_| random.borrow_mut().usize(..));
+        }
+        let mut trees: Vec<u32> = (0..500).collect();
+        largest_first(&mut trees, |tree| *tree as usize);
+        assert!(trees.iter().copied().eq((0..500).rev()));
+    }
+
+    /// Writers exceed the limit while the first snapshot begins: nobody can make room then.
+    #[test]
+    fn a_snapshot_begins_beside_calls_that_change_more_than_fits_meanwhile() {
+        let versions = VersionStore::new(64 << 10, None);
+        let mut times = 0;
+        let begun = versions.begin(Location::caller(), |_| {
+            times += 1;
+            for n in 0..if times == 1 { 1000u32 } else { 0 } {
+                let stamp = CommitStamp::new();
+                versions.put(7, &n.to_be_bytes(), &stamp, Some(Image::Bytes(&[7; 100])));
+                versions.end_writer(&stamp);
+            }
+            Ok(())
+        });
+        let reader = begun.unwrap();
+        versions.check_lost(&reader).unwrap();
+        versions.end(&reader);
+        assert_eq!((versions.snapshots(), versions.bytes()), (0, 0));
+    }
+
+    /// A thread that lends a page must not wait for the list of snapshots.
+    #[test]
+    fn a_snapshot_that_is_dropped_while_a_page_is_lent_is_over() {
+        let versions = VersionStore::new(64 << 10, None);
+        let [first, second] = [(); 2].map(|()| versions.begin(Location::caller(), |_| Ok(())));
+        let (first, second) = (first.unwrap(), second.unwrap());
+        let held = versions.lock_readers();
+        std::thread::scope(|scope| {
+            let dropping = scope.spawn(|| {
+                let _lent = BorrowedPage::begin();
+                versions.end(&first);
+            });
+            dropping.join().unwrap();
+        });
+        drop(held);
+        assert_eq!(versions.snapshots(), 1);
+        versions.end(&second);
+        assert_eq!(versions.snapshots(), 0);
+    }
+
+    /// Each begin and each end went through all of them: this took minutes.
+    #[test]
+    fn a_quarter_of_a_million_snapshots_begin_and_end_in_any_order() {
+        let versions = VersionStore::new(64 << 10, None);
+        let begin = |_| versions.begin(Location::caller(), |_| Ok(())).unwrap();
+        let mut readers: Vec<_> = (0..250_000).map(begin).collect();
+        assert_eq!(versions.snapshots(), 250_000);
+        fastrand::Rng::with_seed(3).shuffle(&mut readers);
+        for reader in readers {
+            versions.end(&reader);
+        }
+        assert_eq!(versions.snapshots(), 0);
+    }
 
     /// Snapshots begin and end while others put versions: what is dropped was charged before.
     #[test]

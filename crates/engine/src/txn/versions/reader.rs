@@ -1,8 +1,10 @@
 //! The reader of a snapshot: its read timestamp, and whether its snapshot is lost.
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::panic::Location;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::thread::Thread;
 use std::time::Instant;
 
@@ -14,25 +16,48 @@ use crate::txn::error::TxnError;
 pub(in crate::txn) struct Reader {
     /// It sees the commits up to this timestamp.
     pub(in crate::txn) timestamp: u64,
+    number: u64,
     pub(in crate::txn) snapshot_epoch: u64,
     pub(in crate::txn) begun: Instant,
     pub(in crate::txn) caller: &'static Location<'static>,
     thread: Thread,
-    pub(in crate::txn) lost: AtomicBool,
-    pub(in crate::txn) over: AtomicBool,
+    lost: AtomicBool,
+    /// Why versions could not be spilled when it was lost.
+    error: OnceLock<Arc<SpillError>>,
 }
 
+/// A reader's timestamp, and how many there were before it.
+pub(in crate::txn) type ReaderKey = (u64, u64);
+
 impl Reader {
-    /// A reader of what is committed at `timestamp`, on behalf of `caller`.
+    /// A reader of what is committed at a timestamp, on behalf of `caller`.
     pub(in crate::txn) fn new(
-        timestamp: u64,
+        (timestamp, number): ReaderKey,
         snapshot_epoch: u64,
         caller: &'static Location<'static>,
     ) -> Arc<Reader> {
         debug_assert_eq!(snapshot_epoch % 2, 1, "a snapshot epoch is odd");
         let (thread, begun) = (std::thread::current(), Instant::now());
-        let (lost, over) = (AtomicBool::new(false), AtomicBool::new(false));
-        Arc::new(Reader { timestamp, snapshot_epoch, begun, caller, thread, lost, over })
+        let (lost, error) = (AtomicBool::new(false), OnceLock::new());
+        Arc::new(Reader { timestamp, number, snapshot_epoch, begun, caller, thread, lost, error })
+    }
+
+    /// Its key among all readers.
+    pub(in crate::txn) fn key(&self) -> ReaderKey {
+        (self.timestamp, self.number)
+    }
+
+    /// Whether it is lost.
+    pub(in crate::txn) fn is_lost(&self) -> bool {
+        self.lost.load(Ordering::SeqCst)
+    }
+
+    /// Loses it: versions do not fit into memory, and `error` kept them from being spilled.
+    pub(in crate::txn) fn lose(&self, error: Option<Arc<SpillError>>) {
+        if let Some(error) = error {
+            self.error.get_or_init(|| error);
+        }
+        self.lost.store(true, Ordering::SeqCst);
     }
 
     /// The name of the thread that began the snapshot.
@@ -47,6 +72,7 @@ impl Reader {
             caller: self.caller.to_string(),
             thread: self.thread_name(),
             age: self.begun.elapsed(),
+            error: self.error.get().cloned(),
         }
     }
 
@@ -56,5 +82,46 @@ impl Reader {
         tracing::warn!(%error, "a snapshot is lost");
         self.lost.store(true, Ordering::SeqCst);
         TxnError::SnapshotUnreadable { caller: self.caller.to_string(), what: error.to_string() }
+    }
+}
+
+/// Read timestamps, each as often as there are snapshots with it.
+#[derive(Default)]
+pub(super) struct ReadTimestamps {
+    counts: BTreeMap<u64, u64>,
+    all: u64,
+}
+
+impl ReadTimestamps {
+    /// Adds one.
+    pub(super) fn add(&mut self, timestamp: u64) {
+        *self.counts.entry(timestamp).or_default() += 1;
+        self.all += 1;
+    }
+
+    /// Removes one, if it is there.
+    pub(super) fn remove(&mut self, timestamp: u64) {
+        if let Entry::Occupied(mut count) = self.counts.entry(timestamp) {
+            self.all -= 1;
+            *count.get_mut() -= 1;
+            if *count.get() == 0 {
+                count.remove();
+            }
+        }
+    }
+
+    /// How many there are.
+    pub(super) fn len(&self) -> u64 {
+        self.all
+    }
+
+    /// The largest.
+    pub(super) fn last(&self) -> Option<u64> {
+        self.counts.keys().next_back().copied()
+    }
+
+    /// All of them, in their order.
+    pub(super) fn each(&self) -> Vec<u64> {
+        self.counts.keys().copied().collect()
     }
 }

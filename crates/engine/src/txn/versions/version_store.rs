@@ -34,7 +34,8 @@
 //!    No holder of one waits for a page or a lock, except the thread that begins an epoch, which
 //!    waits for single calls.
 
-use std::ops::Bound;
+use std::collections::BTreeMap;
+use std::ops::{Bound, Deref, DerefMut};
 use std::panic::Location;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, MutexGuard, TryLockError};
@@ -51,7 +52,7 @@ use crate::txn::trees::Look;
 use crate::txn::unpoisoned::unpoisoned;
 use crate::txn::versions::bulk_modified::{BulkModifiedTrees, Visible};
 use crate::txn::versions::found_before::Before;
-use crate::txn::versions::reader::Reader;
+use crate::txn::versions::reader::{ReadTimestamps, Reader, ReaderKey};
 use crate::txn::versions::spilled::TreeVersions;
 use crate::txn::versions::version::Image;
 use crate::txn::versions::window::Window;
@@ -59,13 +60,54 @@ use crate::txn::versions::window::Window;
 /// Growth since the last clean-up that is not worth another one.
 const SLACK_BYTES: usize = 64 << 10;
 
+/// Tries to begin the first snapshot beside calls that change more than fits meanwhile.
+const TRIES: u32 = 8;
+
 /// The snapshots that there are.
 #[derive(Default)]
 pub(super) struct Readers {
-    /// Oldest first, so by read timestamp, too.
-    pub(super) all: Vec<Arc<Reader>>,
+    /// By read timestamp, oldest first.
+    pub(super) all: BTreeMap<ReaderKey, Arc<Reader>>,
+    /// Snapshots so far.
+    begun: u64,
     /// Bytes of versions that the last clean-up left.
     pub(super) kept: usize,
+}
+
+/// The snapshots, locked. What could not wait for this lock ends its snapshot when it is released.
+pub(super) struct ReadersGuard<'v> {
+    versions: &'v VersionStore,
+    readers: Option<MutexGuard<'v, Readers>>,
+}
+
+impl Deref for ReadersGuard<'_> {
+    type Target = Readers;
+
+    fn deref(&self) -> &Readers {
+        // Cannot fail: it is taken only when the guard is dropped.
+        self.readers.as_ref().expect("locked until it is dropped")
+    }
+}
+
+impl DerefMut for ReadersGuard<'_> {
+    fn deref_mut(&mut self) -> &mut Readers {
+        // Cannot fail: it is taken only when the guard is dropped.
+        self.readers.as_mut().expect("locked until it is dropped")
+    }
+}
+
+impl Drop for ReadersGuard<'_> {
+    fn drop(&mut self) {
+        while let Some(mut readers) = self.readers.take() {
+            self.versions.forget_over(&mut readers);
+            drop(readers);
+            // A thread that adds an ended snapshot tries to lock afterwards. If it fails, that was
+            // before the lock was released just now, and its snapshot is found here.
+            if !unpoisoned(self.versions.ended.lock()).is_empty() {
+                self.readers = self.versions.try_lock_readers();
+            }
+        }
+    }
 }
 
 /// The versions of all trees.
@@ -78,9 +120,11 @@ pub(in crate::txn) struct VersionStore {
     newest: AtomicU64,
     pub(super) trees: RwLock<HashMap<u32, Arc<TreeVersions>>>,
     pub(super) bulk_modified: BulkModifiedTrees,
-    pub(super) readers: Mutex<Readers>,
+    readers: Mutex<Readers>,
+    /// Snapshots that are over, and are still among the readers.
+    ended: Mutex<Vec<ReaderKey>>,
     /// Read timestamps of the snapshots; a snapshot draws its own while this is locked.
-    pub(super) read_timestamps: Mutex<Vec<u64>>,
+    pub(super) read_timestamps: Mutex<ReadTimestamps>,
     pub(super) bytes: AtomicUsize,
     pub(super) limit: usize,
     /// Takes the versions that do not fit.
@@ -88,6 +132,8 @@ pub(in crate::txn) struct VersionStore {
     pub(super) spilling: Mutex<()>,
     /// An epoch whose versions are incomplete, since something could not be read; 0: none.
     lost_epoch: AtomicU64,
+    /// The reason, of the last one that was lost.
+    why_lost: Mutex<String>,
 }
 
 /// Whether no key can lie between the bounds.
@@ -112,27 +158,36 @@ impl VersionStore {
             trees: RwLock::default(),
             bulk_modified: BulkModifiedTrees::default(),
             readers: Mutex::default(),
+            ended: Mutex::default(),
             read_timestamps: Mutex::default(),
             bytes: AtomicUsize::new(0),
             limit,
             spill,
             spilling: Mutex::new(()),
             lost_epoch: AtomicU64::new(0),
+            why_lost: Mutex::default(),
         }
     }
 
-    /// Loses all snapshots of `snapshot_epoch`: not all versions could be put.
-    pub(in crate::txn) fn lose_epoch(&self, snapshot_epoch: u64) {
+    /// Loses all snapshots of `snapshot_epoch`: `error` kept versions from being put.
+    pub(in crate::txn) fn lose_epoch(&self, snapshot_epoch: u64, error: &TxnError) {
         debug_assert_eq!(snapshot_epoch % 2, 1, "a snapshot epoch is odd");
+        *unpoisoned(self.why_lost.lock()) = error.to_string();
         self.lost_epoch.store(snapshot_epoch, Ordering::SeqCst);
+    }
+
+    /// The error of a snapshot whose epoch is lost.
+    fn lost_with_epoch(&self, reader: &Reader) -> TxnError {
+        let what = unpoisoned(self.why_lost.lock()).clone();
+        TxnError::SnapshotUnreadable { caller: reader.caller.to_string(), what }
     }
 
     /// Fails if `reader`'s snapshot is lost: versions that it needs may be missing.
     pub(in crate::txn) fn check_lost(&self, reader: &Reader) -> Result<(), TxnError> {
         if self.lost_epoch.load(Ordering::SeqCst) == reader.snapshot_epoch {
-            return Err(reader.lost());
+            return Err(self.lost_with_epoch(reader));
         }
-        if reader.lost.load(Ordering::SeqCst) { Err(reader.lost()) } else { Ok(()) }
+        if reader.is_lost() { Err(reader.lost()) } else { Ok(()) }
     }
 
     /// The snapshot epoch, or `None` if there are no snapshots. In an epoch, a writer puts a
@@ -156,11 +211,24 @@ impl VersionStore {
     /// Snapshots that are open.
     pub(in crate::txn) fn snapshots(&self) -> u64 {
         // Not `readers`: the thread that holds them may wait for a page that this thread lends.
-        unpoisoned(self.read_timestamps.lock()).len() as u64
+        unpoisoned(self.read_timestamps.lock()).len()
     }
 
-    fn lock_readers(&self) -> MutexGuard<'_, Readers> {
-        unpoisoned(self.readers.lock())
+    pub(super) fn lock_readers(&self) -> ReadersGuard<'_> {
+        ReadersGuard { versions: self, readers: Some(unpoisoned(self.readers.lock())) }
+    }
+
+    pub(super) fn try_readers(&self) -> Option<ReadersGuard<'_>> {
+        let readers = self.try_lock_readers()?;
+        Some(ReadersGuard { versions: self, readers: Some(readers) })
+    }
+
+    fn try_lock_readers(&self) -> Option<MutexGuard<'_, Readers>> {
+        match self.readers.try_lock() {
+            Ok(readers) => Some(readers),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
     }
 
     fn tree(&self, tree: u32) -> Arc<TreeVersions> {
@@ -189,8 +257,10 @@ impl VersionStore {
         before: Option<Image<'_>>,
     ) {
         self.tree(tree).put(key, stamp, before, (&self.newest, &self.bytes));
-        if self.bytes() > self.limit && !self.spill() {
-            self.make_room();
+        if self.bytes() > self.limit
+            && let Err(error) = self.spill()
+        {
+            self.make_room(&error);
         }
     }
 
@@ -264,10 +334,28 @@ impl VersionStore {
     pub(in crate::txn) fn begin(
         &self,
         caller: &'static Location<'static>,
-        capture_versions: impl FnOnce(u64) -> Result<(), TxnError>,
+        mut capture_versions: impl FnMut(u64) -> Result<(), TxnError>,
     ) -> Result<Arc<Reader>, TxnError> {
         let mut readers = self.lock_readers();
-        self.forget_over(&mut readers);
+        let mut tries = TRIES;
+        loop {
+            tries -= 1;
+            let begun = self.try_begin(&mut readers, caller, &mut capture_versions);
+            // Calls change entries meanwhile. In an epoch of its own a snapshot does not need
+            // their versions.
+            if tries == 0 || !matches!(begun, Err(TxnError::SnapshotTooLarge { .. })) {
+                return begun;
+            }
+        }
+    }
+
+    fn try_begin(
+        &self,
+        readers: &mut Readers,
+        caller: &'static Location<'static>,
+        capture_versions: &mut dyn FnMut(u64) -> Result<(), TxnError>,
+    ) -> Result<Arc<Reader>, TxnError> {
+        self.forget_over(readers);
         let is_first = readers.all.is_empty();
         // Until its read timestamp is known no version is taken for unneeded.
         self.newest.store(u64::MAX, Ordering::SeqCst);
@@ -275,31 +363,29 @@ impl VersionStore {
             self.clear();
             self.snapshot_epoch.fetch_add(1, Ordering::SeqCst);
         }
-        let is_lost =
-            self.lost_epoch.load(Ordering::SeqCst) == self.snapshot_epoch.load(Ordering::SeqCst);
+        let snapshot_epoch = self.snapshot_epoch.load(Ordering::SeqCst);
         let timestamp = {
             let mut timestamps = unpoisoned(self.read_timestamps.lock());
             let timestamp = self.clock.load(Ordering::SeqCst);
-            assert!(timestamps.last().is_none_or(|last| *last <= timestamp), "the clock grows");
-            timestamps.push(timestamp);
+            assert!(timestamps.last().is_none_or(|last| last <= timestamp), "the clock grows");
+            timestamps.add(timestamp);
             timestamp
         };
         self.newest.store(timestamp, Ordering::SeqCst);
-        let snapshot_epoch = self.snapshot_epoch.load(Ordering::SeqCst);
-        let reader = Reader::new(timestamp, snapshot_epoch, caller);
-        if is_lost {
+        let key = (timestamp, readers.begun);
+        readers.begun += 1;
+        let reader = Reader::new(key, snapshot_epoch, caller);
+        readers.all.insert(key, reader.clone());
+        if self.lost_epoch.load(Ordering::SeqCst) == snapshot_epoch {
             // A snapshot that joined the epoch would miss the same versions.
-            self.set_read_timestamps(&readers);
-            return Err(reader.lost());
+            self.forget(readers, key);
+            return Err(self.lost_with_epoch(&reader));
         }
-        readers.all.push(reader.clone());
         if is_first {
             self.bulk_modified.forget_before(timestamp);
-            if let Err(error) =
-                capture_versions(snapshot_epoch).and_then(|()| self.fits(&mut readers))
-            {
-                readers.all.clear();
-                self.set_read_timestamps(&readers);
+            let captured = capture_versions(snapshot_epoch).and_then(|()| self.fits(readers));
+            if let Err(error) = captured {
+                self.forget(readers, key);
                 self.end_epoch();
                 return Err(error);
             }
@@ -309,25 +395,21 @@ impl VersionStore {
 
     /// Ends a snapshot.
     pub(in crate::txn) fn end(&self, reader: &Reader) {
-        reader.over.store(true, Ordering::SeqCst);
-        let mut readers = if pages_borrowed() == 0 {
-            self.lock_readers()
+        unpoisoned(self.ended.lock()).push(reader.key());
+        if pages_borrowed() == 0 {
+            drop(self.lock_readers());
         } else {
-            // The thread that holds them may wait for a page that this thread lends.
-            match self.readers.try_lock() {
-                Ok(readers) => readers,
-                Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-                Err(TryLockError::WouldBlock) => return,
-            }
-        };
-        self.forget_over(&mut readers);
+            // The thread that holds them may wait for a page that this thread lends. It ends the
+            // snapshot when it releases them.
+            drop(self.try_readers());
+        }
     }
 
     /// Forgets the snapshots that are over, and drops versions if that is worth it.
     pub(super) fn forget_over(&self, readers: &mut Readers) {
+        let ended = std::mem::take(&mut *unpoisoned(self.ended.lock()));
         let before = readers.all.len();
-        readers.all.retain(|reader| !reader.over.load(Ordering::SeqCst));
-        self.set_read_timestamps(readers);
+        ended.into_iter().for_each(|key| self.forget(readers, key));
         if readers.all.is_empty() {
             if before > 0 {
                 self.end_epoch();
@@ -337,11 +419,11 @@ impl VersionStore {
         }
     }
 
-    /// Publishes the read timestamps of `readers` to those that spill.
-    pub(super) fn set_read_timestamps(&self, readers: &Readers) {
-        let mut timestamps = unpoisoned(self.read_timestamps.lock());
-        timestamps.clear();
-        timestamps.extend(readers.all.iter().map(|reader| reader.timestamp));
+    /// Forgets a snapshot, unless it is forgotten already.
+    pub(super) fn forget(&self, readers: &mut Readers, key: ReaderKey) {
+        if readers.all.remove(&key).is_some() {
+            unpoisoned(self.read_timestamps.lock()).remove(key.0);
+        }
     }
 
     /// Ends the snapshot epoch: the last snapshot is over.
