@@ -19,7 +19,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::fs::FallocateFlags;
 
-use super::file_open::{FileOptions, Submission, length_of, open_file, rings, what_else};
+use super::file_open::{
+    FileOptions, Submission, length_of, lock_and_probe, open_file, rings, what_else,
+};
 use super::lock;
 use super::range_sync::sync_ranges;
 use super::ring::RingPool;
@@ -88,7 +90,7 @@ impl FileDevice {
             return Err(OpenFileError::NotAFile { path: path.to_path_buf(), what });
         }
         let (file, direct) = open_file(path, options, create).map_err(fail)?;
-        lock::acquire(&file, path, !options.read_only)?;
+        let (file, direct) = lock_and_probe((file, direct), path, options)?;
         let length = length_of(&file).map_err(fail)?;
         if direct.is_none() {
             system::expect_random_reads(&file);
