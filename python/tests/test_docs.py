@@ -84,6 +84,8 @@ def test_stubs_are_those_of_the_module(tmp_path):
 
 
 USE = """
+from collections.abc import MutableMapping
+
 import millpond
 from typing_extensions import assert_type
 
@@ -95,6 +97,18 @@ with millpond.in_memory("16MiB") as store:
     assert_type(store.transact(lambda tx: len(tx[tree])), int)
     for key, value in tree.items():
         assert_type(key, str)
+    mapping: MutableMapping[str, int] = tree
+    annotated: millpond.Tree[str, int] = tree
+    annotated |= {"coot": 5}
+    assert_type(tree.popitem(), tuple[str, int])
+    assert_type(len(tree.keys()), int)
+    assert_type(list(tree.keys()), list[str])
+    assert_type(tree.pop("coot", None), int | None)
+    tree.update({"coot": 5}, otter=6)
+    raw = store.raw_tree("bytes")
+    raw[b"a"] = bytearray(b"b")
+    raw.put(b"a", memoryview(b"b"))
+    millpond.open(b"pond.mp")
 rows = millpond.simulate([1, 2, 1], ["lru", "arc"], ["5%", 10])
 assert_type(rows, millpond.Table)
 """

@@ -83,6 +83,7 @@ fn unit_of(unit: &str) -> Option<(u64, bool)> {
         "kB" | "KB" => (1_000, true),
         "MB" => (1_000_000, true),
         "GB" => (1_000_000_000, true),
+        "TB" => (1_000_000_000_000, true),
         "KiB" => (1 << 10, true),
         "MiB" => (1 << 20, true),
         "GiB" => (1 << 30, true),

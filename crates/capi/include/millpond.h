@@ -172,6 +172,10 @@ typedef enum mp_status {
      * Any other error.
      */
     MP_OTHER = -21,
+    /**
+     * The store was closed.
+     */
+    MP_CLOSED = -22,
 } mp_status;
 
 /**
@@ -562,13 +566,14 @@ enum mp_status mp_key_push_bool(struct mp_buffer *key, bool part);
 enum mp_status mp_key_take_bool(struct mp_slice *rest, bool *part);
 
 /**
- * Appends a string, or any bytes, to a key of several parts. (A key that is one string is its
- * bytes, and needs no function.)
+ * Appends a string, or any bytes, to a key of several parts; these may be bytes of the key itself.
+ * (A key that is one string is its bytes, and needs no function.)
  */
 enum mp_status mp_key_push_bytes(struct mp_buffer *key, const void *part, size_t len);
 
 /**
- * Takes a string, or any bytes, from the front of what is left of a key of several parts.
+ * Takes a string, or any bytes, from the front of what is left of a key of several parts, which is
+ * not in the buffer itself.
  */
 enum mp_status mp_key_take_bytes(struct mp_slice *rest, struct mp_buffer *part);
 
@@ -711,9 +716,9 @@ enum mp_status mp_open(const char *path_of_store,
 enum mp_status mp_open_memory(const struct mp_options *options, struct mp_store **out);
 
 /**
- * Closes a store: everything is durable then, and the next opening needs no recovery. The handle
- * is gone whatever is returned. MP_IN_USE: other handles (trees, transactions, cursors, snapshots)
- * are open, and the store closes with the last of them, so close those first. NULL is no error.
+ * Closes a store: everything is durable then. The handle is gone whatever is returned. Of other
+ * handles that are left (trees, transactions, cursors, snapshots), calls return MP_CLOSED; the
+ * file is free for others when the last of them is closed. NULL is no error.
  */
 enum mp_status mp_close(struct mp_store *store);
 
@@ -793,7 +798,8 @@ enum mp_status mp_txn_leave_thread(const struct mp_txn *txn);
  * Runs `work` in a transaction and commits it if `work` returns MP_OK. If it lost in a deadlock,
  * it is aborted, and `work` is run again, for up to ten seconds: so `work` must do nothing else
  * that counts. If `work` returns something else, the transaction is aborted and that is returned;
- * a number that is no status becomes MP_CANCELLED. `work` may end the transaction itself, and
+ * a number that is no status becomes MP_CANCELLED. The message is that of the call within `work`
+ * that failed with this status last, if one did. `work` may end the transaction itself, and
  * must neither throw nor jump out of the call. `options` may be NULL.
  */
 enum mp_status mp_transact(const struct mp_store *store,

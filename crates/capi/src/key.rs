@@ -138,8 +138,8 @@ pub unsafe extern "C" fn mp_key_take_bool(rest: *mut mp_slice, part: *mut bool) 
     unsafe { take_into(rest, part) }
 }
 
-/// Appends a string, or any bytes, to a key of several parts. (A key that is one string is its
-/// bytes, and needs no function.)
+/// Appends a string, or any bytes, to a key of several parts; these may be bytes of the key itself.
+/// (A key that is one string is its bytes, and needs no function.)
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mp_key_push_bytes(
     key: *mut mp_buffer,
@@ -149,18 +149,25 @@ pub unsafe extern "C" fn mp_key_push_bytes(
     guard(|| {
         // SAFETY: the crate's contract.
         let part = unsafe { bytes(part, len, "the part") }?;
+        // A copy: it may be in the key itself, whose memory moves as it grows.
+        let part = part.to_vec();
         // SAFETY: the crate's contract.
         Ok(unsafe { push(key, |out| part.encode_part(out)) })
     })
 }
 
-/// Takes a string, or any bytes, from the front of what is left of a key of several parts.
+/// Takes a string, or any bytes, from the front of what is left of a key of several parts, which is
+/// not in the buffer itself.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mp_key_take_bytes(rest: *mut mp_slice, part: *mut mp_buffer) -> mp_status {
     guard(|| {
         // SAFETY: the crate's contract.
         unsafe {
             let part = buffer(part, "the buffer")?;
+            if part.has(exclusive(rest, "what is left of the key")?.data) {
+                let text = "what is left of the key is in the buffer for the part: use another one";
+                return Err(Failure::Misuse(text.to_string()));
+            }
             part.set(&take::<Vec<u8>>(rest)?);
         }
         Ok(mp_status::MP_OK)

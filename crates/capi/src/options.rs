@@ -49,30 +49,33 @@ fn durability(number: i32) -> Result<Durability, Failure> {
     }
 }
 
-/// The options at `options`; `None`: the store's.
+/// The options at `options`; those of MP_TXN_OPTIONS_INIT if that is null.
 ///
 /// # Safety
 /// `options` is null or of options.
 pub(crate) unsafe fn txn_options(
     options: *const mp_txn_options,
     store: Durability,
-) -> Result<Option<TxnOptions>, Failure> {
+) -> Result<TxnOptions, Failure> {
+    const INIT: mp_txn_options =
+        mp_txn_options { durability: -1, isolation: MP_SERIALIZABLE, wait_ms: -1 };
     // SAFETY: the caller's promise.
-    let Some(given) = (unsafe { options.as_ref() }) else { return Ok(None) };
+    let given = unsafe { options.as_ref() }.unwrap_or(&INIT);
     let durability = if given.durability == -1 { store } else { durability(given.durability)? };
     let isolation = match given.isolation {
         MP_SERIALIZABLE => Isolation::Serializable,
         MP_READ_COMMITTED => Isolation::ReadCommitted,
         other => return Err(Failure::Misuse(format!("{other} is no isolation"))),
     };
-    let options = TxnOptions::default().durability(durability).isolation(isolation);
-    match given.wait_ms {
-        -1 => Ok(Some(options)),
+    let wait_max = match given.wait_ms {
+        -1 => Duration::MAX,
         ms => {
             let why = |_| Failure::Misuse(format!("{ms} ms are no time to wait"));
-            Ok(Some(options.wait_max(Duration::from_millis(u64::try_from(ms).map_err(why)?))))
+            Duration::from_millis(u64::try_from(ms).map_err(why)?)
         }
-    }
+    };
+    let options = TxnOptions::default().durability(durability).isolation(isolation);
+    Ok(options.wait_max(wait_max))
 }
 
 /// The defaults. Never NULL. Close it with mp_options_free; a store does not need it once it is
@@ -197,4 +200,27 @@ pub unsafe extern "C" fn mp_options_second_tier(
     };
     // SAFETY: the crate's contract.
     unsafe { change(options, how) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a transaction of these options waits for a lock at most.
+    fn waits(options: *const mp_txn_options) -> Option<Duration> {
+        // SAFETY: null, or options on the caller's stack.
+        let options = unsafe { txn_options(options, Durability::Sync) };
+        options.ok().and_then(|options| options.wait_max)
+    }
+
+    #[test]
+    fn a_wait_of_minus_one_is_for_ever_and_so_is_that_of_no_options() {
+        let mut given = mp_txn_options { durability: -1, isolation: MP_SERIALIZABLE, wait_ms: -1 };
+        assert_eq!(waits(&given), Some(Duration::MAX));
+        assert_eq!(waits(std::ptr::null()), Some(Duration::MAX));
+        given.wait_ms = 5;
+        assert_eq!(waits(&given), Some(Duration::from_millis(5)));
+        given.wait_ms = -2;
+        assert_eq!(waits(&given), None);
+    }
 }

@@ -1,6 +1,6 @@
 //! What a call came to, and why.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::ffi::{CStr, CString, c_char};
 
 use millpond::ErrorKind;
@@ -57,13 +57,15 @@ pub enum mp_status {
     MP_CANCELLED = -20,
     /// Any other error.
     MP_OTHER = -21,
+    /// The store was closed.
+    MP_CLOSED = -22,
 }
 
 use mp_status::*;
 
 impl mp_status {
     /// All, for what names them.
-    const ALL: [mp_status; 23] = [
+    const ALL: [mp_status; 24] = [
         MP_OK,
         MP_NOT_FOUND,
         MP_MISUSE,
@@ -87,6 +89,7 @@ impl mp_status {
         MP_VERSION,
         MP_CANCELLED,
         MP_OTHER,
+        MP_CLOSED,
     ];
 
     pub(crate) fn of(kind: ErrorKind) -> mp_status {
@@ -109,6 +112,7 @@ impl mp_status {
             ErrorKind::Incomplete => MP_INCOMPLETE,
             ErrorKind::Version => MP_VERSION,
             ErrorKind::Cancelled => MP_CANCELLED,
+            ErrorKind::Closed => MP_CLOSED,
             _ => MP_OTHER,
         }
     }
@@ -123,7 +127,7 @@ impl mp_status {
 pub(crate) enum Failure {
     Misuse(String),
     Fault(Fault),
-    /// What a callback returned; the message is its own call's, if any.
+    /// What a callback returned; the message is that of its own call that failed so, if one did.
     Callback(mp_status),
 }
 
@@ -139,19 +143,35 @@ impl Failure {
         match self {
             Failure::Misuse(message) => {
                 set_message(message);
+                REPORTED.set(Some(MP_MISUSE));
                 MP_MISUSE
             }
             Failure::Fault(fault) => {
                 set_message(fault.to_string());
-                mp_status::of(fault.kind())
+                let status = mp_status::of(fault.kind());
+                REPORTED.set(Some(status));
+                status
             }
-            Failure::Callback(status) => status,
+            Failure::Callback(status) => {
+                if (status as i32) < 0 && REPORTED.get() != Some(status) {
+                    let name = name_of(status as i32).to_string_lossy();
+                    set_message(format!("the callback returned {name}, of no call of its own"));
+                }
+                status
+            }
         }
     }
 }
 
 thread_local! {
     static MESSAGE: RefCell<CString> = RefCell::default();
+    /// The status that the message is of, unless it was forgotten.
+    static REPORTED: Cell<Option<mp_status>> = const { Cell::new(None) };
+}
+
+/// From now on no message is known to be of a callback's call: one begins.
+pub(crate) fn forget_reported() {
+    REPORTED.set(None);
 }
 
 /// Leaves a message for the thread.
@@ -180,7 +200,11 @@ pub extern "C" fn mp_error_message() -> *const c_char {
 /// The name of a status, such as "MP_TIMEOUT". Never NULL, not to be freed.
 #[unsafe(no_mangle)]
 pub extern "C" fn mp_status_name(status: i32) -> *const c_char {
-    let name: &CStr = match mp_status::of_number(status) {
+    name_of(status).as_ptr()
+}
+
+fn name_of(status: i32) -> &'static CStr {
+    match mp_status::of_number(status) {
         Some(MP_OK) => c"MP_OK",
         Some(MP_NOT_FOUND) => c"MP_NOT_FOUND",
         Some(MP_MISUSE) => c"MP_MISUSE",
@@ -204,9 +228,9 @@ pub extern "C" fn mp_status_name(status: i32) -> *const c_char {
         Some(MP_VERSION) => c"MP_VERSION",
         Some(MP_CANCELLED) => c"MP_CANCELLED",
         Some(MP_OTHER) => c"MP_OTHER",
+        Some(MP_CLOSED) => c"MP_CLOSED",
         None => c"unknown",
-    };
-    name.as_ptr()
+    }
 }
 
 /// The library's version, such as "0.1.0". Never NULL, not to be freed.

@@ -60,9 +60,9 @@ pub unsafe extern "C" fn mp_open_memory(
     })
 }
 
-/// Closes a store: everything is durable then, and the next opening needs no recovery. The handle
-/// is gone whatever is returned. MP_IN_USE: other handles (trees, transactions, cursors, snapshots)
-/// are open, and the store closes with the last of them, so close those first. NULL is no error.
+/// Closes a store: everything is durable then. The handle is gone whatever is returned. Of other
+/// handles that are left (trees, transactions, cursors, snapshots), calls return MP_CLOSED; the
+/// file is free for others when the last of them is closed. NULL is no error.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mp_close(store: *mut mp_store) -> mp_status {
     guard(|| {

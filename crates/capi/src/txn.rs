@@ -9,7 +9,7 @@ use millpond_handles::{Transaction, transact};
 use crate::guard::guard;
 use crate::options::{mp_txn_options, txn_options};
 use crate::pointer::{give, handle, place, set, take};
-use crate::status::{Failure, mp_status};
+use crate::status::{Failure, forget_reported, mp_status};
 use crate::store::mp_store;
 use crate::tree::mp_tree;
 
@@ -51,7 +51,7 @@ pub unsafe extern "C" fn mp_txn_begin(
         unsafe {
             let store = handle(store, "the store")?;
             let options = txn_options(options, store.db.durability())?;
-            let tx = Arc::new(Transaction::begin(&store.db, options)?);
+            let tx = Arc::new(Transaction::begin(&store.db, Some(options))?);
             give(out, mp_txn { tx, is_lent: false });
         }
         Ok(mp_status::MP_OK)
@@ -136,7 +136,8 @@ pub unsafe extern "C" fn mp_txn_leave_thread(txn: *const mp_txn) -> mp_status {
 /// Runs `work` in a transaction and commits it if `work` returns MP_OK. If it lost in a deadlock,
 /// it is aborted, and `work` is run again, for up to ten seconds: so `work` must do nothing else
 /// that counts. If `work` returns something else, the transaction is aborted and that is returned;
-/// a number that is no status becomes MP_CANCELLED. `work` may end the transaction itself, and
+/// a number that is no status becomes MP_CANCELLED. The message is that of the call within `work`
+/// that failed with this status last, if one did. `work` may end the transaction itself, and
 /// must neither throw nor jump out of the call. `options` may be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mp_transact(
@@ -151,9 +152,10 @@ pub unsafe extern "C" fn mp_transact(
         let work = work.ok_or_else(|| Failure::Misuse("the callback is NULL".to_string()))?;
         let mut transact_options = TransactOptions::default();
         // SAFETY: the crate's contract.
-        transact_options.txn = unsafe { txn_options(options, store.db.durability()) }?;
+        transact_options.txn = Some(unsafe { txn_options(options, store.db.durability()) }?);
         transact(&store.db, transact_options, |tx| {
             let mut lent = mp_txn { tx: tx.clone(), is_lent: true };
+            forget_reported();
             // SAFETY: the caller's function, with the caller's pointer, and a transaction that
             // stays where it is during the call.
             match unsafe { work(&mut lent, user) } {

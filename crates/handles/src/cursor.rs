@@ -138,6 +138,14 @@ impl Cursor {
         self.step(false)
     }
 
+    /// Forgets what was read ahead of the entry that it is on: the next move sees what is there
+    /// then. In a transaction nothing is read ahead of what it may see.
+    pub fn forget_ahead(&mut self) {
+        if let Reach::Own(own) = &mut self.range {
+            own.0.with_dependent_mut(|_, steps| steps.stop());
+        }
+    }
+
     fn step(&mut self, forward: bool) -> Result<bool, Fault> {
         let rest = match (self.has_place, forward) {
             (false, _) => self.within.clone(),

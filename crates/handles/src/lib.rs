@@ -47,5 +47,5 @@ pub use datum::{Datum, DatumError};
 pub use fault::Fault;
 pub use key_type::KeyType;
 pub use transaction::{Transaction, transact};
-pub use type_name::TypeNameError;
+pub use type_name::{DEPTH_MAX, TypeNameError};
 pub use value_type::ValueType;

@@ -66,6 +66,11 @@ impl<'a> Steps<'a> {
         self.open = Some((forward, range));
     }
 
+    /// Ends the range; the next move begins another one.
+    pub(crate) fn stop(&mut self) {
+        self.open = None;
+    }
+
     /// Whether it goes on in that direction.
     pub(crate) fn goes(&self, forward: bool) -> bool {
         self.open.as_ref().is_some_and(|(direction, _)| *direction == forward)

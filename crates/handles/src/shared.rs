@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::ThreadId;
 
 use millpond::{Db, Error, ErrorKind, RawTree, Savepoint, Txn, TxnOptions};
 
@@ -35,7 +36,12 @@ pub(crate) struct State {
     cursors: u64,
     /// The last call's failure, for what retries.
     pub(crate) failure: Option<ErrorKind>,
+    /// Whose own it is between its calls; `None`: that of the thread that made the last one.
+    pub(crate) home: Option<Home>,
 }
+
+/// The thread whose own a transaction is between its calls, if any's.
+pub(crate) type Home = Option<ThreadId>;
 
 impl State {
     /// The transaction, with no other reference to it.
@@ -62,8 +68,13 @@ impl State {
         Ok(id)
     }
 
-    /// Remembers a failure.
+    /// Ends a call: remembers its failure, and leaves a thread that is not the transaction's home.
     pub(crate) fn note<R>(&mut self, done: Result<R, Error>) -> Result<R, Fault> {
+        if let (Some(home), Some(txn)) = (self.home, &self.txn)
+            && home != Some(std::thread::current().id())
+        {
+            txn.release_thread();
+        }
         self.failure = done.as_ref().err().map(Error::kind);
         Ok(done?)
     }
@@ -77,7 +88,8 @@ impl Shared {
         };
         let (ranges, savepoints) = (HashMap::new(), Vec::new());
         let txn = Some(Rc::new(txn));
-        Ok(Shared(Mutex::new(State { ranges, txn, savepoints, cursors: 0, failure: None })))
+        let state = State { ranges, txn, savepoints, cursors: 0, failure: None, home: None };
+        Ok(Shared(Mutex::new(state)))
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, State> {

@@ -1,6 +1,7 @@
 //! A transaction whose handles may be used and dropped in any order, by any thread.
 
 use std::sync::Arc;
+use std::thread::ThreadId;
 use std::time::Instant;
 
 use millpond::{Db, Error, ErrorKind, KeyRange, RawTree, TransactOptions, Txn, TxnOptions};
@@ -92,6 +93,29 @@ impl Transaction {
             txn.leave_thread();
             Ok(())
         })
+    }
+
+    /// From now on the transaction is the own one of `home` between its calls, if of any thread,
+    /// instead of the thread that made the last call. A program whose calls go to the threads of a
+    /// pool needs that: such a thread goes on with something else.
+    ///
+    /// ```
+    /// use millpond::{Db, Options};
+    /// use millpond_handles::{Fault, Transaction};
+    ///
+    /// # fn main() -> Result<(), Fault> {
+    /// let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// let ponds = db.raw_tree("ponds")?;
+    /// let tx = Transaction::begin(&db, None)?;
+    /// tx.belong_to(Some(std::thread::current().id()));
+    /// std::thread::scope(|scope| {
+    ///     scope.spawn(|| tx.call(|txn| txn.raw_tree(&ponds).put(b"mill", b"deep")));
+    /// });
+    /// tx.commit()
+    /// # }
+    /// ```
+    pub fn belong_to(&self, home: Option<ThreadId>) {
+        self.shared.lock().home = Some(home);
     }
 
     /// Makes a savepoint; returns its number.

@@ -3,8 +3,10 @@
 use std::fmt::{Display, Formatter};
 use std::str::FromStr;
 
-/// Nested deeper than this, a name is refused.
-const DEPTH_MAX: usize = 16;
+/// Types that are nested deeper than this are refused.
+pub const DEPTH_MAX: usize = 16;
+/// Characters of a name that an error shows.
+const SHOWN_MAX: usize = 200;
 /// Elements of a tuple, as in the engine.
 const TUPLE_MAX: usize = 8;
 
@@ -79,7 +81,13 @@ impl FromStr for TypeName {
     type Err = TypeNameError;
 
     fn from_str(name: &str) -> Result<TypeName, TypeNameError> {
-        let unknown = || TypeNameError::Unknown { name: name.to_string() };
+        let unknown = || {
+            let mut shown: String = name.chars().take(SHOWN_MAX).collect();
+            if shown.len() < name.len() {
+                shown.push('…');
+            }
+            TypeNameError::Unknown { name: shown }
+        };
         let mut rest = name;
         let found = take(&mut rest, 0).ok_or_else(unknown)?;
         if !rest.trim_start().is_empty() {

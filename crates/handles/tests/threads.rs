@@ -151,3 +151,39 @@ fn a_timeout_is_retried_only_if_told() {
     holder.commit().expect("it commits");
     put(false).expect("nobody holds it");
 }
+
+/// Whether a plain write of the calling thread fails, as it would wait for its own transaction.
+fn would_wait_for_itself(tree: &millpond::RawTree) -> bool {
+    tree.put(b"k", b"plain").is_err_and(|error| error.is_own_transaction())
+}
+
+#[test]
+fn a_transaction_with_a_home_is_of_no_other_thread_that_makes_a_call() {
+    let db = store();
+    let tree = db.raw_tree("t").expect("a tree");
+    let options = TxnOptions::default().wait_max(std::time::Duration::ZERO);
+    let tx = Transaction::begin(&db, None).expect("a transaction");
+    let put = || tx.call(|txn| txn.raw_tree(&tree).put(b"k", b"x")).map(drop);
+    tx.belong_to(Some(std::thread::current().id()));
+    put().expect("it is put");
+    assert!(would_wait_for_itself(&tree));
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            put().expect("it is put");
+            // It waits as for anybody's.
+            let other = Transaction::begin(&db, Some(options)).expect("a transaction");
+            let refused = other.call(|txn| txn.raw_tree(&tree).put(b"k", b"y"));
+            assert!(refused.is_err_and(|fault| fault.kind() == millpond::ErrorKind::Timeout));
+            // With a cursor of the transaction that is open, too.
+            let mut cursor = tx.cursor(&tree, KeyRange::ALL).expect("a cursor");
+            assert!(cursor.first().expect("it is read"));
+            let refused = other.call(|txn| txn.raw_tree(&tree).put(b"k", b"y"));
+            assert!(refused.is_err_and(|fault| fault.kind() == millpond::ErrorKind::Timeout));
+        });
+    });
+    put().expect("it is put");
+    assert!(would_wait_for_itself(&tree));
+    tx.belong_to(None);
+    put().expect("it is put");
+    tx.commit().expect("it is committed");
+}

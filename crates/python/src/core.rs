@@ -1,19 +1,21 @@
 //! What closes a store while its handles live.
 //!
 //! A variable of a program may outlive the block in which a store was open. So each handle keeps
-//! what it refers to in a slot, which the store knows: closing it waits for the calls under way,
-//! empties all slots, and then has the last reference to the store. A call of an empty slot fails.
+//! what it refers to in a slot, which the store knows: closing it ends waits for locks, waits for
+//! the calls under way, empties all slots, and then has the last reference to the store. A call of
+//! an empty slot fails.
 //! In the child of a fork, calls fail, and nothing is closed or dropped: see [`fork`](crate::fork).
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, TryLockError, Weak};
 use std::time::Duration;
 
 use millpond::Db;
 
 use crate::error::Failure;
 use crate::fork::Process;
+use crate::signals::{Signals, watch_waits};
 
 /// Set in [`Core::calls`] when the store is being closed, or is.
 const CLOSED: u64 = 1 << 63;
@@ -31,7 +33,8 @@ pub(crate) struct Core {
     calls: AtomicU64,
     db: RwLock<Option<Db>>,
     handles: Mutex<Registry>,
-    closing: Mutex<()>,
+    /// Whether it is closed; held by the thread that closes it.
+    is_down: Mutex<bool>,
     /// Where it was opened.
     process: Process,
 }
@@ -102,7 +105,7 @@ impl Core {
             calls: AtomicU64::new(0),
             db: RwLock::new(Some(db)),
             handles: Mutex::default(),
-            closing: Mutex::new(()),
+            is_down: Mutex::new(false),
             process: Process::this(),
         })
     }
@@ -114,6 +117,7 @@ impl Core {
             return Err(Failure::Closed("store"));
         }
         IN_CALLS.with(|calls| calls.set(calls.get() + 1));
+        watch_waits();
         Ok(Call(self))
     }
 
@@ -138,6 +142,7 @@ impl Core {
     }
 
     /// Closes the store and all of its handles; again, it does nothing, nor in the child of a fork.
+    /// A signal may interrupt it; no call is made any more then, and another `close` goes on.
     pub(crate) fn close(&self) -> Result<(), Failure> {
         if !self.process.is_this() {
             return Ok(());
@@ -145,13 +150,21 @@ impl Core {
         if IN_CALLS.with(Cell::get) > 0 {
             return Err(Failure::InCall);
         }
-        let _closing = lock(&self.closing);
-        if self.calls.fetch_or(CLOSED, Ordering::AcqRel) & CLOSED != 0 {
+        self.calls.fetch_or(CLOSED, Ordering::AcqRel);
+        // What calls under way wait for may be held by a transaction that only this ends.
+        if let Some(db) = &*self.db.read().unwrap_or_else(PoisonError::into_inner) {
+            db.end_waits();
+        }
+        let mut is_down = poll(|| match self.is_down.try_lock() {
+            Ok(guard) => Some(guard),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        })?;
+        if *is_down {
             return Ok(());
         }
-        while self.calls.load(Ordering::Acquire) != CLOSED {
-            std::thread::sleep(WAIT);
-        }
+        poll(|| (self.calls.load(Ordering::Acquire) == CLOSED).then_some(()))?;
+        *is_down = true;
         let slots = std::mem::take(&mut lock(&self.handles).slots);
         slots.iter().filter_map(Weak::upgrade).for_each(|slot| slot.empty());
         let db = self.db.write().unwrap_or_else(PoisonError::into_inner).take();
@@ -159,6 +172,21 @@ impl Core {
             Some(db) => Ok(db.close()?),
             None => Ok(()),
         }
+    }
+}
+
+/// Waits for what `look` finds, or for a signal whose handler raises.
+fn poll<R>(mut look: impl FnMut() -> Option<R>) -> Result<R, Failure> {
+    let mut signals = Signals::new();
+    loop {
+        if let Some(found) = look() {
+            return Ok(found);
+        }
+        signals.stop();
+        if let Some(raised) = signals.raised.take() {
+            return Err(Failure::Python(raised));
+        }
+        std::thread::sleep(WAIT);
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use millpond::KeyRange;
 use pyo3::prelude::*;
+use pyo3::types::PyType;
 
 use crate::core::Handle;
 use crate::error::Failure;
@@ -32,6 +33,8 @@ pub(crate) struct Entries {
     types: Arc<Types>,
     part: Part,
     forward: bool,
+    /// Whether others may change what was read ahead: that is this iterator's few entries only.
+    forgets: bool,
     ahead: Mutex<Ahead>,
 }
 
@@ -56,7 +59,8 @@ impl Entries {
         let ahead = Ahead { entries: VecDeque::new(), next: 1, most, is_over: false };
         let reading = cursor_of(place, range)?;
         let (types, ahead) = (place.types.clone(), Mutex::new(ahead));
-        Ok(Entries { reading, types, part, forward, ahead })
+        let forgets = matches!(place.within, Within::Alone);
+        Ok(Entries { reading, types, part, forward, forgets, ahead })
     }
 
     fn next_entry(&self) -> Result<Option<Entry>, Failure> {
@@ -80,6 +84,9 @@ impl Entries {
                 };
                 ahead.entries.push_back(entry);
             }
+            if self.forgets {
+                reading.forget_ahead();
+            }
             Ok(())
         })?;
         ahead.next = (ahead.next * 2).min(ahead.most);
@@ -89,6 +96,14 @@ impl Entries {
 
 #[pymethods]
 impl Entries {
+    #[classmethod]
+    fn __class_getitem__<'py>(
+        class: &Bound<'py, PyType>,
+        item: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        class.py().import("types")?.call_method1("GenericAlias", (class, item))
+    }
+
     fn __iter__(this: PyRef<'_, Self>) -> PyRef<'_, Self> {
         this
     }
@@ -141,6 +156,14 @@ impl Cursor {
 
 #[pymethods]
 impl Cursor {
+    #[classmethod]
+    fn __class_getitem__<'py>(
+        class: &Bound<'py, PyType>,
+        item: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        class.py().import("types")?.call_method1("GenericAlias", (class, item))
+    }
+
     /// Goes to the first entry.
     fn first<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         self.go(py, |cursor| cursor.first())

@@ -8,6 +8,8 @@ use pyo3::exceptions::{
 };
 use pyo3::prelude::*;
 
+use crate::signals;
+
 create_exception!(millpond, Error, PyException, "What all exceptions of a store are.");
 
 macro_rules! exceptions {
@@ -100,8 +102,71 @@ impl From<Failure> for PyErr {
     }
 }
 
+/// The message, with Python's names of types.
+fn with_types(error: &DatumError) -> String {
+    match error {
+        DatumError::OtherType { wanted, found } => {
+            let found = match *found {
+                "nothing" => "None",
+                "a truth value" => "bool",
+                "an integer" => "int",
+                "a floating-point number" => "float",
+                "a string" => "str",
+                "a byte string" => "bytes",
+                "a tuple" => "tuple",
+                other => other,
+            };
+            format!("{found} is no {}", type_in_python(wanted))
+        }
+        DatumError::Length { wanted, length, found } => {
+            let wanted = type_in_python(wanted);
+            format!("{found} elements are not those of {wanted}, which has {length}")
+        }
+        other => other.to_string(),
+    }
+}
+
+/// The engine's name of a type as Python writes it. Of numbers that Python has no type for, the
+/// engine's name is added.
+fn type_in_python(name: &str) -> String {
+    let within = |front: &str, back: &str| name.strip_prefix(front)?.strip_suffix(back);
+    if let Some(inner) = within("Option<", ">") {
+        return format!("{} | None", type_in_python(inner));
+    }
+    if let Some(elements) = within("(", ")").filter(|elements| !elements.is_empty()) {
+        let elements: Vec<String> = parts(elements).map(type_in_python).collect();
+        return format!("tuple[{}]", elements.join(", "));
+    }
+    match name {
+        "()" => "None".to_string(),
+        "bool" => "bool".to_string(),
+        "i64" => "int".to_string(),
+        "f64" => "float".to_string(),
+        "String" => "str".to_string(),
+        "Vec<u8>" => "bytes".to_string(),
+        "f32" => "float (f32)".to_string(),
+        "char" => "str (char)".to_string(),
+        _ if name.starts_with('[') => format!("bytes ({name})"),
+        _ => format!("int ({name})"),
+    }
+}
+
+/// The elements of a tuple's name.
+fn parts(elements: &str) -> impl Iterator<Item = &str> {
+    let mut depth = 0;
+    let at_comma = move |letter: char| {
+        match letter {
+            '(' | '<' | '[' => depth += 1,
+            ')' | '>' | ']' => depth -= 1,
+            _ => {}
+        }
+        letter == ',' && depth == 0
+    };
+    elements.split(at_comma).map(str::trim).filter(|part| !part.is_empty())
+}
+
 fn of_datum(error: &DatumError) -> PyErr {
-    let text = error.to_string();
+    let text = with_types(error);
     match error {
         DatumError::OtherType { .. } => PyTypeError::new_err(text),
         DatumError::OutOfRange { .. } => PyOverflowError::new_err(text),
@@ -112,6 +177,9 @@ fn of_datum(error: &DatumError) -> PyErr {
 }
 
 fn of_fault(fault: &Fault) -> PyErr {
+    if let Some(raised) = signals::take_raised() {
+        return raised;
+    }
     let text = in_python(&with_causes(fault));
     match fault.kind() {
         ErrorKind::Invalid => Invalid::new_err(text),
@@ -132,6 +200,7 @@ fn of_fault(fault: &Fault) -> PyErr {
         ErrorKind::Incomplete => Incomplete::new_err(text),
         ErrorKind::Version => Version::new_err(text),
         ErrorKind::Cancelled => Cancelled::new_err(text),
+        ErrorKind::Closed => Closed::new_err(text),
         _ => Error::new_err(text),
     }
 }
@@ -157,6 +226,8 @@ pub(crate) fn in_python(text: &str) -> String {
         .replace("`millpond policies` lists", "`millpond.policies()` lists")
         .replace("(`millpond sim`)", "(`millpond.simulate`)")
         .replace("allow create_if_missing", "allow `create`")
+        .replace("(Options::memory)", "(`memory`)")
+        .replace("(Options::spill_max)", "(`spill_max`)")
         .replace("--trace-format", "--format")
         .replace("--size ", "--sizes ");
     let words: Vec<String> = text.split(' ').map(option_in_python).collect();

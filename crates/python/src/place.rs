@@ -117,6 +117,11 @@ pub(crate) fn cursor_of(place: &Place, range: KeyRange) -> Result<Handle<Reading
 pub(crate) struct Reading(std::sync::Mutex<Cursor>);
 
 impl Reading {
+    /// Forgets what the engine has read ahead.
+    pub(crate) fn forget_ahead(&self) {
+        self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner).forget_ahead();
+    }
+
     /// Makes a call of the cursor; `move_on` says whether it is on an entry then, which is
     /// returned.
     pub(crate) fn entry(

@@ -1,7 +1,6 @@
 //! Stores: opened, used, closed.
 
 use std::ops::ControlFlow;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,6 +11,7 @@ use pyo3::types::{PyDict, PyTuple};
 
 use crate::core::{Core, Handle};
 use crate::error::{Failure, Invalid};
+use crate::path::AnyPath;
 use crate::place::{Place, Within};
 use crate::transaction::{Snapshot, Transaction, transact};
 use crate::tree::Tree;
@@ -122,7 +122,7 @@ fn common(
 #[expect(clippy::too_many_arguments, reason = "Python has keywords for them")]
 pub(crate) fn open(
     py: Python<'_>,
-    path: PathBuf,
+    path: AnyPath,
     memory: Option<&Bound<'_, PyAny>>,
     page_size: Option<u32>,
     policy: Option<String>,
@@ -133,7 +133,7 @@ pub(crate) fn open(
     log_gap: Option<&Bound<'_, PyAny>>,
     spill_max: Option<&Bound<'_, PyAny>>,
     slow_after: Option<f64>,
-    tier: Option<(PathBuf, Bound<'_, PyAny>, String)>,
+    tier: Option<(AnyPath, Bound<'_, PyAny>, String)>,
     write_back: bool,
 ) -> PyResult<Store> {
     let mut options = common(memory, page_size, policy, compression, durability)?;
@@ -148,9 +148,9 @@ pub(crate) fn open(
         options = options.slow_after(seconds_of(seconds)?);
     }
     if let Some((path, bytes, policy)) = tier {
-        options = options.second_tier(path, bytes_of(&bytes)?, policy).write_back(write_back);
+        options = options.second_tier(path.0, bytes_of(&bytes)?, policy).write_back(write_back);
     }
-    let db = py.detach(|| Db::open(path, options).map_err(Failure::from))?;
+    let db = py.detach(|| Db::open(path.0, options).map_err(Failure::from))?;
     Ok(Store { core: Core::new(db) })
 }
 
@@ -172,6 +172,12 @@ pub(crate) fn in_memory(
     options.memory = options.memory.or(Some(IN_MEMORY));
     let db = py.detach(|| Db::in_memory(options).map_err(Failure::from))?;
     Ok(Store { core: Core::new(db) })
+}
+
+fn is_main_thread(py: Python<'_>) -> PyResult<bool> {
+    let threading = py.import("threading")?;
+    let main = threading.call_method0("main_thread")?.getattr("ident")?;
+    main.eq(threading.call_method0("get_ident")?)
 }
 
 /// What a store in memory may use by default: 64 MiB.
@@ -312,7 +318,14 @@ impl Store {
         wait_max: Option<f64>,
     ) -> PyResult<Transaction> {
         let options = self.options(durability, isolation, wait_max)?;
-        Ok(py.detach(|| Transaction::begin(&self.core, options))?)
+        let is_main = is_main_thread(py)?;
+        Ok(py.detach(|| {
+            let tx = Transaction::begin(&self.core, options)?;
+            if is_main {
+                tx.keep_in_thread()?;
+            }
+            Ok::<_, Failure>(tx)
+        })?)
     }
 
     /// Calls `work` with a transaction, commits it, and returns what `work` returned.
@@ -371,15 +384,15 @@ impl Store {
     fn backup<'py>(
         &self,
         py: Python<'py>,
-        target: PathBuf,
+        target: AnyPath,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Bound<'py, PyDict>> {
         let mut raised = None;
         let mut watch = |now: millpond::BackupProgress| {
-            let Some(progress) = &progress else { return ControlFlow::Continue(()) };
             let phase = format!("{:?}", now.phase).to_lowercase();
             let goes_on = Python::attach(|py| {
                 py.check_signals()?;
+                let Some(progress) = &progress else { return Ok(true) };
                 let said = progress.call1(py, (phase, now.done, now.total))?;
                 Ok(!said.bind(py).is(pyo3::types::PyBool::new(py, false)))
             });
@@ -392,7 +405,7 @@ impl Store {
                 }
             }
         };
-        let done = py.detach(|| self.core.with(|db| Ok(db.backup_with(target, &mut watch)?)));
+        let done = py.detach(|| self.core.with(|db| Ok(db.backup_with(target.0, &mut watch)?)));
         if let Some(error) = raised {
             return Err(error);
         }

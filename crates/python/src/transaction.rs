@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use millpond::{Snapshot as EngineSnapshot, TxnOptions};
 use millpond_handles::{Fault, Transaction as Owned};
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
@@ -39,8 +40,24 @@ impl Transaction {
         core: &std::sync::Arc<Core>,
         options: Option<TxnOptions>,
     ) -> Result<Transaction, Failure> {
-        let tx = Handle::make(core, "transaction", |db| Ok(Owned::begin(db, options)?))?;
+        let tx = Handle::make(core, "transaction", |db| {
+            let tx = Owned::begin(db, options)?;
+            tx.belong_to(None);
+            Ok(tx)
+        })?;
         Ok(Transaction { tx, was_ended: AtomicBool::new(false) })
+    }
+
+    /// Makes it the calling thread's own: a call of this thread that would wait for it fails.
+    ///
+    /// That is so where the thread waits for its end: in a `with` block, in the function that
+    /// `transact` calls, and in the main thread. The thread of an executor that has made one of its
+    /// calls goes on with something else, for another task, say.
+    pub(crate) fn keep_in_thread(&self) -> Result<(), Failure> {
+        self.tx.with(|tx| {
+            tx.belong_to(Some(std::thread::current().id()));
+            Ok(())
+        })
     }
 
     /// Commits or aborts it.
@@ -106,8 +123,10 @@ impl Transaction {
         py.detach(|| self.is_open())
     }
 
-    fn __enter__(this: PyRef<'_, Self>) -> PyRef<'_, Self> {
-        this
+    fn __enter__<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, Self>> {
+        let tx = this.get();
+        this.py().detach(|| tx.keep_in_thread())?;
+        Ok(this.clone())
     }
 
     #[pyo3(signature = (kind, *_args))]
@@ -181,6 +200,29 @@ impl Snapshot {
     }
 }
 
+/// What `work` returned, unless that shows that it has not run: a coroutine or a generator.
+fn has_run(done: Bound<'_, PyAny>) -> PyResult<Bound<'_, PyAny>> {
+    let types = done.py().import("types")?;
+    for (name, how) in [
+        ("CoroutineType", "is asynchronous"),
+        ("AsyncGeneratorType", "is an asynchronous generator"),
+        ("GeneratorType", "is a generator"),
+    ] {
+        if !done.is_instance(&types.getattr(name)?)? {
+            continue;
+        }
+        if done.hasattr("close")? {
+            // Otherwise Python warns that it was never awaited.
+            done.call_method0("close")?;
+        }
+        return Err(PyTypeError::new_err(format!(
+            "the function that transact() calls {how}, and so does nothing when it is called: \
+             give transact() a plain function, or use `with store.begin() as tx`"
+        )));
+    }
+    Ok(done)
+}
+
 /// Runs `work` in transactions until one is committed, or fails of something else than of others.
 pub(crate) fn transact<'py>(
     core: &std::sync::Arc<Core>,
@@ -192,8 +234,13 @@ pub(crate) fn transact<'py>(
     let py = work.py();
     let begun = Instant::now();
     loop {
-        let tx = Py::new(py, py.detach(|| Transaction::begin(core, options))?)?;
-        let error = match work.call1((&tx,)) {
+        let tx = py.detach(|| {
+            let tx = Transaction::begin(core, options)?;
+            tx.keep_in_thread()?;
+            Ok::<_, Failure>(tx)
+        })?;
+        let tx = Py::new(py, tx)?;
+        let error = match work.call1((&tx,)).and_then(has_run) {
             Ok(done) => match tx.get().commit_at_last(py) {
                 Ok(()) => return Ok(done),
                 Err(error) => error,

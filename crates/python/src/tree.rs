@@ -3,13 +3,16 @@
 use std::ops::Bound as End;
 
 use millpond::KeyRange;
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyKeyError, PyTypeError};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::{PyDict, PyTuple, PyType};
 
 use crate::entries::{Cursor, Entries, Part};
 use crate::error::{OtherType, no_key};
 use crate::place::{Place, Within, read, write};
+
+/// Entries of an update between two looks at whether a signal has come.
+const SIGNALS_EACH: usize = 1024;
 
 /// An ordered mapping of a store: keys of one type to values of one type.
 ///
@@ -66,9 +69,30 @@ impl Tree {
         Ok(py.detach(|| Entries::new(&self.place, KeyRange::ALL, part, forward))?)
     }
 
+    /// Puts pairs of key and value one after the other.
+    fn put_all(&self, py: Python<'_>, pairs: &Bound<'_, PyAny>) -> PyResult<()> {
+        for (number, pair) in pairs.try_iter()?.enumerate() {
+            if number % SIGNALS_EACH == 0 {
+                py.check_signals()?;
+            }
+            let pair = pair?;
+            let pair = pair
+                .cast::<PyTuple>()
+                .map_err(|_| PyTypeError::new_err("an entry is a tuple of a key and a value"))?;
+            let (key, value): (Bound<'_, PyAny>, Bound<'_, PyAny>) = pair.extract()?;
+            self.put(&key, &value)?;
+        }
+        Ok(())
+    }
+
     fn put_bytes(&self, py: Python<'_>, key: &[u8], value: &[u8]) -> PyResult<bool> {
         Ok(py.detach(|| write!(&self.place, |tree| tree.put(key, value)))?)
     }
+}
+
+/// A view of a tree, of a class of the package.
+fn view<'py>(tree: &Bound<'py, Tree>, class: &str, reverse: bool) -> PyResult<Bound<'py, PyAny>> {
+    tree.py().import("millpond.views")?.call_method1(class, (tree, reverse))
 }
 
 #[pymethods]
@@ -129,22 +153,48 @@ impl Tree {
         self.iterate(py, Part::Keys, false)
     }
 
-    /// The keys in order; backwards with `reverse`.
-    #[pyo3(signature = (*, reverse = false))]
-    fn keys(&self, py: Python<'_>, reverse: bool) -> PyResult<Entries> {
-        self.iterate(py, Part::Keys, !reverse)
+    /// `Tree[str, int]`, for annotations.
+    #[classmethod]
+    fn __class_getitem__<'py>(
+        class: &Bound<'py, PyType>,
+        item: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        class.py().import("types")?.call_method1("GenericAlias", (class, item))
     }
 
-    /// The values in the order of keys; backwards with `reverse`.
+    /// The keys in order, as a view; backwards with `reverse`.
     #[pyo3(signature = (*, reverse = false))]
-    fn values(&self, py: Python<'_>, reverse: bool) -> PyResult<Entries> {
-        self.iterate(py, Part::Values, !reverse)
+    fn keys<'py>(this: &Bound<'py, Self>, reverse: bool) -> PyResult<Bound<'py, PyAny>> {
+        view(this, "Keys", reverse)
     }
 
-    /// The pairs of key and value in the order of keys; backwards with `reverse`.
+    /// The values in the order of keys, as a view; backwards with `reverse`.
     #[pyo3(signature = (*, reverse = false))]
-    fn items(&self, py: Python<'_>, reverse: bool) -> PyResult<Entries> {
-        self.iterate(py, Part::Items, !reverse)
+    fn values<'py>(this: &Bound<'py, Self>, reverse: bool) -> PyResult<Bound<'py, PyAny>> {
+        view(this, "Values", reverse)
+    }
+
+    /// The pairs of key and value in the order of keys, as a view; backwards with `reverse`.
+    ///
+    /// >>> import millpond
+    /// >>> with millpond.in_memory() as store:
+    /// ...     ponds = store.tree("ponds", str, int)
+    /// ...     ponds |= {"mill": 3, "weir": 5}
+    /// ...     len(ponds.items()), ("weir", 5) in ponds.items(), ponds.popitem()
+    /// (2, True, ('weir', 5))
+    #[pyo3(signature = (*, reverse = false))]
+    fn items<'py>(this: &Bound<'py, Self>, reverse: bool) -> PyResult<Bound<'py, PyAny>> {
+        view(this, "Items", reverse)
+    }
+
+    /// What a view iterates: 'keys', 'values' or 'items'.
+    fn _iterate(&self, py: Python<'_>, part: &str, reverse: bool) -> PyResult<Entries> {
+        let part = match part {
+            "keys" => Part::Keys,
+            "values" => Part::Values,
+            _ => Part::Items,
+        };
+        self.iterate(py, part, !reverse)
     }
 
     /// The pairs whose keys are `start` or above and below `stop`; backwards with `reverse`.
@@ -308,23 +358,34 @@ impl Tree {
         Ok(py.detach(|| write!(&self.place, |tree| tree.compare_and_swap(&key, expected, new)))?)
     }
 
-    /// Puts all entries of a mapping, or all pairs of an iterable: one after the other, so that a
-    /// failure leaves some of them; in a transaction, all or none.
-    fn update(&self, entries: &Bound<'_, PyAny>) -> PyResult<()> {
-        let pairs = match entries.cast::<PyDict>() {
-            Ok(dict) => dict.items().into_any(),
-            Err(_) if entries.hasattr("items")? => entries.call_method0("items")?,
-            Err(_) => entries.clone(),
-        };
-        for pair in pairs.try_iter()? {
-            let pair = pair?;
-            let pair = pair
-                .cast::<PyTuple>()
-                .map_err(|_| PyTypeError::new_err("an entry is a tuple of a key and a value"))?;
-            let (key, value): (Bound<'_, PyAny>, Bound<'_, PyAny>) = pair.extract()?;
-            self.put(&key, &value)?;
+    /// Puts all entries of a mapping, or all pairs of an iterable, and those given by name: one by
+    /// one, so that a failure leaves some of them; in a transaction, all or none.
+    #[pyo3(signature = (entries = None, /, **named))]
+    fn update(
+        &self,
+        py: Python<'_>,
+        entries: Option<&Bound<'_, PyAny>>,
+        named: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<()> {
+        if let Some(entries) = entries {
+            let pairs = match entries.cast::<PyDict>() {
+                Ok(dict) => dict.items().into_any(),
+                Err(_) if entries.hasattr("items")? => entries.call_method0("items")?,
+                Err(_) => entries.clone(),
+            };
+            self.put_all(py, &pairs)?;
         }
-        Ok(())
+        named.map_or(Ok(()), |named| self.put_all(py, named.items().as_any()))
+    }
+
+    /// As `update`.
+    fn __ior__(&self, py: Python<'_>, entries: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.update(py, Some(entries), None)
+    }
+
+    /// Removes the last entry; returns it, or raises KeyError if there is none.
+    fn popitem<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.pop_last(py)?.ok_or_else(|| PyKeyError::new_err("popitem(): the tree is empty"))
     }
 
     /// Removes a key; returns whether it was there.

@@ -1,8 +1,8 @@
 //! Python's values as the engine's, and types as either calls them.
 
-use millpond_handles::{Datum, KeyType, ValueType};
+use millpond_handles::{DEPTH_MAX, Datum, KeyType, ValueType};
 use pyo3::buffer::PyBuffer;
-use pyo3::exceptions::{PyOverflowError, PyTypeError};
+use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyFloat, PyInt, PyString, PyTuple, PyType};
 
@@ -15,6 +15,7 @@ pub(crate) struct Types {
     /// Whether these are byte strings, which need no [`Datum`].
     key_is_bytes: bool,
     value_is_bytes: bool,
+    value_is_str: bool,
 }
 
 /// What a type is called if none is given.
@@ -25,7 +26,8 @@ impl Types {
         let (key, value): (KeyType, ValueType) =
             (key.parse().map_err(Failure::Type)?, value.parse().map_err(Failure::Type)?);
         let (key_is_bytes, value_is_bytes) = (key.to_string() == BYTES, value.to_string() == BYTES);
-        Ok(Types { key, value, key_is_bytes, value_is_bytes })
+        let value_is_str = value.to_string() == "String";
+        Ok(Types { key, value, key_is_bytes, value_is_bytes, value_is_str })
     }
 
     pub(crate) fn encode_key(&self, key: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
@@ -52,14 +54,18 @@ impl Types {
 
     pub(crate) fn key<'py>(&self, py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyAny>> {
         if self.key_is_bytes {
-            return Ok(PyBytes::new(py, bytes).into_any());
+            return bytes_object(py, bytes);
         }
         object_of(py, &self.key.decode(bytes).map_err(Failure::Datum)?)
     }
 
     pub(crate) fn value<'py>(&self, py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyAny>> {
         if self.value_is_bytes {
-            return Ok(PyBytes::new(py, bytes).into_any());
+            return bytes_object(py, bytes);
+        }
+        // Without a copy in between: it may be large.
+        if self.value_is_str && std::str::from_utf8(bytes).is_ok() {
+            return Ok(PyString::from_bytes(py, bytes)?.into_any());
         }
         object_of(py, &self.value.decode(bytes).map_err(Failure::Datum)?)
     }
@@ -91,6 +97,11 @@ fn bytes_of(object: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
 }
 
 fn datum_of(object: &Bound<'_, PyAny>) -> PyResult<Datum> {
+    datum_within(object, 0)
+}
+
+/// The value of what is nested in `depth` tuples.
+fn datum_within(object: &Bound<'_, PyAny>, depth: usize) -> PyResult<Datum> {
     if let Ok(text) = object.cast::<PyString>() {
         return Ok(Datum::Str(text.to_str()?.to_string()));
     }
@@ -108,7 +119,11 @@ fn datum_of(object: &Bound<'_, PyAny>) -> PyResult<Datum> {
         return Ok(Datum::Bytes(bytes.as_bytes().to_vec()));
     }
     if let Ok(tuple) = object.cast::<PyTuple>() {
-        let elements = tuple.iter().map(|element| datum_of(&element));
+        if depth > DEPTH_MAX {
+            let text = format!("a tuple is nested more than {DEPTH_MAX} deep, as no type is");
+            return Err(PyValueError::new_err(text));
+        }
+        let elements = tuple.iter().map(|element| datum_within(&element, depth + 1));
         return Ok(Datum::Tuple(elements.collect::<PyResult<_>>()?));
     }
     if object.is_none() {
@@ -147,8 +162,8 @@ fn object_of<'py>(py: Python<'py>, datum: &Datum) -> PyResult<Bound<'py, PyAny>>
         },
         Datum::Uint(number) => number.into_pyobject(py)?.into_any(),
         Datum::Float(number) => PyFloat::new(py, *number).into_any(),
-        Datum::Str(text) => PyString::new(py, text).into_any(),
-        Datum::Bytes(bytes) => PyBytes::new(py, bytes).into_any(),
+        Datum::Str(text) => PyString::from_bytes(py, text.as_bytes())?.into_any(),
+        Datum::Bytes(bytes) => bytes_object(py, bytes)?,
         Datum::Tuple(elements) => {
             let elements: Vec<_> =
                 elements.iter().map(|element| object_of(py, element)).collect::<PyResult<_>>()?;
@@ -157,8 +172,24 @@ fn object_of<'py>(py: Python<'py>, datum: &Datum) -> PyResult<Bound<'py, PyAny>>
     })
 }
 
+/// A byte string; `PyBytes::new` panics where memory does not suffice.
+fn bytes_object<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyAny>> {
+    let fill = |there: &mut [u8]| {
+        there.copy_from_slice(bytes);
+        Ok(())
+    };
+    Ok(PyBytes::new_with(py, bytes.len(), fill)?.into_any())
+}
+
 /// The engine's name of a type: of `str`, `tuple[str, int]`, `int | None`; a string is one already.
 pub(crate) fn type_name(object: &Bound<'_, PyAny>) -> PyResult<String> {
+    type_name_within(object, 0)
+}
+
+fn type_name_within(object: &Bound<'_, PyAny>, depth: usize) -> PyResult<String> {
+    if depth > DEPTH_MAX {
+        return Err(Invalid::new_err(format!("types are nested {DEPTH_MAX} deep at most")));
+    }
     if let Ok(name) = object.cast::<PyString>() {
         return Ok(name.to_str()?.to_string());
     }
@@ -184,7 +215,8 @@ pub(crate) fn type_name(object: &Bound<'_, PyAny>) -> PyResult<String> {
     let args: Vec<Bound<'_, PyAny>> = args.extract().map_err(|_| unknown())?;
     let origin = object.getattr("__origin__");
     if origin.is_ok_and(|origin| origin.is(py.get_type::<PyTuple>())) {
-        let names = args.iter().map(type_name).collect::<PyResult<Vec<_>>>()?;
+        let names = args.iter().map(|arg| type_name_within(arg, depth + 1));
+        let names = names.collect::<PyResult<Vec<_>>>()?;
         return Ok(match &names[..] {
             [only] => format!("({only},)"),
             all => format!("({})", all.join(", ")),
@@ -193,7 +225,7 @@ pub(crate) fn type_name(object: &Bound<'_, PyAny>) -> PyResult<String> {
     let nothing = py.None().bind(py).get_type();
     let (none, rest): (Vec<_>, Vec<_>) = args.into_iter().partition(|arg| arg.is(&nothing));
     match (&none[..], &rest[..]) {
-        ([_], [only]) => Ok(format!("Option<{}>", type_name(only)?)),
+        ([_], [only]) => Ok(format!("Option<{}>", type_name_within(only, depth + 1)?)),
         _ => Err(unknown()),
     }
 }

@@ -16,9 +16,22 @@ static int failures = 0;
         }                                                                                      \
     } while (0)
 
+#define EXPECT_MESSAGE(part)                                                                   \
+    do {                                                                                       \
+        if (strstr(mp_error_message(), (part)) == NULL) {                                      \
+            failures++;                                                                        \
+            fprintf(stderr, "%d: '%s' is not in: %s\n", __LINE__, (part), mp_error_message()); \
+        }                                                                                      \
+    } while (0)
+
 static int32_t fails(mp_txn *txn, void *user) {
     (void)txn;
     return *(int32_t *)user;
+}
+
+static int32_t fails_in_a_call(mp_txn *txn, void *user) {
+    static char large[100000];
+    return mp_put(user, txn, large, sizeof large, "v", 1);
 }
 
 static int32_t ends_it(mp_txn *txn, void *user) {
@@ -104,6 +117,16 @@ int main(int argc, char **argv) {
     /* Entries. */
     char *large = calloc(1, 100000);
     EXPECT(MP_TOO_LONG, mp_put(tree, NULL, large, 100000, "v", 1));
+    size_t megabytes = 64 << 20;
+    char *huge = calloc(1, megabytes);
+    EXPECT(MP_TOO_LONG, mp_put(tree, NULL, huge, megabytes, "v", 1));
+    EXPECT(MP_NOT_FOUND, mp_get(tree, NULL, huge, megabytes, &buffer));
+    EXPECT(MP_NOT_FOUND, mp_delete(tree, NULL, huge, megabytes));
+    EXPECT(MP_OK, mp_txn_begin(store, NULL, &txn));
+    EXPECT(MP_NOT_FOUND, mp_get_for_update(tree, txn, huge, megabytes, &buffer));
+    EXPECT(MP_TOO_LONG, mp_put(tree, txn, huge, megabytes, "v", 1));
+    EXPECT(MP_OK, mp_txn_abort(txn));
+    free(huge);
     EXPECT(MP_MISUSE, mp_put(tree, NULL, NULL, 1, "v", 1));
     EXPECT(MP_MISUSE, mp_put(tree, NULL, "k", (size_t)-1, "v", 1));
     EXPECT(MP_OK, mp_put(tree, NULL, NULL, 0, NULL, 0)); /* the empty key, and an empty value */
@@ -155,10 +178,17 @@ int main(int argc, char **argv) {
     EXPECT(MP_OK, mp_txn_commit(txn));
     EXPECT(MP_TRANSACTION_FAILED, mp_cursor_first(cursor));
     mp_cursor_close(cursor);
-    int32_t returned = MP_NOT_FOUND;
+    int32_t returned = MP_IO;
+    EXPECT(MP_MISUSE, mp_get(NULL, NULL, "stale", 5, &buffer));
+    EXPECT(MP_IO, mp_transact(store, NULL, fails, &returned));
+    EXPECT_MESSAGE("callback returned MP_IO");
+    EXPECT(MP_TOO_LONG, mp_transact(store, NULL, fails_in_a_call, tree));
+    EXPECT_MESSAGE("key");
+    returned = MP_NOT_FOUND;
     EXPECT(MP_NOT_FOUND, mp_transact(store, NULL, fails, &returned));
     returned = 12345;
     EXPECT(MP_CANCELLED, mp_transact(store, NULL, fails, &returned));
+    EXPECT_MESSAGE("callback returned MP_CANCELLED");
     EXPECT(MP_MISUSE, mp_transact(store, NULL, NULL, NULL));
     EXPECT(MP_OK, mp_transact(store, NULL, ends_it, tree));
     EXPECT(MP_OK, mp_contains(tree, NULL, "ended", 5));
@@ -169,6 +199,21 @@ int main(int argc, char **argv) {
     EXPECT(MP_MISUSE, mp_key_take_u64(&rest, &number));
     EXPECT(MP_MISUSE, mp_key_take_bytes(&rest, &buffer));
     if (rest.len != 3 || number != 7) failures++;
+
+    /* A part of a key that is the key itself. */
+    mp_buffer key = MP_BUFFER_INIT;
+    EXPECT(MP_OK, mp_key_push_bytes(&key, "mill pond", 9));
+    for (int doubled = 0; doubled < 12; doubled++) {
+        mp_slice taken;
+        size_t before = key.len;
+        EXPECT(MP_OK, mp_key_push_bytes(&key, key.data, key.len));
+        taken.data = (char *)key.data + before;
+        taken.len = key.len - before;
+        EXPECT(MP_MISUSE, mp_key_take_bytes(&taken, &key));
+        EXPECT(MP_OK, mp_key_take_bytes(&taken, &second));
+        if (second.len != before || memcmp(second.data, key.data, before) != 0) failures++;
+    }
+    mp_buffer_free(&key);
 
     /* Statistics, checks, backups. */
     EXPECT(MP_NO_SUCH, mp_stat(store, "no such", &count));
@@ -181,14 +226,15 @@ int main(int argc, char **argv) {
     EXPECT(MP_OK, mp_open(path, options, &again));
     EXPECT(MP_OK, mp_close(again));
 
-    /* The store before what is of it: it closes with the last. */
+    /* The store before what is of it. */
     EXPECT(MP_OK, mp_cursor_open(tree, NULL, NULL, &cursor));
     EXPECT(MP_OK, mp_txn_begin(store, NULL, &txn));
     EXPECT(MP_OK, mp_put(tree, txn, "never", 5, "v", 1));
-    EXPECT(MP_IN_USE, mp_close(store));
+    EXPECT(MP_OK, mp_close(store));
+    EXPECT(MP_CLOSED, mp_put(tree, NULL, "k", 1, "v", 1));
     mp_tree_close(tree);
-    EXPECT(MP_OK, mp_cursor_first(cursor));
-    EXPECT(MP_OK, mp_txn_abort(txn));
+    EXPECT(MP_CLOSED, mp_cursor_first(cursor));
+    EXPECT(MP_CLOSED, mp_txn_commit(txn));
     mp_cursor_close(cursor);
     snprintf(path, sizeof path, "%s/misuse.mp", argv[1]);
     EXPECT(MP_OK, mp_options_read_only(options, true));

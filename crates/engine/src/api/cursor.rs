@@ -203,7 +203,8 @@ impl<'t, K: Key, V: Value> Cursor<'t, K, V> {
             Ok((<K as DecodeKey<'_>>::decode(key)?, <V as DecodeValue<'_>>::decode(value)?))
         };
         let tree = || self.place.name().to_string();
-        decoded().map(Some).map_err(|error| Error::Decode { tree: tree(), error })
+        let key = Some(key.clone());
+        decoded().map(Some).map_err(|error| Error::Decode { tree: tree(), key, error })
     }
 
     fn step(&mut self, forward: bool) -> Result<Option<(K, V)>, Error> {

@@ -23,7 +23,7 @@ use crate::txn::Durability;
 /// A store.
 ///
 /// A handle: clones are cheap and may be used from any thread. The store closes when the last
-/// handle goes, those of its structures among them; [`Db::close`] does it where errors can be seen.
+/// handle goes, those of its structures among them; [`Db::close`] shows errors.
 ///
 /// In the child of a `fork` the handles of its parent do nothing: calls return [`Error::Forked`],
 /// and dropping them leaves the store alone. A daemon opens its stores after it has detached.
@@ -181,6 +181,14 @@ impl Db {
     fn start(options: &Options, builder: Builder<'_>) -> Result<Db, Error> {
         check_strategies(options)?;
         Ok(Db { store: builder.naming(names).open()? })
+    }
+
+    /// Ends all waits for locks, for bindings that wait for the calls under way before they close.
+    #[doc(hidden)]
+    pub fn end_waits(&self) {
+        if let Some(locks) = self.store.transactions().locks() {
+            locks.end_waits();
+        }
     }
 
     pub(crate) fn store(&self) -> &DbStore {
@@ -461,7 +469,9 @@ impl Db {
         self.store.pages().page_size().bytes()
     }
 
-    /// Closes the store: writes everything, so that it can be opened again.
+    /// Closes the store, whatever handles of it are left: everything is durable, and calls of
+    /// those handles fail with [`Error::Closed`]. The file is closed, and can be opened again, when
+    /// the last handle has gone.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -469,13 +479,13 @@ impl Db {
     /// let db = Db::in_memory(Options::new().memory(16 << 20))?;
     /// let birds = db.tree::<String, u32>("birds")?;
     /// birds.put("heron", &3)?;
-    /// drop(birds);
     /// db.close()?;
+    /// assert!(matches!(birds.get("heron"), Err(Error::Closed)));
     /// # Ok(()) }
     /// ```
     ///
     /// # Errors
-    /// [`Error::InUse`]: other handles are alive; the store closes when the last of them goes.
+    /// [`Error::InUse`]: a closure that a call of the store runs has called it.
     /// [`Error::Forked`]: nothing is done. [`Error::Displaced`]: all is written, to a file that no
     /// longer has the store's name. Any other error: the file stays marked as open, and some of
     /// what was written may be lost.

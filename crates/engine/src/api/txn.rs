@@ -228,6 +228,13 @@ impl Txn {
         self.cell.get_mut().leave_thread();
     }
 
+    /// As [`Txn::leave_thread`], beside ranges that read in the transaction. Within one of its own
+    /// calls it does nothing.
+    #[doc(hidden)]
+    pub fn release_thread(&self) {
+        self.cell.release_thread();
+    }
+
     /// Returns a moment that the transaction can go back to.
     ///
     /// ```

@@ -74,11 +74,14 @@ pub enum LockError {
         /// Who stood in the way at the end.
         holders: Vec<u64>,
     },
-    /// The lock is held by another transaction of the same thread, which would wait for itself.
+    /// The lock is held by another transaction of the same thread, which would wait for itself. In
+    /// asynchronous code that may be the transaction of another task: roll back, yield to the
+    /// executor, and try again.
     #[error(
         "transaction {holder}, which this thread is in, holds the lock in tree {tree} that the call \
          would wait for, so it would wait for ever: inside a transaction, read and write through \
-         its own methods, or end it first"
+         its own methods, or end it first; if another task of this thread has that transaction, \
+         roll back, let that task run, and try again"
     )]
     OwnTransaction {
         /// The transaction that holds the lock.
@@ -95,6 +98,20 @@ pub enum LockError {
     Stranded {
         /// The transaction that holds the lock.
         holder: u64,
+        /// The tree in which the lock was wanted.
+        tree: TreeName,
+    },
+    /// The thread's own check ended the wait, on behalf of a signal, say.
+    #[error("a wait of {waited:?} for a lock in tree {tree} was interrupted")]
+    Interrupted {
+        /// How long the request had waited.
+        waited: Duration,
+        /// The tree in which the lock was wanted.
+        tree: TreeName,
+    },
+    /// Another thread closes the store.
+    #[error("the store was closed while the call waited for a lock in tree {tree}")]
+    Closed {
         /// The tree in which the lock was wanted.
         tree: TreeName,
     },
@@ -128,11 +145,21 @@ impl LockError {
     #[doc(hidden)]
     pub fn retriable(&self) -> bool {
         match self {
-            LockError::Deadlock { .. } | LockError::Timeout { .. } => true,
+            LockError::Deadlock { .. }
+            | LockError::Timeout { .. }
+            | LockError::OwnTransaction { .. } => true,
             // A transaction that has most of the memory would only need it again.
             LockError::Memory { own, limit, .. } => own.saturating_mul(2) <= *limit,
-            LockError::OwnTransaction { .. } | LockError::Stranded { .. } => false,
+            LockError::Stranded { .. }
+            | LockError::Interrupted { .. }
+            | LockError::Closed { .. } => false,
         }
+    }
+
+    /// Whether the request was the victim of a deadlock.
+    #[doc(hidden)]
+    pub fn is_deadlock(&self) -> bool {
+        matches!(self, LockError::Deadlock { .. })
     }
 
     /// Whether others kept what was asked for too long.

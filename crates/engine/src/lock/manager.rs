@@ -23,6 +23,7 @@ use super::own::this_thread;
 use super::table::Table;
 use super::tree::Tree;
 use super::waiter::Waiter;
+use super::waiter::check_before;
 use crate::stats::counters::Counter;
 use crate::stats::{Statistics, Wait};
 
@@ -63,6 +64,8 @@ pub struct LockManager {
     /// Owners that keep what they hold for good.
     stranded: Mutex<Vec<u64>>,
     has_stranded: AtomicBool,
+    /// No owner waits any more.
+    is_closed: AtomicBool,
 }
 
 /// What users call the tree with an id, if that is known.
@@ -109,6 +112,7 @@ impl LockManager {
             namer: OnceLock::new(),
             stranded: Mutex::default(),
             has_stranded: AtomicBool::new(false),
+            is_closed: AtomicBool::new(false),
             options: LockOptions { shards, memory_bytes, escalate_after, ..options },
         }
     }
@@ -270,8 +274,24 @@ impl LockManager {
         self.graph.wake_all();
     }
 
-    /// Fails if a blocker is stranded.
+    /// Ends all waits, and those that begin later, with [`LockError::Closed`]: the store closes.
+    pub fn end_waits(&self) {
+        self.is_closed.store(true, Ordering::Release);
+        // As in `strand`.
+        self.graph.wake_all();
+    }
+
+    /// Fails if the store closes.
+    fn is_open(&self, waits: &Waits<'_>) -> Result<(), LockError> {
+        match self.is_closed.load(Ordering::Acquire) {
+            true => Err(LockError::Closed { tree: self.tree_name(waits.tree) }),
+            false => Ok(()),
+        }
+    }
+
+    /// Fails if the store closes, or a blocker is stranded.
     fn is_worth_waiting(&self, waits: &Waits<'_>) -> Result<(), LockError> {
+        self.is_open(waits)?;
         if !self.has_stranded.load(Ordering::Acquire) {
             return Ok(());
         }
@@ -314,6 +334,7 @@ impl LockManager {
         begun: Instant,
         attempt: &mut impl FnMut() -> bool,
     ) -> Result<(), LockError> {
+        self.is_open(waits)?;
         let victim = waits.id;
         let blockers = |place: &Place, id: u64| self.blockers(place, id);
         let own = own_transactions(std::ptr::from_ref(self) as usize, waits.id);
@@ -332,10 +353,11 @@ impl LockManager {
         }
         let deadline = begun + waits.wait_max.min(Duration::from_secs(1 << 30));
         let result = loop {
-            if let Err(stranded) = self.is_worth_waiting(waits) {
-                break Err(stranded);
+            if let Err(hopeless) = self.is_worth_waiting(waits) {
+                break Err(hopeless);
             }
-            let woken = waits.waiter.sleep(deadline);
+            let (check, until) = check_before(deadline);
+            let woken = waits.waiter.sleep(until);
             if attempt() {
                 break Ok(());
             }
@@ -343,7 +365,13 @@ impl LockManager {
                 self.statistics.count(Counter::Deadlocks);
                 break Err(LockError::Deadlock { victim, tree: tree(), cycle });
             }
-            if !woken {
+            if woken {
+                continue;
+            }
+            if check.is_some_and(|is_interrupted| is_interrupted()) {
+                break Err(LockError::Interrupted { waited: begun.elapsed(), tree: tree() });
+            }
+            if until == deadline {
                 self.statistics.count(Counter::LockTimeouts);
                 let mut holders = self.blockers(&waits.place, waits.id);
                 holders.sort_unstable();

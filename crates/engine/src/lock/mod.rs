@@ -29,3 +29,4 @@ pub use mode::LockMode;
 pub use options::LockOptions;
 pub use owner::LockOwner;
 pub(crate) use spinlock::{Guard as SpinlockGuard, Spinlock};
+pub use waiter::interrupt_waits_by;

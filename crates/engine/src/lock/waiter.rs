@@ -1,9 +1,35 @@
-//! The event on which a waiting owner sleeps.
+//! The event on which a waiting owner sleeps, and what interrupts a thread that sleeps there.
 
+use std::cell::Cell;
 use std::sync::PoisonError;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use millpond_base::sync::{Condvar, Mutex};
+
+/// Time between two calls of a thread's check.
+const CHECK_PERIOD: Duration = Duration::from_millis(50);
+
+thread_local! {
+    static CHECK: Cell<Option<fn() -> bool>> = const { Cell::new(None) };
+}
+
+/// Sets the check of the calling thread, and returns the one that it had. While the thread waits
+/// for a lock, it calls the check now and then; the wait ends with
+/// [`LockError::Interrupted`](super::LockError::Interrupted) when the check returns `true`.
+///
+/// Languages whose signals only their interpreter handles need this. No latch is held during the
+/// check, which may use the store.
+pub fn interrupt_waits_by(check: Option<fn() -> bool>) -> Option<fn() -> bool> {
+    CHECK.replace(check)
+}
+
+/// The calling thread's check, and until when it sleeps at most before it calls it.
+pub(super) fn check_before(deadline: Instant) -> (Option<fn() -> bool>, Instant) {
+    match CHECK.get() {
+        None => (None, deadline),
+        check => (check, deadline.min(Instant::now() + CHECK_PERIOD)),
+    }
+}
 
 /// The event of one owner. A wake-up may come late or be spurious: the owner checks again.
 pub(super) struct Waiter {

@@ -22,10 +22,13 @@ mod named;
 pub(crate) mod opened;
 pub mod opening;
 pub mod options;
+pub(crate) mod own_txn;
 #[cfg(not(test))]
 pub(crate) mod range;
 #[cfg(feature = "serde")]
 pub mod serde_value;
+#[cfg(feature = "serde")]
+mod shape;
 mod snapshot_trees;
 pub mod stats;
 // `Store` has a file of its own name, as everything else has.

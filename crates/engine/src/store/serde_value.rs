@@ -1,7 +1,8 @@
 //! Values of any type that serde can serialise, in postcard's format: with the feature `serde`.
 //!
 //! postcard writes fields one after the other, without their names: it is compact, and what reads a
-//! value must be the type that wrote it, with the same fields in the same order.
+//! value must be the type that wrote it, with the same fields in the same order. So a tree records
+//! the shape of the type that it was created with (`shape.rs`).
 
 use std::any::type_name;
 use std::ops::Deref;
@@ -12,9 +13,13 @@ use serde::de::DeserializeOwned;
 use crate::encoding::codec::{DecodeError, Sink};
 use crate::encoding::value::{DecodeValue, EncodeValue, ValueLike};
 use crate::store::error::Error;
+use crate::store::shape::shape_of;
 
 /// A value of a type with serde's traits, and its encoding. It is encoded when it is made, because
 /// that may fail, and read by dereferencing.
+///
+/// A tree records the type's name and the names and types of its fields. With a type of another
+/// shape it does not open ([`Error::OtherType`]); `docs/guide.md` says how values evolve.
 ///
 /// ```
 /// use millpond::{Db, Error, Options, Postcard};
@@ -93,7 +98,7 @@ impl<'a, T: DeserializeOwned> DecodeValue<'a> for Postcard<T> {
     }
 
     fn type_name() -> Option<String> {
-        Some("postcard".to_string())
+        Some(format!("postcard<{}>", shape_of::<T>()))
     }
 }
 

@@ -6,8 +6,9 @@
 //!
 //! Opening checks the options before it touches a file, and gives the file back closed as it was
 //! if anything behind it fails. Everything that uses a store holds an [`Arc`] of it, so the last
-//! one to go closes it, and nothing can run meanwhile: no operation has to look whether the store
-//! is still open. Closing stops the threads, writes every dirty page, gives page ids back that
+//! one to go closes it, and nothing can run meanwhile. [`Store::close`] by another handle makes all
+//! durable and refuses calls from then on; a call that is under way is harmless, since the file is
+//! closed only when the last handle goes. Closing stops the threads, writes every dirty page, gives page ids back that
 //! were taken ahead, and marks the file as clean, in this order; only then is the file opened
 //! again without a log.
 //!
@@ -15,6 +16,7 @@
 //! anchor, or there would be two swips to one page.
 
 use std::panic::Location;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, MutexGuard, PoisonError, TryLockError};
 use std::thread::ThreadId;
 use std::time::{Duration, Instant};
@@ -78,6 +80,8 @@ pub struct Store<M: PoolStrategy> {
     /// The only thread that may use it, without latches.
     pub(in crate::store) alone: Option<ThreadId>,
     pub(in crate::store) is_open: bool,
+    /// [`Store::close`] was called, and other handles are left, whose calls fail.
+    pub(in crate::store) is_closing: AtomicBool,
 }
 
 impl<M: PoolStrategy> Store<M> {
@@ -154,11 +158,15 @@ impl<M: PoolStrategy> Store<M> {
         self.pages.is_read_only()
     }
 
-    /// Fails on a thread that must not use the store, and in a child of its process.
+    /// Fails on a thread that must not use the store, when it was closed, and in a child of its
+    /// process.
     #[inline(always)]
     pub(crate) fn may_read(&self) -> Result<(), Error> {
         if !self.process.is_this() {
             return Err(Error::Forked);
+        }
+        if self.is_closing.load(Ordering::Relaxed) {
+            return Err(Error::Closed);
         }
         if !M::Latching::THREADS && self.alone != Some(std::thread::current().id()) {
             return Err(LabError::WrongThread.into());
@@ -192,6 +200,11 @@ impl<M: PoolStrategy> Store<M> {
             log.wait_durable(log.tail())?;
             return self.confirm_place();
         }
+        self.write_pages()
+    }
+
+    /// Writes what is dirty, without a log.
+    fn write_pages(&self) -> Result<(), Error> {
         let frames: Vec<FrameId> = (0..self.pool.frames()).map(FrameId).collect();
         for _ in 0..FLUSH_PASSES {
             self.pool.write_frames(&frames, Reason::Recov)?;
@@ -299,18 +312,43 @@ impl<M: PoolStrategy> Store<M> {
         result
     }
 
-    /// Closes the store, if this is the last handle.
+    /// Closes the store. If other handles are left, all is durable and their calls fail from now
+    /// on; the file is closed when the last of them goes.
     ///
     /// # Errors
-    /// [`Error::InUse`]: the store stays open until the last handle goes. Or something could not
-    /// be written: the file stays marked as open.
+    /// [`Error::InUse`]: a call of this thread looks at a page, so the store stays open. Or
+    /// something could not be written: the file stays marked as open.
     pub fn close(self: Arc<Self>) -> Result<(), Error> {
         if !self.process.is_this() {
             return Err(Error::Forked);
         }
         match Arc::try_unwrap(self) {
             Ok(mut store) => store.shut(),
-            Err(other) => Err(Error::InUse { handles: Arc::strong_count(&other) - 1 }),
+            Err(other) if borrowed::pages_borrowed() > 0 => {
+                Err(Error::InUse { handles: Arc::strong_count(&other) - 1 })
+            }
+            Err(other) => other.refuse_calls(),
+        }
+    }
+
+    /// Makes all durable, and refuses the calls of all handles that are left. A call that is under
+    /// way may end as if it had come before.
+    fn refuse_calls(&self) -> Result<(), Error> {
+        if self.is_closing.swap(true, Ordering::Relaxed) {
+            return Ok(());
+        }
+        if let Some(locks) = self.txns.locks() {
+            locks.end_waits();
+        }
+        if self.is_read_only() {
+            return Ok(());
+        }
+        match (&self.checkpointer, self.txns.log()) {
+            (Some(checkpointer), Some(log)) => {
+                log.wait_durable(log.tail())?;
+                Ok(checkpointer.take_here().map(drop)?)
+            }
+            _ => self.write_pages(),
         }
     }
 

@@ -3,12 +3,11 @@
 use std::collections::VecDeque;
 use std::ops::Bound;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use crate::btree::{Detached, WriteCondition, WriteOutcome};
 use crate::pool::PoolStrategy;
 use crate::stats::counters::{Counter, Timing};
-use crate::store::counted::{DELETE, GET, PUT, ScanCount, write_of};
+use crate::store::counted::{GET, PUT, ScanCount, write_of};
 use crate::store::error::Error;
 use crate::store::error::lab::LabError;
 use crate::store::handle::StoreTree;
@@ -16,12 +15,8 @@ use crate::store::member::{Member, address_of};
 use crate::store::opened::{Holds, OpenTree};
 use crate::store::store::Store;
 use crate::txn::{
-    Durability, ManagerShare, OwnedEntry, Savepoint, ScanSome, Structure, Transaction, TxnError,
-    TxnOptions,
+    ManagerShare, OwnedEntry, Savepoint, ScanSome, Structure, Transaction, TxnError, TxnOptions,
 };
-
-/// How long a call outside transactions that pops an entry retries after it lost in a deadlock.
-const RETRY_TIME: Duration = Duration::from_secs(10);
 
 /// Structures that a transaction changed; the first few trees without memory of their own.
 struct Known<M: PoolStrategy> {
@@ -186,7 +181,7 @@ impl<M: PoolStrategy> StoreTxn<M> {
     #[cold]
     #[inline(never)]
     fn failed(&mut self, error: Error) -> Error {
-        self.cause = Some(match (error.is_timeout(), error.is_retriable()) {
+        self.cause = Some(match (error.is_timeout(), error.is_deadlock()) {
             (true, _) => Counter::AbortsTimeout,
             (false, true) => Counter::AbortsDeadlock,
             (false, false) => Counter::AbortsError,
@@ -356,7 +351,8 @@ impl<M: PoolStrategy> StoreTxn<M> {
         self.timed(Timing::DeleteTime, |txn| txn.pop_uncounted(tree, first))
     }
 
-    fn pop_uncounted(
+    /// As [`StoreTxn::pop`], for what counts by itself.
+    pub(in crate::store) fn pop_uncounted(
         &mut self,
         tree: &StoreTree<M>,
         first: bool,
@@ -433,7 +429,8 @@ impl<M: PoolStrategy> StoreTxn<M> {
         done
     }
 
-    fn finish(&mut self) -> Result<(), Error> {
+    pub(in crate::store) fn finish(&mut self) -> Result<(), Error> {
+        self.store.may_write()?;
         let trees = &self.trees;
         let done = self.tx.commit(&|owner| trees.find(owner));
         self.noted(done)
@@ -448,7 +445,7 @@ impl<M: PoolStrategy> StoreTxn<M> {
         self.undo()
     }
 
-    fn undo(&mut self) -> Result<(), Error> {
+    pub(in crate::store) fn undo(&mut self) -> Result<(), Error> {
         let trees = &self.trees;
         Ok(self.tx.abort(&|owner| trees.find(owner))?)
     }
@@ -458,30 +455,6 @@ impl<M: PoolStrategy> StoreTxn<M> {
         for counter in [Some(Counter::Aborts), self.cause].into_iter().flatten() {
             counters.count(counter);
         }
-    }
-}
-
-#[cfg_attr(test, allow(dead_code, reason = "used by what unit tests are built without"))]
-impl<M: PoolStrategy> StoreTree<M> {
-    /// Removes the first entry, or the last, in a transaction of its own, and returns it.
-    pub(crate) fn pop(&self, first: bool) -> Result<Option<OwnedEntry>, Error> {
-        self.write(DELETE, |_| {
-            let begun = Instant::now();
-            loop {
-                let options = TxnOptions::default().durability(Durability::Async);
-                let mut tx = StoreTxn::begin(self.store(), options)?;
-                let error = match tx.pop_uncounted(self, first) {
-                    Ok(popped) => return tx.finish().map(|()| popped),
-                    Err(error) => error,
-                };
-                tx.undo()?;
-                let is_worth_it = error.is_retriable() && !error.is_timeout();
-                if !is_worth_it || begun.elapsed() >= RETRY_TIME {
-                    return Err(error);
-                }
-                millpond_base::sync::thread::yield_now();
-            }
-        })
     }
 }
 

@@ -327,13 +327,25 @@ fn expect_types(name: &str, found: TypeNames, wanted: &TypeNames) -> Result<(), 
     let pairs = [("keys", found.key, &wanted.key), ("values", found.value, &wanted.value)];
     for (what, found, wanted) in pairs {
         if let (Some(found), Some(wanted)) = (found, wanted)
-            && found != *wanted
+            && !are_same(&found, wanted)
         {
             let (name, wanted) = (name.to_string(), wanted.clone());
             return Err(Error::OtherType { name, what, found, wanted });
         }
     }
     Ok(())
+}
+
+/// Whether two names of types mean one type. A tree of an older version has recorded no shapes.
+fn are_same(found: &str, wanted: &str) -> bool {
+    #[cfg(feature = "serde")]
+    {
+        use crate::store::shape::without_shapes;
+        if found == without_shapes(wanted) || without_shapes(found) == wanted {
+            return true;
+        }
+    }
+    found == wanted
 }
 
 fn missing(name: &str, wanted: Structure) -> Error {

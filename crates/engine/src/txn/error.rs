@@ -183,6 +183,12 @@ impl TxnError {
         matches!(self, TxnError::Lock(error) if error.is_timeout())
     }
 
+    /// Whether it lost in a deadlock.
+    #[doc(hidden)]
+    pub fn is_deadlock(&self) -> bool {
+        matches!(self, TxnError::Lock(error) if error.is_deadlock())
+    }
+
     /// Whether the same transaction may succeed if it is restarted.
     #[doc(hidden)]
     pub fn is_retriable(&self) -> bool {

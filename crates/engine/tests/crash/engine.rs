@@ -27,7 +27,10 @@ pub struct Engine;
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Failure {
-        Failure { text: error.to_string(), may_retry: error.is_retriable() }
+        Failure {
+            text: error.to_string(),
+            may_retry: error.is_retriable() && !error.is_own_transaction(),
+        }
     }
 }
 

@@ -200,12 +200,25 @@ fn a_store_without_latches_is_for_one_thread() {
 }
 
 #[test]
-fn a_value_of_another_type_is_an_error_that_names_the_tree() {
+fn a_value_of_another_type_is_an_error_that_names_the_tree_and_the_key() {
     let db = Db::in_memory(tiny(64)).unwrap();
     db.tree::<u32, String>("numbers").unwrap().put(&1, "three").unwrap();
     let wrong = db.raw_tree("numbers").unwrap().typed::<u32, u64>();
     let error = wrong.get(&1).unwrap_err();
-    assert!(error.to_string().contains("'numbers'"), "{error}");
+    let names_both = |error: &Error| {
+        let text = error.to_string();
+        text.contains("'numbers'") && text.contains(r"\x00\x00\x00\x01")
+    };
+    assert!(names_both(&error), "{error}");
+    let mut cursor = wrong.cursor();
+    let seen = [
+        wrong.iter().next().unwrap().map(drop),
+        wrong.update(&1, |old| old).map(drop),
+        cursor.first().map(drop),
+        wrong.retain(|_, _| true).map(drop),
+        db.transact(|tx| tx.tree(&wrong).get(&1).map(drop)),
+    ];
+    assert!(seen.iter().all(|done| done.as_ref().is_err_and(names_both)), "{seen:?}");
     let mut all = wrong.iter();
     assert!(matches!(all.next(), Some(Err(Error::Decode { .. }))) && all.next().is_none());
 }

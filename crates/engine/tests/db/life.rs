@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use millpond::internals::io::OpenError;
-use millpond::{Db, Error, Freshness, Published, Structure};
+use millpond::{Db, Error, ErrorKind, Freshness, Published, Structure};
 
 use super::{free_pages, place, tiny};
 
@@ -39,12 +39,60 @@ fn the_last_handle_closes_and_no_other() {
     let db = Db::open(&path, tiny(32)).unwrap();
     let tree = db.raw_tree("t").unwrap();
     let other = db.clone();
-    assert!(matches!(db.close().unwrap_err(), Error::InUse { handles: 2 }));
     tree.put(b"k", b"v").unwrap();
-    drop(other);
+    drop((db, other));
+    tree.put(b"k", b"v").unwrap();
     // The tree's handle is the last one, and its end closes the store.
     drop(tree);
     let db = Db::open(&path, tiny(32)).unwrap();
+    assert_eq!(db.raw_tree("t").unwrap().get(b"k").unwrap(), Some(b"v".to_vec()));
+}
+
+/// A program that keeps its trees in a struct closes the store that it has in there as well.
+#[test]
+fn closing_is_for_all_handles_that_are_left_and_what_was_written_is_durable() {
+    let (dir, path) = place();
+    let db = Db::open(&path, tiny(32)).unwrap();
+    let (tree, other) = (db.raw_tree("t").unwrap(), db.clone());
+    let (index, heap) = (db.raw_hash_index("index").unwrap(), db.raw_heap("heap").unwrap());
+    tree.put(b"k", b"v").unwrap();
+    let (tx, snapshot, mut rows) = (db.begin().unwrap(), db.snapshot().unwrap(), tree.iter());
+    tx.raw_tree(&tree).put(b"k", b"undone").unwrap();
+    db.close().unwrap();
+    let copy = dir.path().join("copy.mp");
+    let refused = [
+        tree.get(b"k").map(drop),
+        tree.put(b"k", b"w").map(drop),
+        tree.len().map(drop),
+        tree.update(b"k", |_| None).map(drop),
+        tree.iter().try_for_each(|row| row.map(drop)),
+        rows.next_entry().map(drop),
+        tx.raw_tree(&tree).get(b"k").map(drop),
+        tx.raw_tree(&tree).put(b"k", b"w").map(drop),
+        tx.commit(),
+        snapshot.raw_tree(&tree).get(b"k").map(drop),
+        index.get(b"k").map(drop),
+        index.put(b"k", b"w").map(drop),
+        heap.append(b"w").map(drop),
+        other.raw_tree("t").map(drop),
+        other.begin().map(drop),
+        other.snapshot().map(drop),
+        other.flush(),
+        other.checkpoint(),
+        other.trees().map(drop),
+        other.check().map(drop),
+        other.backup_to(&copy).map(drop),
+    ];
+    for (call, done) in refused.iter().enumerate() {
+        let kind = done.as_ref().map_err(Error::kind);
+        assert_eq!(kind, Err(ErrorKind::Closed), "call {call}: {done:?}");
+    }
+    // Closed once more, it is closed.
+    other.clone().close().unwrap();
+    drop(rows);
+    drop((tree, index, heap, snapshot, other));
+    let db = Db::open(&path, tiny(32)).unwrap();
+    assert!(db.recovery().is_none(), "the last handle has closed it");
     assert_eq!(db.raw_tree("t").unwrap().get(b"k").unwrap(), Some(b"v".to_vec()));
 }
 
@@ -64,6 +112,9 @@ fn a_dropped_tree_gives_all_its_pages_back() {
     }
     let in_use = db.drop_tree("goes").unwrap_err();
     assert!(matches!(in_use, Error::TreeInUse { handles: 1, .. }), "{in_use}");
+    assert!(in_use.to_string().contains("in use by 1 handle, "), "{in_use}");
+    // A `main` that returns it prints this.
+    assert_eq!(format!("{in_use:?}"), in_use.to_string());
     drop(tree);
     db.drop_tree("goes").unwrap();
     assert!(matches!(db.drop_tree("goes").unwrap_err(), Error::NoTree { .. }));

@@ -5,7 +5,8 @@ use std::fmt::Debug;
 use millpond::DecodeError;
 use millpond::internals::encoding::codec::{Reader, Sink};
 use millpond::internals::encoding::key::{DecodeKey, EncodeKey, PartLike};
-use millpond::{Db, Error, Options, Placement, Structure, TypeNames};
+use millpond::{Db, Error, Options, Placement, Postcard, Structure, TypeNames};
+use serde::{Deserialize, Serialize};
 
 use super::place;
 
@@ -135,4 +136,64 @@ fn the_types_of_a_tree_stay_when_its_root_moves_and_go_into_a_backup() {
     let copy = Db::open(dir.path().join("copy"), Options::new().memory(16 << 20)).unwrap();
     assert_other(copy.tree::<u32, String>("names"), "keys", "u64", "u32");
     assert_eq!(copy.tree::<u64, String>("names").unwrap().get(&7).unwrap().as_deref(), Some("Ada"));
+}
+
+#[derive(Serialize, Deserialize)]
+struct Account {
+    owner: String,
+    cents: u64,
+}
+
+mod later {
+    #[derive(serde::Serialize, serde::Deserialize)]
+    pub struct Account {
+        pub owner: String,
+        pub cents: u64,
+        pub is_open: bool,
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+struct Sensor {
+    name: String,
+    reading: u64,
+}
+
+#[test]
+fn a_value_of_serde_is_read_as_no_other_type_and_the_error_says_what_changed() {
+    let db = Db::in_memory(Options::new().memory(16 << 20)).unwrap();
+    let accounts = db.tree::<u32, Postcard<Account>>("accounts").unwrap();
+    let ada = Account { owner: "Ada".to_string(), cents: 7 };
+    accounts.put(&1, &Postcard::new(ada).unwrap()).unwrap();
+    let others = [
+        db.tree::<u32, Postcard<Sensor>>("accounts").map(drop),
+        db.tree::<u32, Postcard<later::Account>>("accounts").map(drop),
+        db.tree::<u32, (Postcard<Account>, u8)>("accounts").map(drop),
+    ];
+    let texts = others.map(|other| {
+        let error = other.unwrap_err();
+        assert!(matches!(error, Error::OtherType { .. }), "{error:?}");
+        error.to_string()
+    });
+    let all = |text: &str, parts: &[&str]| parts.iter().all(|part| text.contains(part));
+    let was = "postcard<Account{owner:str,cents:u64}>";
+    assert!(all(&texts[0], &[was, "postcard<Sensor{name:str,reading:u64}>"]), "{texts:?}");
+    assert!(all(&texts[1], &[was, "Account{owner:str,cents:u64,is_open:bool}"]), "{texts:?}");
+    let found = db.tree::<u32, Postcard<Account>>("accounts").unwrap().get(&1).unwrap();
+    assert_eq!(found.unwrap().cents, 7);
+}
+
+#[test]
+fn a_tree_that_recorded_no_shape_opens_as_any_type_of_serde() {
+    let db = Db::in_memory(Options::new().memory(16 << 20)).unwrap();
+    let older = TypeNames::new(Some("u32".to_string()), Some("postcard".to_string()));
+    db.make(Structure::Tree, "accounts", &older).unwrap();
+    let accounts = db.tree::<u32, Postcard<Account>>("accounts").unwrap();
+    let ada = Account { owner: "Ada".to_string(), cents: 7 };
+    accounts.put(&1, &Postcard::new(ada).unwrap()).unwrap();
+    assert!(db.tree::<u32, u64>("accounts").is_err());
+    // What it cannot be is told with its key.
+    let sensors = db.tree::<u32, Postcard<(u64, u64, u64)>>("accounts").unwrap();
+    let error = sensors.get(&1).map(drop).unwrap_err().to_string();
+    assert!(error.contains("'accounts'") && error.contains(r"\x00\x00\x00\x01"), "{error}");
 }

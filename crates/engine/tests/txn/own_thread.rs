@@ -7,7 +7,9 @@ use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use millpond::internals::lock::{LockError, TreeName};
-use millpond::{Db, Error, KeyRange, Options, RawTree, TransactOptions, TxnError, TxnOptions};
+use millpond::{
+    BulkOptions, Db, Error, KeyRange, Options, RawTree, TransactOptions, TxnError, TxnOptions,
+};
 
 fn store() -> (Db, RawTree) {
     let db = Db::in_memory(Options::new().memory(16 << 20)).unwrap();
@@ -21,7 +23,7 @@ fn store() -> (Db, RawTree) {
 /// It says which transaction, which tree and what to do.
 fn assert_own<T: std::fmt::Debug>(done: Result<T, Error>, holder: u64) {
     let error = done.unwrap_err();
-    assert!(error.is_own_transaction() && !error.is_retriable(), "{error}");
+    assert!(error.is_own_transaction() && error.is_retriable(), "{error}");
     let Error::Txn(TxnError::Lock(LockError::OwnTransaction { holder: found, tree })) = &error
     else {
         panic!("{error:?}");
@@ -235,4 +237,63 @@ fn a_transaction_that_always_loses_is_given_up_when_its_time_is_over() {
     };
     assert_eq!(count(once), 1);
     assert!(count(once.retry_time(Duration::from_millis(200))) > 1);
+}
+
+#[test]
+fn a_bulk_load_whose_source_uses_the_tree_that_is_loaded_fails_at_once() {
+    let (db, other) = store();
+    let tree = db.raw_tree("loaded").unwrap();
+    let is_own = |done: Result<(), Error>| done.is_err_and(|error| error.is_own_transaction());
+    let mut refused = Vec::new();
+    let rows = [b"a", b"b"].map(|key| (key.to_vec(), b"1".to_vec()));
+    let rows = rows.into_iter().inspect(|(key, _)| {
+        refused.push(is_own(tree.get(key).map(drop)));
+        refused.push(is_own(tree.put(key, b"2").map(drop)));
+        refused.push(is_own(db.transact(|tx| tx.get(&tree, key).map(drop))));
+        // Other trees are as free as ever.
+        assert!(other.get(b"a").unwrap().is_some());
+    });
+    assert_eq!(tree.bulk_load(rows, BulkOptions::default()).unwrap(), 2);
+    assert_eq!(refused, [true; 6]);
+    tree.put(b"c", b"3").unwrap();
+}
+
+#[test]
+fn an_update_that_lost_twice_locks_its_key_and_runs_its_closure_a_last_time() {
+    let (db, tree) = store();
+    let typed = db.tree::<String, u64>("typed").unwrap();
+    let mut runs = 0;
+    let done = tree.update(b"a", |value| {
+        runs += 1;
+        // Somebody else is quicker, where nothing keeps him from it.
+        let quicker = tree.put(b"a", format!("{runs}").as_bytes());
+        assert_eq!(quicker.is_err_and(|error| error.is_own_transaction()), runs == 3);
+        Some([value?, b"!"].concat())
+    });
+    assert_eq!((runs, done.unwrap().as_deref()), (3, Some(&b"2!"[..])));
+    let mut runs = 0;
+    let done = typed.update("a", |count| {
+        runs += 1;
+        let quicker = typed.put("a", &runs);
+        assert_eq!(quicker.is_err_and(|error| error.is_own_transaction()), runs == 3);
+        Some(count.unwrap_or(0) + 10)
+    });
+    assert_eq!((runs, done.unwrap(), typed.get("a").unwrap()), (3, Some(12), Some(12)));
+    // One that removes, and one that leaves nothing where nothing is.
+    let mut runs = 0;
+    let none = tree.update(b"b", |_| {
+        runs += 1;
+        drop(tree.put(b"b", format!("{runs}").as_bytes()));
+        None
+    });
+    assert_eq!((none.unwrap(), tree.get(b"b").unwrap()), (None, None));
+    let none = tree.update(b"none", |_| {
+        let other = tree.contains(b"none").and_then(|is_there| match is_there {
+            true => tree.delete(b"none"),
+            false => tree.put(b"none", b""),
+        });
+        drop(other);
+        None
+    });
+    assert_eq!((none.unwrap(), tree.get(b"none").unwrap()), (None, None));
 }

@@ -6,9 +6,10 @@ use millpond_lab::registry::Registry;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use super::sweep::{Signals, sizes, specs, wrong};
+use super::sweep::{sizes, specs, wrong};
 use super::table::{columns, table};
 use super::trace::{Trace, failed};
+use crate::signals::interruptibly;
 
 /// Which policy for a trace: a dictionary with the advice in three lines, what it rests on, and
 /// the table of all runs, as columns.
@@ -31,15 +32,11 @@ pub(crate) fn advise<'py>(
         ..AdviseOptions::new(default)
     };
     let trace = trace.get();
-    let mut signals = Signals::new();
-    let advice = py.detach(|| {
+    let (name, source) = (trace.name().to_string(), trace.source());
+    let advice = interruptibly(py, move |stop| {
         let registry = Registry::builtin();
-        let mut watch = |_: &str, _: f64| !signals.stop();
-        advise_on(trace.name(), trace.source(), &registry, &options, &mut watch)
-    });
-    if let Some(raised) = signals.raised {
-        return Err(raised);
-    }
+        advise_on(&name, source, &registry, &options, &mut |_, _| !stop())
+    })?;
     let advice = advice.map_err(|error| match &error {
         AdviseError::Trace(trace) => failed(trace),
         other => wrong(other),

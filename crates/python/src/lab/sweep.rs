@@ -1,7 +1,5 @@
 //! Built-in policies on traces: sweeps and curves.
 
-use std::time::{Duration, Instant};
-
 use millpond_base::Size;
 use millpond_lab::curve::{CurveError, CurveTask};
 use millpond_lab::registry::Registry;
@@ -16,30 +14,7 @@ use pyo3::types::PyDict;
 use super::table::columns;
 use super::trace::{Trace, failed};
 use crate::error::in_python;
-
-/// How often Python is asked whether somebody wants to stop.
-const ASK: Duration = Duration::from_millis(200);
-
-/// Asks Python, now and then, whether to stop.
-pub(super) struct Signals {
-    asked: Instant,
-    pub(super) raised: Option<PyErr>,
-}
-
-impl Signals {
-    pub(super) fn new() -> Signals {
-        Signals { asked: Instant::now(), raised: None }
-    }
-
-    /// Whether to stop.
-    pub(super) fn stop(&mut self) -> bool {
-        if self.raised.is_none() && self.asked.elapsed() >= ASK {
-            self.raised = Python::attach(|py| py.check_signals()).err();
-            self.asked = Instant::now();
-        }
-        self.raised.is_some()
-    }
-}
+use crate::signals::{Signals, interruptibly};
 
 /// Takes the rows of a sweep.
 struct Rows {
@@ -152,16 +127,13 @@ pub(crate) fn curve<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let (policies, sizes) = (specs(&policies)?, self::sizes(&sizes)?);
     let trace = trace.get();
-    let mut signals = Signals::new();
-    let rows = py.detach(|| {
+    let (input, specs) = (trace.input(), policies.clone());
+    let rows = interruptibly(py, move |stop| {
         let registry = Registry::builtin();
-        let (policies, sizes) = (&policies[..], &sizes[..]);
+        let (policies, sizes) = (&specs[..], &sizes[..]);
         let task = CurveTask { registry: &registry, policies, sizes, page_size, seed, check };
-        task.run(&trace.input(), &mut |_, _, _| signals.stop())
-    });
-    if signals.raised.is_some() {
-        return Err(stop_of(signals));
-    }
+        task.run(&input, &mut |_, _, _| stop())
+    })?;
     let rows = rows.map_err(|error| match &error {
         CurveError::Trace(trace) => failed(trace),
         other => wrong(other),

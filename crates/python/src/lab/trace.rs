@@ -1,6 +1,6 @@
 //! Traces in memory.
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 
 use millpond_base::{Mark, Seed};
@@ -15,6 +15,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::error::in_python;
+use crate::path::AnyPath;
+use crate::signals::interruptibly;
 
 /// References to pages, in memory: what policies are simulated on.
 #[pyclass(frozen, module = "millpond")]
@@ -26,8 +28,20 @@ pub(crate) struct Trace {
 
 pub(super) fn failed(error: &TraceError) -> PyErr {
     match error {
-        TraceError::Io { .. } => PyOSError::new_err(error.to_string()),
+        TraceError::Io { path, error } => os_error(path, error),
         other => PyValueError::new_err(in_python(&other.to_string())),
+    }
+}
+
+/// The error of the operating system: Python makes a `FileNotFoundError` of it, if it is one.
+fn os_error(path: &Path, error: &std::io::Error) -> PyErr {
+    let text = error.to_string();
+    match error.raw_os_error() {
+        Some(number) => {
+            let text = text.split(" (os error").next().unwrap_or_default().to_string();
+            PyOSError::new_err((number, text, path.to_path_buf()))
+        }
+        None => PyOSError::new_err(format!("{}: {text}", path.display())),
     }
 }
 
@@ -56,9 +70,13 @@ impl Source for Memory {
     }
 }
 
-fn whole(mut source: Box<dyn Source>) -> Result<(Batch, Vec<String>), TraceError> {
+/// All of a source, or what came until `stop` said that nobody wants it.
+fn whole(
+    mut source: Box<dyn Source>,
+    stop: &dyn Fn() -> bool,
+) -> Result<(Batch, Vec<String>), TraceError> {
     let mut batch = Batch::default();
-    while source.fill(&mut batch, BATCH_LEN)? > 0 {}
+    while source.fill(&mut batch, BATCH_LEN)? > 0 && !stop() {}
     batch.drop_dsyncs();
     Ok((batch, source.notes()))
 }
@@ -162,9 +180,9 @@ impl Trace {
 
     /// Writes it to a file, whose name says the format: `.parquet`, `.csv`, `.txt`, with `.gz` or
     /// `.zst` behind.
-    fn write(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+    fn write(&self, py: Python<'_>, path: AnyPath) -> PyResult<()> {
         py.detach(|| {
-            let mut sink = create(path, &WriteOptions::default())?;
+            let mut sink = create(path.0, &WriteOptions::default())?;
             convert(&mut *self.source(), &mut *sink).map(drop)
         })
         .map_err(|error| failed(&error))
@@ -180,7 +198,7 @@ impl Trace {
 ))]
 pub(crate) fn read_trace(
     py: Python<'_>,
-    path: PathBuf,
+    path: AnyPath,
     format: Option<&str>,
     columns: Option<&str>,
     page_size: u64,
@@ -194,7 +212,8 @@ pub(crate) fn read_trace(
         expand_sizes,
         map_ids,
     };
-    let read = py.detach(|| whole(formats::open(&path, &options)?));
+    let (AnyPath(path), file) = (&path, path.0.clone());
+    let read = interruptibly(py, move |stop| whole(formats::open(&file, &options)?, stop))?;
     let (batch, notes) = read.map_err(|error| failed(&error))?;
     Ok(Trace { batch: Arc::new(batch), name: path.display().to_string(), notes })
 }
@@ -210,10 +229,11 @@ pub(crate) fn generate(
 ) -> PyResult<Trace> {
     let comma = if params.is_empty() { "" } else { "," };
     let name = format!("{generator}({params}{comma}seed={seed})");
-    let made = py.detach(|| {
-        let params = parse_params(params)?;
-        whole(source_of(generator, &params, Seed(seed))?)
-    });
+    let (generator, params) = (generator.to_string(), params.to_string());
+    let made = interruptibly(py, move |stop| {
+        let params = parse_params(&params)?;
+        whole(source_of(&generator, &params, Seed(seed))?, stop)
+    })?;
     let (batch, notes) = made.map_err(|error| failed(&error))?;
     Ok(Trace { batch: Arc::new(batch), name, notes })
 }

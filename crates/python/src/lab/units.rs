@@ -1,7 +1,5 @@
 //! Sweeps in units: here, on other machines, and the files of both.
 
-use std::path::PathBuf;
-
 use millpond_lab::registry::Registry;
 use millpond_lab::results::{ResultDir, ResultError, SweepFolder};
 use millpond_lab::sweep::{Plan, Shard};
@@ -12,9 +10,11 @@ use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyRuntimeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
-use super::sweep::{Signals, model_of, sizes, specs, stop_of, wrong};
+use super::sweep::{model_of, sizes, specs, stop_of, wrong};
 use super::table::columns;
 use crate::error::in_python;
+use crate::path::AnyPath;
+use crate::signals::Signals;
 
 fn failed(error: &UnitError) -> PyErr {
     match error {
@@ -54,11 +54,11 @@ impl Sweep {
     #[expect(clippy::too_many_arguments, reason = "the package has keywords for them")]
     fn new(
         py: Python<'_>,
-        traces: Vec<(String, PathBuf)>,
+        traces: Vec<(String, AnyPath)>,
         policies: Vec<String>,
         sizes: Vec<String>,
         seeds: Vec<u64>,
-        out: PathBuf,
+        out: AnyPath,
         page_size: u64,
         warmup: &str,
         blocks: u32,
@@ -86,13 +86,13 @@ impl Sweep {
             .into_iter()
             .map(|(name, path)| {
                 let (format, columns) = (format.clone(), columns.clone());
-                TraceFile { name, path, format, columns, expand_sizes, map_ids }
+                TraceFile { name, path: path.0, format, columns, expand_sizes, map_ids }
             })
             .collect();
         py.detach(|| {
             let units = units(&traces, &plan, &Registry::builtin()).map_err(|e| failed(&e))?;
             let settings = Settings::of(&plan).json();
-            let folder = SweepFolder::create(&out, &settings, sources()).map_err(unreadable)?;
+            let folder = SweepFolder::create(&out.0, &settings, sources()).map_err(unreadable)?;
             Ok(Sweep { units, folder })
         })
     }
@@ -196,7 +196,7 @@ pub(crate) fn run_unit<'py>(
 
 /// The rows of a result directory, or of a sweep's folder, as columns.
 #[pyfunction]
-pub(crate) fn read_results(py: Python<'_>, path: PathBuf) -> PyResult<Bound<'_, PyDict>> {
-    let rows = py.detach(|| ResultDir::open(&path)?.rows());
+pub(crate) fn read_results(py: Python<'_>, path: AnyPath) -> PyResult<Bound<'_, PyDict>> {
+    let rows = py.detach(|| ResultDir::open(&path.0)?.rows());
     columns(py, &rows.map_err(unreadable)?)
 }

@@ -18,7 +18,12 @@ use crate::page::Scratch;
 use crate::stats::counters::Counter;
 use crate::store::counted::{DELETE, GET, PUT};
 use crate::store::error::Error;
+use crate::store::own_txn::Make;
 use crate::store::range::StoreRange;
+
+/// How often an update outside transactions is tried without a lock. On a key that many threads
+/// update, the rest would be tried in vain again and again.
+const UNLOCKED_TRIES: u32 = 2;
 
 /// A tree, and where it is read and written.
 #[derive(Clone, Copy)]
@@ -244,6 +249,22 @@ impl<'t> Place<'t> {
             return Ok(is_expected);
         };
         tree.write_key(PUT, key, |tree| tree.compare_and_swap(key, expected, new))
+    }
+
+    /// Sets the entry of `key` to what `make` makes of it. In a tree by itself `make` runs again if
+    /// others wrote meanwhile; then the key is locked first.
+    pub(crate) fn update(self, key: &[u8], make: &mut Make<'_>) -> Result<(), Error> {
+        for _ in 0..UNLOCKED_TRIES {
+            let old = self.get_to_write(key)?;
+            let new = make(old.as_deref())?;
+            if self.swap(key, old.as_deref(), new.as_deref())? {
+                return Ok(());
+            }
+        }
+        match self {
+            Place::Tree(tree) => tree.update_locked(key, make),
+            Place::Txn(..) | Place::Snapshot(..) => Err(Error::ReadOnly),
+        }
     }
 
     /// Returns whether there is such a key.

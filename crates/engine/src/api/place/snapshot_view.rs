@@ -34,7 +34,7 @@ impl SnapshotView {
         Ok(SnapshotView { inner, store: store.clone() })
     }
 
-    /// Fails if `tree` is another store's, or the store another process's.
+    /// Fails if `tree` is another store's, or the store was closed, or is another process's.
     pub(crate) fn check(&self, tree: &DbTree) -> Result<(), Error> {
         fn is_same<M: PoolStrategy>(store: &Arc<Store<M>>, other: &Arc<Store<M>>) -> bool {
             Arc::ptr_eq(store, other)
@@ -60,7 +60,7 @@ impl SnapshotView {
         Ok(self.store.counted(GET, get)?.is_some())
     }
 
-    /// Fails if a hash index or a heap is another store's.
+    /// Fails if a hash index or a heap is another store's, or the store was closed.
     fn check_member(&self, member: &dyn Member) -> Result<(), Error> {
         self.store.may_read()?;
         if address_of(&self.store) == member.store_address() {
@@ -104,7 +104,6 @@ impl SnapshotView {
     /// How many entries there were; `None` if that takes a walk over all keys.
     pub(crate) fn len(&self, tree: &DbTree) -> Result<Option<u64>, Error> {
         self.check(tree)?;
-        tree.store().may_read()?;
         Ok(self.inner.count(tree.btree())?)
     }
 
@@ -125,7 +124,6 @@ impl SnapshotView {
     ) -> Result<Option<SnapshotReader<'t>>, Error> {
         self.check(tree)?;
         // The page first, the versions afterwards.
-        tree.store().may_read()?;
         let live = tree.btree().reader(key)?;
         let mut reader = SnapshotReader {
             view: self.clone(),

@@ -29,7 +29,7 @@ pub(crate) enum Outcome {
 
 impl Outcome {
     pub(crate) fn of(error: &Error) -> Outcome {
-        match (error.is_timeout(), error.is_retriable()) {
+        match (error.is_timeout(), error.is_deadlock()) {
             (true, _) => Outcome::TimedOut,
             (false, true) => Outcome::Victim,
             (false, false) => Outcome::Settled,
@@ -94,6 +94,13 @@ impl TxnCell {
     /// The transaction, for a call that has the handle to itself.
     pub(crate) fn get_mut(&mut self) -> &mut DbTxn {
         self.txn.get_mut()
+    }
+
+    /// Releases it from its thread, unless a call is under way.
+    pub(crate) fn release_thread(&self) {
+        if let Ok(mut txn) = self.txn.try_borrow_mut() {
+            txn.leave_thread();
+        }
     }
 
     /// A moment to go back to.

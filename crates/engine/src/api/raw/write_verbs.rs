@@ -107,8 +107,8 @@ macro_rules! raw_writes {
         }
 
         /// Sets the entry of `key` to what `f` makes of it, where `None` is no entry; returns that.
-        /// In a tree others may write meanwhile: `f` then runs again, with what they wrote. Inside
-        /// a transaction the key is locked first, and `f` runs once.
+        /// In a tree others may write meanwhile: `f` then runs again on what they wrote, a third
+        /// time with the key locked. Inside a transaction it is locked first, and `f` runs once.
         ///
         /// ```
         /// # use millpond::{Db, Error, Options};
@@ -129,13 +129,12 @@ macro_rules! raw_writes {
             key: &[u8],
             mut f: impl FnMut(Option<&[u8]>) -> Option<Vec<u8>>,
         ) -> Result<Option<Vec<u8>>, Error> {
-            loop {
-                let old = self.place().get_to_write(key)?;
-                let new = f(old.as_deref());
-                if self.place().swap(key, old.as_deref(), new.as_deref())? {
-                    return Ok(new);
-                }
-            }
+            let mut new = None;
+            self.place().update(key, &mut |old| {
+                new = f(old);
+                Ok(new.clone())
+            })?;
+            Ok(new)
         }
 
         /// Lets `f` change the bytes of a value, but not their number; `None` if there is no such

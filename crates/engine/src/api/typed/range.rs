@@ -10,8 +10,29 @@ use crate::encoding::key::{DecodeKey, Key};
 use crate::encoding::value::{DecodeValue, Value};
 use crate::store::error::Error;
 
-pub(crate) fn decoded<T>(name: &str, decoded: Result<T, DecodeError>) -> Result<T, Error> {
-    decoded.map_err(|error| Error::Decode { tree: name.to_string(), error })
+pub(crate) fn decoded<T>(name: &str, decoded: Result<T, impl Into<BadEntry>>) -> Result<T, Error> {
+    decoded.map_err(|error| {
+        let BadEntry { key, error } = error.into();
+        Error::Decode { tree: name.to_string(), key, error }
+    })
+}
+
+/// Why an entry cannot be decoded, and its key, if that is known.
+pub(crate) struct BadEntry {
+    key: Option<Vec<u8>>,
+    error: DecodeError,
+}
+
+impl BadEntry {
+    pub(crate) fn at(key: &[u8]) -> impl FnOnce(DecodeError) -> BadEntry {
+        |error| BadEntry { key: Some(key.to_vec()), error }
+    }
+}
+
+impl From<DecodeError> for BadEntry {
+    fn from(error: DecodeError) -> BadEntry {
+        BadEntry { key: None, error }
+    }
 }
 
 /// The entries of a range of a typed tree, from both ends. After an error it ends. What it shows
@@ -58,10 +79,11 @@ impl<'t, K: Key, V: Value> Range<'t, K, V> {
     }
 }
 
-type Decoded<K, V> = Result<(K, V), DecodeError>;
+type Decoded<K, V> = Result<(K, V), BadEntry>;
 
 pub(crate) fn decode_entry<K: Key, V: Value>((key, value): (&[u8], &[u8])) -> Decoded<K, V> {
-    Ok((<K as DecodeKey<'_>>::decode(key)?, <V as DecodeValue<'_>>::decode(value)?))
+    let entry = || Ok((<K as DecodeKey<'_>>::decode(key)?, <V as DecodeValue<'_>>::decode(value)?));
+    entry().map_err(BadEntry::at(key))
 }
 
 fn item<K, V>(

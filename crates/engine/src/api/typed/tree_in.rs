@@ -8,7 +8,7 @@ use crate::api::place::range::RawEntry;
 use crate::api::place::reader::RawReader;
 use crate::api::raw::extract::Extract;
 use crate::api::raw::tree_in::{RawSnapshotTree, RawTxnTree};
-use crate::api::typed::range::{ExtractIf, Range, decode_entry, decoded};
+use crate::api::typed::range::{BadEntry, ExtractIf, Range, decode_entry, decoded};
 use crate::api::typed::verbs::typed_reads;
 use crate::api::typed::write_verbs::typed_writes;
 use crate::encoding::key::{Key, KeyLike, PrefixOf};

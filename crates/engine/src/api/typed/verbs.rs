@@ -21,6 +21,11 @@ macro_rules! typed_reads {
             self.raw.place().name()
         }
 
+        fn value_at(&self, key: &[u8], bytes: &[u8]) -> Result<V, Error> {
+            let value = <V as DecodeValue<'_>>::decode(bytes);
+            decoded(self.name(), value.map_err(BadEntry::at(key)))
+        }
+
         fn value(&self, bytes: &[u8]) -> Result<V, Error> {
             decoded(self.name(), <V as DecodeValue<'_>>::decode(bytes))
         }
@@ -49,10 +54,10 @@ macro_rules! typed_reads {
         /// for all that reads.
         #[inline]
         pub fn get<Q: KeyLike<K> + ?Sized>(&self, key: &Q) -> Result<Option<V>, Error> {
-            let found = key.with_encoded(|key| {
-                self.raw.$look(key, |bytes| <V as DecodeValue<'_>>::decode(bytes))
-            })?;
-            found.map(|value| decoded(self.name(), value)).transpose()
+            key.with_encoded(|key| {
+                let decode = |bytes: &[u8]| self.value_at(key, bytes);
+                self.raw.$look(key, decode)?.transpose()
+            })
         }
 
         /// Hands the bytes of the value to `f`, and returns its result; `None` if there is no such

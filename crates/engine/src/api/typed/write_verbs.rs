@@ -152,8 +152,8 @@ macro_rules! typed_writes {
         }
 
         /// Sets the entry of `key` to what `f` makes of it, where `None` is no entry; returns that.
-        /// In a tree others may write meanwhile: `f` then runs again, with what they wrote. Inside
-        /// a transaction the key is locked first, and `f` runs once.
+        /// In a tree others may write meanwhile: `f` then runs again on what they wrote, a third
+        /// time with the key locked. Inside a transaction it is locked first, and `f` runs once.
         ///
         /// ```
         /// # use millpond::{Db, Error, Options};
@@ -175,15 +175,12 @@ macro_rules! typed_writes {
             mut f: impl FnMut(Option<V>) -> Option<V>,
         ) -> Result<Option<V>, Error> {
             key.with_encoded(|key| {
-                loop {
-                    let old = self.raw.place().get_to_write(key)?;
-                    let before = old.as_deref().map(|bytes| self.value(bytes)).transpose()?;
-                    let after = f(before);
-                    let new = after.as_ref().map(EncodeValue::to_value_bytes);
-                    if self.raw.compare_and_swap(key, old.as_deref(), new.as_deref())? {
-                        return Ok(after);
-                    }
-                }
+                let mut after = None;
+                self.raw.place().update(key, &mut |old| {
+                    after = f(old.map(|bytes| self.value_at(key, bytes)).transpose()?);
+                    Ok(after.as_ref().map(EncodeValue::to_value_bytes))
+                })?;
+                Ok(after)
             })
         }
 

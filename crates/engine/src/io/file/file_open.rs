@@ -1,18 +1,21 @@
 //! How a file is opened as a device: options, direct I/O, io_uring.
 
 use std::fs::{File, Metadata, OpenOptions};
-use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::io;
+use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use millpond_policies::choice;
 use millpond_policies::config::Param;
 use rustix::fs::SeekFrom;
 
-use super::new_file::{open_above_standard, take_low_descriptors};
+use super::lock;
+use super::new_file::open_above_standard;
 use super::ring::RingPool;
 use super::system::{self, DIRECT};
+use crate::io::buffer::AlignedBuffer;
 use crate::io::device::{Alignment, DIRECT_BLOCK_MAX};
-use crate::io::error::Errno;
+use crate::io::error::{Errno, OpenFileError};
 use crate::words::by_word;
 
 choice! {
@@ -153,12 +156,75 @@ pub(super) fn open_file(
         Err(errno) => return Err(errno),
     };
     let file = open(0)?;
+    warn_of_plain(path, &why);
+    Ok((file, None))
+}
+
+/// Locks a file that was opened; without direct I/O from here on if its direct reads fail, as in
+/// some file systems that are programs.
+pub(super) fn lock_and_probe(
+    (file, direct): (File, Option<Alignment>),
+    path: &Path,
+    options: &FileOptions,
+) -> Result<(File, Option<Alignment>), OpenFileError> {
+    lock::acquire(&file, path, !options.read_only)?;
+    let Some(need) = direct else { return Ok((file, None)) };
+    let read = |file: &File, block: &mut [u8]| file.read_at(block, 0);
+    let reopened = reopen_if_reads_fail((&file, need), path, options, &read);
+    let fail = |errno| OpenFileError::Io { path: path.to_path_buf(), errno };
+    let Some(plain) = reopened.map_err(fail)? else { return Ok((file, direct)) };
+    drop(file);
+    lock::acquire(&plain, path, !options.read_only)?;
+    Ok((plain, None))
+}
+
+/// Reopens a file without direct I/O if its direct reads fail.
+/// `read` is what reads a block of a file. `None`: its reads do not fail, or plain ones fail, too.
+///
+/// The file is locked by the caller: into an empty one, a block is written for a moment.
+fn reopen_if_reads_fail(
+    (file, need): (&File, Alignment),
+    path: &Path,
+    options: &FileOptions,
+    read: &dyn Fn(&File, &mut [u8]) -> io::Result<usize>,
+) -> Result<Option<File>, Errno> {
+    let length = length_of(file, 1)?;
+    let is_empty = length == 0;
+    if is_empty && options.read_only {
+        return Ok(None);
+    }
+    let mut block = AlignedBuffer::new(need.offset.max(need.memory as u64) as usize);
+    if is_empty && file.write_at(&block, 0).is_err() {
+        // Perhaps the device is full, which the creation of the store reports.
+        return Ok(None);
+    }
+    let wanted = if is_empty { block.len() } else { block.len().min(length as usize) };
+    let mut fails = |file: &File| match read(file, &mut block) {
+        Ok(got) if got == wanted => None,
+        Ok(got) => Some(format!("a read gave {got} of {wanted} bytes")),
+        Err(error) => Some(format!("a read failed: {error}")),
+    };
+    let mut plain = None;
+    if let Some(why) = fails(file) {
+        let mut how = OpenOptions::new();
+        let opened = open_above_standard(how.read(true).write(!options.read_only), path);
+        plain = opened.ok().filter(|plain| fails(plain).is_none()).map(|plain| (plain, why));
+    }
+    if is_empty {
+        file.set_len(0).map_err(|e| Errno::of(&e))?;
+    }
+    Ok(plain.map(|(plain, why)| {
+        warn_of_plain(path, &why);
+        plain
+    }))
+}
+
+fn warn_of_plain(path: &Path, why: &str) {
     tracing::warn!(
         "direct I/O on {} is not possible ({why}): pages go through the kernel's page cache, \
          which takes memory of its own",
         path.display()
     );
-    Ok((file, None))
 }
 
 /// Bytes of a file, or of a block device. Of a file whose length is no multiple of `block` bytes,
@@ -185,6 +251,49 @@ pub(super) fn rings(path: &Path, depth: u32) -> Option<RingPool> {
                 path.display()
             );
             None
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NEED: Alignment = Alignment { memory: 4096, offset: 4096 };
+
+    fn failed(errno: i32) -> io::Result<usize> {
+        Err(io::Error::from_raw_os_error(errno))
+    }
+
+    /// Asks for another file when the first read does what `first` does.
+    fn asks(length: u64, first: impl Fn() -> io::Result<usize>, is_plain_sound: bool) -> bool {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("pond.mp");
+        std::fs::write(&path, vec![7; length as usize]).unwrap();
+        let file = OpenOptions::new().read(true).write(true).open(&path).unwrap();
+        let reads = std::cell::Cell::new(0);
+        let read = |file: &File, block: &mut [u8]| {
+            reads.set(reads.get() + 1);
+            match reads.get() {
+                1 => first(),
+                _ if !is_plain_sound => failed(libc::EIO),
+                _ => file.read_at(block, 0),
+            }
+        };
+        let options = FileOptions::default();
+        let plain = reopen_if_reads_fail((&file, NEED), &path, &options, &read).unwrap();
+        assert_eq!(std::fs::metadata(&path).unwrap().len(), length, "the probe leaves no trace");
+        plain.is_some()
+    }
+
+    #[test]
+    fn a_file_whose_direct_reads_fail_is_opened_without_direct_io() {
+        for length in [0, 100, 4096, 20_000] {
+            let whole = || Ok(if length == 0 { 4096 } else { length.min(4096) as usize });
+            assert!(!asks(length, whole, true), "direct reads work");
+            assert!(asks(length, || failed(libc::EINVAL), true));
+            assert!(asks(length, || Ok(0), true));
+            assert!(!asks(length, || failed(libc::EIO), false), "all reads fail");
         }
     }
 }

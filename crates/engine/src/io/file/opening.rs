@@ -54,7 +54,7 @@ impl FileDevice {
             return Err(OpenFileError::NotAFile { path: path.to_path_buf(), what });
         }
         let (file, direct) = open_file(path, options).map_err(fail)?;
-        lock::acquire(&file, path, !options.read_only)?;
+        let (file, direct) = lock_and_probe((file, direct), path, options)?;
         let block = direct.map_or(1, |need| need.offset.max(1));
         let length = length_of(&file, block).map_err(fail)?;
         let origin = Origin::of(&file, path);

@@ -1,5 +1,6 @@
 //! The errors of a store as users see them: one enum over the narrow ones of the layers below.
 
+use std::fmt;
 use std::path::PathBuf;
 
 use millpond_base::Lsn;
@@ -16,6 +17,7 @@ use crate::recovery::{CheckpointError, LogDamage, OpenLogError, RecoveryError, U
 use crate::store::combinations::PolicyFitError;
 use crate::store::entry::Structure;
 use crate::store::error::backup::BackupError;
+use crate::store::error::display::{count, shown, with_causes};
 use crate::store::error::lab::LabError;
 use crate::store::options::OptionsError;
 use crate::tier::TierError;
@@ -35,7 +37,7 @@ use crate::{hash_index, heap};
 /// }
 /// # Ok(()) }
 /// ```
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// Invalid options.
@@ -102,9 +104,11 @@ pub enum Error {
         /// How many.
         transactions: usize,
     },
-    /// Other handles of the store are alive, so it stays open until the last of them is dropped.
+    /// The store cannot be closed by a closure that one of its calls runs.
     #[error(
-        "{handles} other handles of the store are in use: it closes when the last one is dropped"
+        "a closure cannot close the store in one of whose calls it runs, which is in use by {}: \
+         let it return first",
+        count(*handles, "other handle")
     )]
     InUse {
         /// How many.
@@ -116,6 +120,9 @@ pub enum Error {
          open the store in this process, when the other one has closed it"
     )]
     Forked,
+    /// The store was closed, by another handle of it.
+    #[error("the store was closed: open it again, and its trees")]
+    Closed,
     /// Writes may not be durable.
     #[error(transparent)]
     Sync(#[from] SyncError),
@@ -138,10 +145,12 @@ pub enum Error {
     #[error(transparent)]
     Bulk(#[from] BulkError),
     /// A key or value is not of the type that it is read as.
-    #[error("in '{tree}': {error}")]
+    #[error("in '{tree}'{}: {error}", key.as_deref().map_or_else(String::new, shown))]
     Decode {
         /// The tree, hash index or heap.
         tree: String,
+        /// The encoded key of the entry, where it is known.
+        key: Option<Vec<u8>>,
         /// What is wrong.
         error: DecodeError,
     },
@@ -199,7 +208,7 @@ pub enum Error {
         reason: String,
     },
     /// Handles of it are alive.
-    #[error("'{name}' is in use by {handles} handles: drop them first")]
+    #[error("'{name}' is in use by {}, to be dropped first", count(*handles, "handle"))]
     TreeInUse {
         /// The name.
         name: String,
@@ -392,6 +401,14 @@ impl From<CheckpointError> for Error {
     }
 }
 
+/// As [`Display`](fmt::Display), with the causes that it does not mention itself: a `main` that
+/// returns an error prints it so.
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&with_causes(self))
+    }
+}
+
 impl From<LogError> for Error {
     fn from(error: LogError) -> Error {
         Error::Pool(PoolError::Log(error))
@@ -455,7 +472,17 @@ impl Error {
         matches!(self, Error::Txn(error) if error.is_timeout())
     }
 
+    /// Whether it lost in a deadlock.
+    pub(crate) fn is_deadlock(&self) -> bool {
+        matches!(self, Error::Txn(error) if error.is_deadlock())
+    }
+
     /// Whether the same transaction may succeed if it is restarted.
+    ///
+    /// That includes [`Error::is_own_transaction`]: another task of the same thread may have the
+    /// transaction in question, and ends it if this task yields. Where that cannot be, as in a
+    /// function that is not asynchronous, such an error is a mistake of the program, and
+    /// [`Db::transact`](crate::Db::transact) returns it at once.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -466,7 +493,7 @@ impl Error {
     /// loop {
     ///     let tx = db.begin()?;
     ///     match tx.tree(&counts).put(&7, &1).and_then(|_| tx.commit()) {
-    ///         Err(error) if error.is_retriable() => {}
+    ///         Err(error) if error.is_retriable() && !error.is_own_transaction() => {}
     ///         other => break other?,
     ///     }
     /// }

@@ -72,6 +72,8 @@ pub enum ErrorKind {
     Version,
     /// The caller gave up.
     Cancelled,
+    /// The store was closed.
+    Closed,
 }
 
 impl Error {
@@ -128,6 +130,7 @@ impl Error {
             Error::Backup(error) => of_backup(error),
             Error::OldLog { .. } => ErrorKind::Io,
             Error::ReadOnly => ErrorKind::ReadOnly,
+            Error::Closed => ErrorKind::Closed,
         }
     }
 }
@@ -370,6 +373,8 @@ fn of_lock(error: &LockError) -> ErrorKind {
         LockError::OwnTransaction { .. } => ErrorKind::OwnTransaction,
         LockError::Stranded { .. } => ErrorKind::Incomplete,
         LockError::Memory { .. } => ErrorKind::Memory,
+        LockError::Interrupted { .. } => ErrorKind::Cancelled,
+        LockError::Closed { .. } => ErrorKind::Closed,
     }
 }
 

@@ -3,6 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use millpond_base::PageId;
@@ -109,6 +110,7 @@ impl<M: PoolStrategy> Store<M> {
             process: Process::this(),
             alone: (!M::Latching::THREADS).then(|| std::thread::current().id()),
             is_open: true,
+            is_closing: AtomicBool::new(false),
         };
         if let Some(publisher) = &store.publisher {
             // From now on others can look at it.
