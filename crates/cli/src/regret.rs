@@ -1,5 +1,6 @@
 //! `millpond regret`: how far policies are from the best one of each trace and pool size.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use millpond::internals::store::options::POLICY_DEFAULT;
@@ -9,18 +10,17 @@ use millpond_lab::method::{Bootstrap, CellCost, Half, Regret, Regrets, halves};
 use millpond_lab::registry::Registry;
 use millpond_lab::report::{Bar, BarPlot};
 use millpond_lab::sim::Stalled;
-use millpond_lab::sweep::{Observer, Plan, Row, Sweep, SweepError, Warmup};
+use millpond_lab::sweep::{CONTENT, Observer, Plan, Row, Sweep, SweepError, Warmup};
 use millpond_lab::table::{Table, Value};
 use millpond_policies::config::Spec;
 use millpond_policies::info::Tier;
-use millpond_workload::formats;
 use serde_json::{Value as Json, json};
 
 use crate::bench::ResultArgs;
 use crate::error::Failure;
 use crate::interrupt;
 use crate::progress::Progress;
-use crate::reading::{Reading, trace_input};
+use crate::reading::{Reading, check_traces, trace_input};
 use crate::sim::ModelArg;
 
 const EXAMPLES: &str = "Examples:
@@ -170,8 +170,7 @@ fn plan_of(args: &Args, registry: &Registry) -> Result<(Plan, Vec<Option<Half>>)
     for (path, half) in args.traces.iter().zip(halves(&names)) {
         let half = (args.held_out == Rule::Alternate).then_some(half);
         if args.only.is_none_or(|only| half == Some(only.half())) {
-            // Before anything runs, so that a mistyped name does not cost the work on the others.
-            formats::open(path, &options)?;
+            check_traces([path], &options)?;
             plan.traces.push(trace_input(path, &options));
             uses.push(half);
         }
@@ -240,6 +239,7 @@ pub(crate) fn run(args: &Args, registry: &Registry) -> Result<(), Failure> {
         );
         return Err(Failure::Partly(text));
     }
+    once_each(&collector.rows)?;
     let used =
         |row: &Row| plan.traces.iter().position(|t| t.name == row.trace).and_then(|t| uses[t]);
     let bootstrap = Bootstrap { draws: args.draws as usize, ..Bootstrap::default() };
@@ -257,6 +257,23 @@ pub(crate) fn run(args: &Args, registry: &Registry) -> Result<(), Failure> {
         parts.push(Part { half, rows, regrets, summary });
     }
     write(args, &plan, &uses, &parts)
+}
+
+/// Refuses a trace under two names: its cells would count twice.
+fn once_each(rows: &[Row]) -> Result<(), Failure> {
+    let mut traces: BTreeMap<String, &str> = BTreeMap::new();
+    for row in rows {
+        let content = row.extra.iter().find(|(name, _)| *name == CONTENT);
+        let content = content.map_or_else(String::new, |(_, value)| value.to_string());
+        let first = *traces.entry(content).or_insert(&row.trace);
+        if first != row.trace {
+            return Err(Failure::Usage(format!(
+                "{} holds the same references as {first}: it would count twice",
+                row.trace
+            )));
+        }
+    }
+    Ok(())
 }
 
 fn label(row: &Row) -> String {

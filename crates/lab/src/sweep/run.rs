@@ -16,7 +16,7 @@ use super::blocks::Blocks;
 use super::charge::charged_frames;
 use super::host::{Host, Outlook};
 use super::plan::{Model, Plan, Slot, Tables, TraceInput, Warmup};
-use super::row::Row;
+use super::row::{CONTENT, Row, SETTING};
 use super::stream::{ALONE_LEN, Dsyncs, Reading, STREAM_LEN, stream};
 use crate::registry::{PolicyError, Registry};
 use crate::results::memory_available;
@@ -121,6 +121,7 @@ const HOST_BYTES: f64 = 16.0;
 struct Known {
     renumber: Renumber,
     references: Option<u64>,
+    content: u64,
     in_memory: Option<(Batch, Outlook)>,
     noted: bool,
 }
@@ -141,6 +142,17 @@ impl<'a> Sweep<'a> {
             if empty {
                 return Err(SweepError::Plan(format!("nothing to run: no {what} is given")));
             }
+        }
+        let names: Vec<&str> = plan.traces.iter().map(|trace| trace.name.as_str()).collect();
+        if let Some(name) = twice(&names) {
+            return Err(SweepError::Plan(format!(
+                "the trace {name} is given twice: rows are told apart by their traces' names"
+            )));
+        }
+        if let Some(seed) = twice(&plan.seeds) {
+            return Err(SweepError::Plan(format!(
+                "the seed {seed} is given twice: it would count as two repetitions"
+            )));
         }
         if plan.model != Model::Pool && plan.scan_hints {
             return Err(SweepError::Plan(
@@ -264,6 +276,7 @@ impl<'a> Sweep<'a> {
             return Err(TraceError::Empty { path: trace.name.clone().into() }.into());
         }
         known.references = Some(streamed.references);
+        known.content = streamed.content;
         if keep {
             let outlook = Outlook::of(plan.model, &whole, known.renumber.distinct());
             known.in_memory = Some((whole, outlook));
@@ -380,13 +393,14 @@ impl<'a> Sweep<'a> {
             if streamed.references == 0 && !streamed.stopped {
                 return Err(TraceError::Empty { path: trace.name.clone().into() }.into());
             }
+            known.content = streamed.content;
             streamed.stopped
         };
         if stopped {
             return Ok(false);
         }
         for cell in cells {
-            self.finish(trace, cell, observer)?;
+            self.finish(trace, known.content, cell, observer)?;
         }
         observer.pause()?;
         Ok(true)
@@ -422,6 +436,7 @@ impl<'a> Sweep<'a> {
     fn finish(
         &self,
         trace: &TraceInput,
+        content: u64,
         cell: Running,
         observer: &mut dyn Observer,
     ) -> Result<(), SweepError> {
@@ -437,6 +452,9 @@ impl<'a> Sweep<'a> {
                 trace.name, cell.references
             )));
         }
+        let mut extra = measured.extra;
+        extra.push((CONTENT, format!("{content:016x}").into()));
+        extra.push((SETTING, self.plan.setting().into()));
         let row = Row {
             trace: trace.name.clone(),
             policy: spec.id.clone(),
@@ -447,13 +465,19 @@ impl<'a> Sweep<'a> {
             misses: measured.misses,
             writes: measured.writes,
             ns_per_reference: cell.nanoseconds as f64 / cell.references.max(1) as f64,
-            extra: measured.extra,
+            extra,
         };
         match self.plan.blocks {
             0 => observer.row(row),
             _ => cell.blocks.rows(&row).into_iter().try_for_each(|row| observer.row(row)),
         }
     }
+}
+
+/// The first item that is there already.
+fn twice<T: PartialEq>(items: &[T]) -> Option<&T> {
+    let is_there = |(at, item): &(usize, &T)| items[..*at].contains(item);
+    items.iter().enumerate().find(is_there).map(|(_, item)| item)
 }
 
 fn note_once(noted: &mut bool, trace: &TraceInput, notes: &[String], observer: &mut dyn Observer) {

@@ -1,0 +1,166 @@
+//! No number is wrong without a word: traces that can be read once, replicates that are none, and
+//! settings that differ.
+
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value as Json;
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+fn command(folder: &Path, args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_millpond"));
+    command.args(args).current_dir(folder);
+    command
+}
+
+fn run(folder: &Path, args: &[&str]) -> Output {
+    command(folder, args).output().unwrap()
+}
+
+fn ok(folder: &Path, args: &[&str]) -> String {
+    let output = run(folder, args);
+    assert!(output.status.success(), "{args:?}: {}", text(&output.stderr));
+    text(&output.stdout)
+}
+
+fn refused(folder: &Path, args: &[&str], says: &str) {
+    let output = run(folder, args);
+    let said = text(&output.stderr);
+    assert!(matches!(output.status.code(), Some(1 | 2)), "{args:?}: {:?} {said}", output.status);
+    assert!(said.contains(says), "{args:?}: {said}");
+}
+
+fn rows(output: &Output) -> Vec<Json> {
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let json: Json = serde_json::from_slice(&output.stdout).unwrap();
+    json["rows"].as_array().unwrap().clone()
+}
+
+/// Runs it with a pipe as its standard input.
+fn piped(folder: &Path, args: &[&str], input: &str) -> Output {
+    let mut command = command(folder, args);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut pipe = child.stdin.take().unwrap();
+    let input = input.to_string();
+    // It may be gone before it has read anything.
+    let writer = std::thread::spawn(move || drop(pipe.write_all(input.as_bytes())));
+    let output = child.wait_with_output().unwrap();
+    writer.join().unwrap();
+    output
+}
+
+/// References to 3,000 pages, longer than what a reader takes at a time.
+fn references(count: u64) -> String {
+    (0..count).map(|i| format!("{}\n", i * i % 9973 * (i % 7) % 3000)).collect()
+}
+
+#[test]
+fn a_pipe_is_read_once_and_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let trace = references(120_000);
+    std::fs::write(folder.join("t.txt"), &trace).unwrap();
+    for more in [
+        &["sim", "-p", "lru,arc", "-s", "100,500"][..],
+        &["sim", "-p", "lru,opt", "-s", "5%", "--warmup", "10%"],
+        &["sim", "-p", "lru,watt", "--curve", "-s", "100,500"],
+        &["regret", "-p", "lru,arc,fifo", "-s", "5%,100", "--held-out", "none", "--cells"],
+    ] {
+        let results = if more[0] == "sim" { &["--no-results"][..] } else { &[] };
+        let with = |path| [&more[..1], &[path], &more[1..], results, &["-q", "--json"]].concat();
+        let of_file = rows(&run(folder, &with("t.txt")));
+        let of_pipe = rows(&piped(folder, &with("/dev/stdin"), &trace));
+        assert!(!of_file.is_empty());
+        for (file, pipe) in of_file.iter().zip(&of_pipe) {
+            for name in ["references", "misses", "miss_ratio", "cost", "content"] {
+                assert_eq!(file[name], pipe[name], "{more:?}: {name}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_pipe_that_would_have_to_be_read_twice_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let refused = |args: &[&str]| {
+        let output = piped(folder.path(), args, &references(1000));
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {said}");
+        assert!(said.contains("store it in a file"), "{args:?}: {said}");
+    };
+    let sim = ["sim", "/dev/stdin", "-p", "random", "-s", "5"];
+    refused(&[&sim[..], &["--resume"]].concat());
+    refused(&[&sim[..], &["--out-dir", "out"]].concat());
+    refused(&[&sim[..], &["--curve", "--seed", "1,2", "--no-results"]].concat());
+    refused(&["sim", "-", "-", "-p", "lru", "-s", "5", "--no-results"]);
+    refused(&["sim", "/dev/stdin", "/dev/stdin", "-p", "lru", "-s", "5", "--no-results"]);
+}
+
+#[test]
+fn replicates_are_told_by_their_contents() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    for name in ["a.txt", "b.txt", "c.txt", "d.txt"] {
+        std::fs::write(folder.join(name), references(5000)).unwrap();
+    }
+    let four = ["a.txt", "b.txt", "c.txt", "d.txt"];
+    let sim = |traces: &[&str], more: &[&str], results: &str| {
+        let base = ["-s", "100", "-q", "--results", results];
+        ok(folder, &[&["sim"], traces, &base, more].concat())
+    };
+    sim(&four, &["-p", "lru,fifo"], "four");
+    let dir = |results: &str| {
+        let all = std::fs::read_dir(folder.join(results)).unwrap();
+        let one = all.map(|entry| entry.unwrap().path()).next().unwrap();
+        one.display().to_string()
+    };
+    refused(folder, &["compare", &dir("four")], "fewer than two");
+    let base = ["-p", "random", "-s", "100", "-q", "--no-results"];
+    refused(folder, &[&["sim", "a.txt", "--seed", "1,1,1"], &base[..]].concat(), "seed 1");
+    refused(folder, &[&["sim", "a.txt", "a.txt"], &base[..]].concat(), "given twice");
+    refused(
+        folder,
+        &["regret", "a.txt", "b.txt", "-s", "9", "-p", "lru", "-q"],
+        "would count twice",
+    );
+}
+
+#[test]
+fn rows_of_different_settings_are_never_compared() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    for name in 0..3 {
+        let sized: String = (0..3000)
+            .map(|i| format!("{},{}\n", i * (i + name) % 97, 4096 * (i % 97 % 3)))
+            .collect();
+        std::fs::write(folder.join(format!("{name}.csv")), format!("page,size\n{sized}")).unwrap();
+    }
+    let sim = |policy: &str, more: &[&str]| {
+        let results = format!("{policy}{}", more.concat());
+        let base = ["sim", "0.csv", "1.csv", "2.csv", "-p", policy, "-s", "20", "-q", "--results"];
+        ok(folder, &[&base[..], &[&results], more].concat());
+        let one = std::fs::read_dir(folder.join(&results)).unwrap().next().unwrap().unwrap().path();
+        one.display().to_string()
+    };
+    let lru = sim("lru", &[]);
+    for (more, says) in [
+        (&["--warmup", "20%"][..], "warmup=20%"),
+        (&["--model", "read"], "'read'"),
+        (&["--batch", "4"], "batch=4"),
+        (&["--blocks", "10"], "blocks=10"),
+        (&["--scan-hints"], "scan-hints"),
+        (&["--expand-sizes"], "--expand-sizes"),
+    ] {
+        refused(folder, &["compare", &lru, &sim("fifo", more)], says);
+    }
+    let both = ["compare", &lru, &sim("fifo", &[])];
+    ok(folder, &both);
+    let warm = sim("fifo", &["--warmup", "20%"]);
+    let chosen = ["compare", &lru, &sim("arc", &[]), &warm, "--where", "setting=pool"];
+    assert!(!ok(folder, &chosen).contains("fifo"));
+}
