@@ -342,9 +342,10 @@ fn said(part: &Part<'_>, cells: bool, table: &Table) -> (String, Table) {
     own.columns.remove(0);
     own.rows.iter_mut().for_each(|row| drop(row.remove(0)));
     let line = format!(
-        "{name}: {} traces, {} cells of a trace and a size; regret in %",
+        "{name}: {} traces, {} cells of a trace and a size; regret in %{}",
         part.regrets.traces(),
-        part.regrets.cells().len()
+        part.regrets.cells().len(),
+        if part.regrets.traces() > 1 { "" } else { "; one trace has no intervals" }
     );
     (line, if cells { own } else { own.without_idle_columns(2) })
 }
@@ -394,6 +395,9 @@ fn percent(regret: f64) -> f64 {
 fn in_percent(interval: Option<Interval>) -> [Value; 3] {
     match interval {
         None => [Value::Empty, Value::Empty, Value::Empty],
+        Some(single) if single.runs == 1 => {
+            [percent(single.mean).into(), Value::Empty, Value::Empty]
+        }
         Some(Interval { mean, low, high, .. }) => [mean, low, high].map(|x| percent(x).into()),
     }
 }
@@ -438,7 +442,7 @@ fn plot(parts: &[Part<'_>], write_weight: f64) -> BarPlot {
         note: format!(
             "Cost over the least cost of any policy in nine of ten cells of a trace and a pool size; \
              a page write costs {write_weight} page reads. Lines are 95 % intervals over samples of \
-             the traces. At most {BARS_MAX} policies of each half."
+             the traces, where there are several. At most {BARS_MAX} policies of each half."
         ),
         y: "regret in %".to_string(),
         bars: bars.collect(),

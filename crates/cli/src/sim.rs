@@ -6,7 +6,7 @@ use std::time::Instant;
 use clap::ValueEnum;
 use millpond_base::Size;
 use millpond_lab::registry::Registry;
-use millpond_lab::results::{ResultDir, RunInfo};
+use millpond_lab::results::{ResultDir, RunInfo, shell_line};
 use millpond_lab::sim::Stalled;
 use millpond_lab::sweep::{
     CONTENT, Model, Observer, Plan, Row, SETTING, Shard, Sweep, SweepError, Tables, Warmup,
@@ -344,7 +344,9 @@ fn simulate(args: &Args, registry: &Registry) -> Result<(), Failure> {
     }
     let info = RunInfo {
         command: "sim".to_string(),
-        command_line: std::env::args().collect::<Vec<_>>().join(" "),
+        command_line: shell_line(
+            std::env::args_os().map(|word| word.to_string_lossy().into_owned()),
+        ),
         params: params_of(args, &plan),
     };
     let dir = result_dir(args, &plan)?;

@@ -164,3 +164,134 @@ fn rows_of_different_settings_are_never_compared() {
     let chosen = ["compare", &lru, &sim("arc", &[]), &warm, "--where", "setting=pool"];
     assert!(!ok(folder, &chosen).contains("fifo"));
 }
+
+#[test]
+fn a_report_of_blocks_shows_what_sim_shows() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let line =
+        |i: u64| format!("{} {}\n", i * i % 97 * i % 100, if i % 3 == 0 { 'W' } else { 'R' });
+    std::fs::write(folder.join("t.txt"), (0..4000).map(line).collect::<String>()).unwrap();
+    let base = ["sim", "t.txt", "-p", "lru,fifo", "-s", "20,30,40", "-q", "--results"];
+    let page = |name: &str, more: &[&str]| {
+        ok(folder, &[&base[..], &[name], more].concat());
+        let one = std::fs::read_dir(folder.join(name)).unwrap().next().unwrap().unwrap().path();
+        ok(folder, &["report", &one.display().to_string(), "-o", "page.html"]);
+        std::fs::read_to_string(folder.join("page.html")).unwrap()
+    };
+    let (whole, blocks) = (page("whole", &[]), page("blocks", &["--blocks", "10"]));
+    let drawn = |page: &str| {
+        let plots = page.split("<h2>Rows").next().unwrap();
+        plots
+            .split("<title>")
+            .skip(2)
+            .map(|part| part.split('<').next().unwrap().to_string())
+            .collect::<Vec<_>>()
+    };
+    assert!(drawn(&whole).len() > 8, "{:?}", drawn(&whole));
+    assert_eq!(drawn(&whole), drawn(&blocks), "points of a page");
+    assert!(!blocks.contains("class=\"band\"") && !blocks.contains("over the seeds"), "no seeds");
+    assert!(blocks.contains("blocks of a trace are taken together"));
+    // Seeds have bands, and the caption says that they are over seeds.
+    ok(
+        folder,
+        &["sim", "t.txt", "-p", "random", "-s", "20,30", "--seed", "1,2,3", "-q", "--results", "s"],
+    );
+    let one = std::fs::read_dir(folder.join("s")).unwrap().next().unwrap().unwrap().path();
+    ok(folder, &["report", &one.display().to_string(), "-o", "page.html"]);
+    let seeds = std::fs::read_to_string(folder.join("page.html")).unwrap();
+    assert!(seeds.contains("class=\"band\"") && seeds.contains("intervals, over the seeds"));
+}
+
+#[test]
+fn how_a_page_was_made_is_a_command_that_makes_it_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    std::fs::write(folder.join("a trace.txt"), references(3000)).unwrap();
+    let sim = ["sim", "a trace.txt", "-p", "watt(sample=4),lru", "-s", "10,5%", "--warmup", "10%"];
+    ok(folder, &[&sim[..], &["--seed", "1,2", "--out-dir", "sweep", "-q"]].concat());
+    ok(folder, &["report", "sweep", "-o", "page.html"]);
+    let page = std::fs::read_to_string(folder.join("page.html")).unwrap();
+    let made = page.split("<pre>").nth(1).unwrap().split("</pre>").next().unwrap();
+    let made = made.replace("&#39;", "'").replace("&amp;", "&");
+    let files = || {
+        let all = std::fs::read_dir(folder.join("sweep")).unwrap();
+        let mut names: Vec<_> = all.map(|entry| entry.unwrap().file_name()).collect();
+        names.sort();
+        names
+    };
+    let before = files();
+    std::fs::remove_dir_all(folder.join("sweep")).unwrap();
+    let made = made.replacen("millpond", env!("CARGO_BIN_EXE_millpond"), 1);
+    let again = Command::new("sh").args(["-c", &made]).current_dir(folder).output().unwrap();
+    assert!(again.status.success(), "{made}: {}", text(&again.stderr));
+    let of_units = |names: Vec<std::ffi::OsString>| names.len();
+    assert_eq!(of_units(before), of_units(files()), "{made}");
+}
+
+#[test]
+fn regret_of_one_trace_has_no_interval() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("t.txt"), references(5000)).unwrap();
+    let args = ["regret", "t.txt", "-p", "lru,fifo", "-s", "10,20", "--held-out", "none", "-q"];
+    for row in rows(&run(folder.path(), &[&args[..], &["--json"]].concat())) {
+        assert!(row["p90"].is_number() && row["p90_low"].is_null(), "{row}");
+        assert!(row["median_high"].is_null() && row["p90_less_low"].is_null(), "{row}");
+    }
+    assert!(ok(folder.path(), &args).contains("one trace has no intervals"));
+}
+
+#[test]
+fn a_file_that_standard_output_goes_to_is_written_and_not_replaced() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    std::fs::write(folder.join("t.txt"), references(500)).unwrap();
+    let sim = ["sim", "t.txt", "-p", "lru", "-s", "10", "-q", "--no-results", "-o"];
+    for name in ["/dev/stdout", "/dev/fd/1", "link"] {
+        if name == "link" {
+            std::os::unix::fs::symlink("/dev/stdout", folder.join("link")).unwrap();
+        }
+        let out = folder.join("all.txt");
+        let mut file = std::fs::File::create(&out).unwrap();
+        file.write_all(b"before\n").unwrap();
+        let mut command = command(folder, &[&sim[..], &[name]].concat());
+        assert!(command.stdout(file.try_clone().unwrap()).status().unwrap().success());
+        file.write_all(b"after\n").unwrap();
+        let written = std::fs::read_to_string(&out).unwrap();
+        assert!(written.starts_with("before\n") && written.contains("lru"), "{name}: {written}");
+        assert!(name == "link" || written.ends_with("after\n"), "{name}: {written}");
+    }
+}
+
+#[test]
+fn a_name_that_is_no_text_is_a_name() {
+    use std::os::unix::ffi::OsStrExt;
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let name = std::ffi::OsStr::from_bytes(b"t\xff.txt");
+    std::fs::write(folder.join(name), references(500)).unwrap();
+    for (before, after) in [
+        (&["sim"][..], &["-p", "lru", "-s", "10", "-q"][..]),
+        (&["sim"], &["-p", "lru", "-s", "10", "--out-dir", "out", "-q"]),
+        (&["sim"], &["-p", "lru", "--curve", "-q"]),
+        (&["trace", "stat"], &["--format", "json", "-q"]),
+        (&["trace", "head"], &["--format", "json"]),
+        (&["advise"], &["-q"]),
+        (&["regret"], &["-p", "lru", "-s", "9", "--held-out", "none", "--json", "-q"]),
+    ] {
+        let output = command(folder, before).arg(name).args(after).output().unwrap();
+        let said = text(&output.stderr);
+        assert!(!said.contains("panicked"), "{before:?} {after:?}: {said}");
+        assert!(output.status.success() || before == ["advise"], "{before:?} {after:?}: {said}");
+    }
+}
+
+#[test]
+fn threads_are_no_more_than_there_is_work_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    std::fs::write(folder.join("t.txt"), references(500)).unwrap();
+    let sim = ["sim", "t.txt", "-p", "lru,arc", "-s", "10", "-q", "--threads", "1000000"];
+    ok(folder, &[&sim[..], &["--no-results"]].concat());
+    ok(folder, &[&sim[..], &["--out-dir", "out"]].concat());
+}

@@ -11,5 +11,6 @@ pub(crate) mod stream;
 pub use charge::{PAGE_BYTES, charged_frames, is_charged};
 pub use plan::{Model, Plan, Shard, Tables, TraceInput, Warmup};
 pub use row::{CONTENT, Row, SETTING, over_seeds, relative_misses, rows_to_table};
+pub(crate) use run::threads_for;
 pub use run::{Observer, Sweep, SweepError};
 pub use stream::Content;

@@ -171,7 +171,8 @@ impl<'a> Sweep<'a> {
                     .to_string(),
             ));
         }
-        let threads = rayon::ThreadPoolBuilder::new().num_threads(plan.threads).build();
+        let threads = threads_for(plan.threads, plan.cells(registry));
+        let threads = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
         let threads =
             threads.map_err(|e| SweepError::Plan(format!("cannot start threads: {e}")))?;
         Ok(Sweep { plan, registry, threads })
@@ -472,6 +473,16 @@ impl<'a> Sweep<'a> {
             _ => cell.blocks.rows(&row).into_iter().try_for_each(|row| observer.row(row)),
         }
     }
+}
+
+/// Threads of a core, at most: more only wait for each other.
+const THREADS_OF_CORE: usize = 16;
+
+/// How many threads run some pieces of work, if `asked` were asked for; 0 is one for each core.
+pub(crate) fn threads_for(asked: usize, work: usize) -> usize {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let asked = if asked == 0 { cores } else { asked };
+    asked.min(work).clamp(1, cores.saturating_mul(THREADS_OF_CORE))
 }
 
 /// The first item that is there already.

@@ -13,7 +13,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::content::{content_hash, sources};
 use crate::registry::{PolicyError, Registry};
-use crate::results::ResultError;
+use crate::results::{ResultError, UNIT};
 use crate::sim::Stalled;
 use crate::sweep::{
     Model, Observer, Plan, Row, Shard, Sweep, SweepError, TraceInput, Warmup, rows_to_table,
@@ -432,7 +432,7 @@ impl Unit {
             return Err(UnitError::Stopped);
         }
         let table = table_of(&rows.rows);
-        let bytes = table.parquet_bytes(&[("millpond.unit", &key.to_string())]);
+        let bytes = table.parquet_bytes(&[(UNIT, &key.to_string())]);
         bytes.map_err(|error: TableError| UnitError::Result(error.into()))
     }
 }
