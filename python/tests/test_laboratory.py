@@ -275,7 +275,7 @@ def test_replicates_are_told_by_their_contents():
         millpond.compare(rows)
     warm = millpond.simulate([1, 2, 3, 1], "mru", 2, warmup=1)
     cold = millpond.simulate([1, 2, 3, 1], "lru", 2)
-    with pytest.raises(ValueError, match="two settings"):
+    with pytest.raises(ValueError, match="different options"):
         millpond.compare([warm, cold])
 
 

@@ -1,5 +1,6 @@
 //! How traces are read, as commands are told.
 
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::SystemTime;
@@ -90,17 +91,19 @@ pub(crate) fn check_traces<'p>(
     traces: impl IntoIterator<Item = &'p PathBuf>,
     options: &ReadOptions,
 ) -> Result<(), Failure> {
-    let mut once: Vec<&PathBuf> = Vec::new();
+    let mut once = Vec::new();
     for path in traces {
         if !formats::is_read_once(path) {
             formats::open(path, options)?;
             continue;
         }
-        if once.contains(&path) {
+        let stream = if path.as_os_str() == "-" { Path::new("/dev/stdin") } else { path };
+        let stream = std::fs::metadata(stream).map(|found| (found.dev(), found.ino())).ok();
+        if stream.is_some() && once.contains(&stream) {
             let text = format!("{} can be one trace only: {STORE_IT}", path.display());
             return Err(Failure::Usage(text));
         }
-        once.push(path);
+        once.push(stream);
     }
     Ok(())
 }

@@ -156,7 +156,7 @@ fn specs(args: &Args, registry: &Registry) -> Result<Vec<Spec>, Failure> {
 fn plan_of(args: &Args, registry: &Registry) -> Result<(Plan, Vec<Option<Half>>), Failure> {
     let mut plan = Plan::new(specs(args, registry)?, args.size.clone());
     let options = args.reading.options()?;
-    let mut uses = Vec::new();
+    let (mut uses, mut chosen) = (Vec::new(), Vec::new());
     let names: Vec<String> = args.traces.iter().map(|t| t.display().to_string()).collect();
     for (at, name) in names.iter().enumerate() {
         if name == "-" {
@@ -170,11 +170,12 @@ fn plan_of(args: &Args, registry: &Registry) -> Result<(Plan, Vec<Option<Half>>)
     for (path, half) in args.traces.iter().zip(halves(&names)) {
         let half = (args.held_out == Rule::Alternate).then_some(half);
         if args.only.is_none_or(|only| half == Some(only.half())) {
-            check_traces([path], &options)?;
+            chosen.push(path);
             plan.traces.push(trace_input(path, &options));
             uses.push(half);
         }
     }
+    check_traces(chosen, &options)?;
     if plan.traces.is_empty() {
         return Err(Failure::Usage(
             "no trace is in that half: give two or more, and leave --held-out none away"

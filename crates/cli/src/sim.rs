@@ -9,7 +9,7 @@ use millpond_lab::registry::Registry;
 use millpond_lab::results::{ResultDir, RunInfo, shell_line};
 use millpond_lab::sim::Stalled;
 use millpond_lab::sweep::{
-    CONTENT, Model, Observer, Plan, Row, SETTING, Shard, Sweep, SweepError, Tables, Warmup,
+    CONTENT, Model, OPTIONS, Observer, Plan, Row, Shard, Sweep, SweepError, Tables, Warmup,
     over_seeds, relative_misses, rows_to_table,
 };
 use millpond_lab::table::{Table, Value, short_names};
@@ -431,7 +431,7 @@ fn finish(
 /// Columns up to `misses` always, further ones where they say something; traces by the shortest
 /// names that tell them apart.
 fn for_people(table: &Table) -> Table {
-    let said = table.clone().without(CONTENT).without(SETTING);
+    let said = table.clone().without(CONTENT).without(OPTIONS);
     let mut shown = said.without_idle_columns(8);
     name_traces(&mut shown);
     shown

@@ -1,5 +1,5 @@
 //! No number is wrong without a word: traces that can be read once, replicates that are none, and
-//! settings that differ.
+//! options that differ.
 
 use std::io::Write;
 use std::path::Path;
@@ -97,8 +97,7 @@ fn a_pipe_that_would_have_to_be_read_twice_is_refused() {
     refused(&[&sim[..], &["--resume"]].concat());
     refused(&[&sim[..], &["--out-dir", "out"]].concat());
     refused(&[&sim[..], &["--curve", "--seed", "1,2", "--no-results"]].concat());
-    refused(&["sim", "-", "-", "-p", "lru", "-s", "5", "--no-results"]);
-    refused(&["sim", "/dev/stdin", "/dev/stdin", "-p", "lru", "-s", "5", "--no-results"]);
+    refused(&["sim", "/dev/stdin", "/dev/fd/0", "-p", "lru,arc", "-s", "5%", "--curve"]);
 }
 
 #[test]
@@ -131,7 +130,7 @@ fn replicates_are_told_by_their_contents() {
 }
 
 #[test]
-fn rows_of_different_settings_are_never_compared() {
+fn rows_with_different_options_are_never_compared() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     for name in 0..3 {
@@ -161,7 +160,7 @@ fn rows_of_different_settings_are_never_compared() {
     let both = ["compare", &lru, &sim("fifo", &[])];
     ok(folder, &both);
     let warm = sim("fifo", &["--warmup", "20%"]);
-    let chosen = ["compare", &lru, &sim("arc", &[]), &warm, "--where", "setting=pool"];
+    let chosen = ["compare", &lru, &sim("arc", &[]), &warm, "--where", "options=pool"];
     assert!(!ok(folder, &chosen).contains("fifo"));
 }
 

@@ -5,7 +5,7 @@ use std::fmt;
 
 use super::error::CompareError;
 use super::metric::Metric;
-use crate::sweep::{CONTENT, SETTING};
+use crate::sweep::{CONTENT, OPTIONS};
 use crate::table::{Table, Value, short_names};
 
 /// The rows of one run, and what it is called.
@@ -119,7 +119,7 @@ impl Contest {
             None => Metric::of(&all)?,
         };
         let names = short_names(&runs.iter().map(|run| run.name.clone()).collect::<Vec<_>>());
-        one_setting(runs, &metric)?;
+        same_options(runs, &metric)?;
         let twins = twins(runs, &metric)?;
         let is_by_run = collide(runs, &metric, &twins);
         let (contestants, values) = (Vec::new(), Vec::new());
@@ -389,14 +389,14 @@ fn texts<'r>(
     runs.iter().flat_map(of_run)
 }
 
-/// Rows of two settings are refused by name. Rows that do not say theirs are those of live runs, of
-/// a reader's own programs, or of older versions.
-fn one_setting(runs: &[Run], metric: &Metric) -> Result<(), CompareError> {
-    let mut settings = texts(runs, metric, ["policy", SETTING]).map(|[_, setting]| setting);
-    let Some(first) = settings.next() else { return Ok(()) };
-    match settings.find(|other| *other != first) {
+/// Rows with different options are refused by name. Rows that do not say theirs are those of live
+/// runs, of other programs, or of older versions.
+fn same_options(runs: &[Run], metric: &Metric) -> Result<(), CompareError> {
+    let mut all = texts(runs, metric, ["policy", OPTIONS]).map(|[_, options]| options);
+    let Some(first) = all.next() else { return Ok(()) };
+    match all.find(|other| *other != first) {
         None => Ok(()),
-        Some(second) => Err(CompareError::Settings { first, second }),
+        Some(second) => Err(CompareError::Options { first, second }),
     }
 }
 

@@ -51,11 +51,11 @@ pub enum CompareError {
     },
     /// Rows whose numbers depend on different options.
     #[error(
-        "the rows have two settings, '{first}' and '{second}': their numbers cannot be compared; \
-         choose one with --where 'setting={first}', or simulate all with the same options"
+        "the rows have different options, '{first}' and '{second}': their numbers cannot be \
+         compared; choose with --where 'options={first}', or simulate all with the same options"
     )]
-    Settings {
-        /// One setting.
+    Options {
+        /// Those of the first row.
         first: String,
         /// The other one.
         second: String,

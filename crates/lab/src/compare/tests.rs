@@ -230,15 +230,15 @@ fn with(name: &str, mut rows: Table, value: impl Fn(&str) -> String) -> Table {
 }
 
 #[test]
-fn rows_of_two_settings_are_refused_by_name() {
-    let of = |policy, setting: &str| {
-        run(policy, with("setting", rows(&[(policy, &BASE)]), |_| setting.to_string()))
+fn rows_with_different_options_are_refused_by_name() {
+    let of = |policy, options: &str| {
+        run(policy, with("options", rows(&[(policy, &BASE)]), |_| options.to_string()))
     };
     for other in ["pool warmup=20%", "rw", "pool batch=64", "pool blocks=20"] {
         let error = Contest::of(&[of("lru", "pool"), of("arc", other)], None, &[]).unwrap_err();
         let error = error.to_string();
         assert!(error.contains("'pool'") && error.contains(&format!("'{other}'")), "{error}");
-        assert!(error.contains("--where 'setting=pool'"), "{error}");
+        assert!(error.contains("--where 'options=pool'"), "{error}");
     }
     Contest::of(&[of("lru", "rw"), of("arc", "rw")], None, &[]).unwrap();
     // Rows of live runs, or of a program of its own, do not say theirs.
@@ -255,7 +255,7 @@ fn one_trace_under_four_names_is_one_replicate() {
     let options = CompareOptions { replicate: Some(Replicate::Trace), ..Default::default() };
     let error = Outcome::of(contest, options).unwrap_err().to_string();
     assert!(error.contains("fewer than two traces"), "{error}");
-    // Of six traces of which two are the same, five are left, and the sentence says so.
+    // Of six traces of which two are the same, five are left, and the sentence names the twin.
     let twice = |trace: &str| if trace == "t5" { "t0".to_string() } else { trace.to_string() };
     let mut other = scaled(0.9, 0.02);
     other[5] = other[0];

@@ -195,8 +195,8 @@ impl Regrets {
 
     /// Each policy's median, 90th percentile and worst cell, the least 90th percentile first. An
     /// interval is that of a bootstrap that draws as many traces as there are, with replacement;
-    /// all policies are judged by the same draws. Of one trace there is none. `beside` is the number of the policy whose 90th
-    /// percentile the others' are set against.
+    /// all policies are judged by the same draws. Of one trace there is none. `beside` is the
+    /// number of the policy whose 90th percentile the others' are set against.
     pub fn summary(&self, bootstrap: Bootstrap, beside: Option<usize>) -> Vec<Regret> {
         let by_trace = self.by_trace();
         let random = Random::new(bootstrap.seed);

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use serde_json::Value as Json;
 
 use crate::results::{ResultDir, ResultError};
-use crate::sweep::SETTING;
+use crate::sweep::OPTIONS;
 use crate::table::{Table, Value, short_names};
 
 /// Why a report could not be made.
@@ -132,8 +132,8 @@ pub struct ReportData {
     pub(super) traces: Vec<TraceData>,
     pub(super) table: Table,
     pub(super) runs: Vec<Json>,
-    /// Whether rows have different settings, so that labels say which.
-    has_settings: bool,
+    /// Whether rows have different options, so that labels say which.
+    has_options: bool,
 }
 
 impl ReportData {
@@ -152,12 +152,12 @@ impl ReportData {
             let names: Vec<String> = paths.iter().map(|p| p.display().to_string()).collect();
             return Err(ReportError::Empty(names.join(", ")));
         }
-        let settings: BTreeSet<String> = (0..table.rows.len())
-            .filter_map(|row| table.get(row, SETTING).map(ToString::to_string))
-            .filter(|setting| !setting.is_empty())
+        let options: BTreeSet<String> = (0..table.rows.len())
+            .filter_map(|row| table.get(row, OPTIONS).map(ToString::to_string))
+            .filter(|options| !options.is_empty())
             .collect();
-        let has_settings = settings.len() > 1;
-        let mut data = ReportData { traces: Vec::new(), table, runs, has_settings };
+        let has_options = options.len() > 1;
+        let mut data = ReportData { traces: Vec::new(), table, runs, has_options };
         (0..data.table.rows.len()).for_each(|row| data.take(row));
         data.shorten();
         Ok(data)
@@ -192,10 +192,10 @@ impl ReportData {
             Some(params) if !params.is_empty() => format!("{policy}({params})"),
             _ => policy.clone(),
         };
-        if self.has_settings
-            && let Some(setting) = text(SETTING)
+        if self.has_options
+            && let Some(options) = text(OPTIONS)
         {
-            label += &format!(", {setting}");
+            label += &format!(", {options}");
         }
         // An estimate is no measurement: they are never averaged, nor joined in one line.
         if text("method").as_deref() == Some("sampled") {

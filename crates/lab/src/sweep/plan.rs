@@ -208,13 +208,13 @@ impl Plan {
     }
 
     /// What rows depend on beside their trace, policy, size and seed, in a line: the model, and
-    /// every option that is not at its default. Rows of two settings cannot be compared.
-    pub fn setting(&self) -> String {
-        let mut setting = self.model.to_string();
+    /// every option that is not at its default. Rows with different ones cannot be compared.
+    pub fn options(&self) -> String {
+        let mut options = self.model.to_string();
         match self.warmup {
             Warmup::References(0) => {}
-            Warmup::References(n) => setting += &format!(" warmup={n}"),
-            Warmup::Share(share) => setting += &format!(" warmup={}", Share(share)),
+            Warmup::References(n) => options += &format!(" warmup={n}"),
+            Warmup::Share(share) => options += &format!(" warmup={}", Share(share)),
         }
         for (name, value, default) in [
             ("blocks", u64::from(self.blocks), 0),
@@ -222,13 +222,13 @@ impl Plan {
             ("charge-ghosts", self.charge_ghosts, 0),
         ] {
             if value != default {
-                setting += &format!(" {name}={value}");
+                options += &format!(" {name}={value}");
             }
         }
         if self.scan_hints {
-            setting += " scan-hints";
+            options += " scan-hints";
         }
-        setting
+        options
     }
 
     /// Everything that the rows depend on, in one line: equal keys, equal rows.

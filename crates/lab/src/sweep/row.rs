@@ -32,10 +32,10 @@ pub struct Row {
 
 /// The column with a hash of the trace's references, by which equal traces are recognised.
 pub const CONTENT: &str = "content";
-/// The column with everything else that numbers depend on: see [`Plan::setting`].
+/// The column with everything else that numbers depend on: see [`Plan::options`].
 ///
-/// [`Plan::setting`]: super::Plan::setting
-pub const SETTING: &str = "setting";
+/// [`Plan::options`]: super::Plan::options
+pub const OPTIONS: &str = "options";
 
 const COLUMNS: [&str; 20] = [
     "trace",
@@ -113,7 +113,8 @@ pub fn rows_to_table(rows: &[Row]) -> Table {
 }
 
 /// Adds the column `relative_misses` (watt fig. 1): misses over those of the policy written
-/// `reference` on the same trace, size and block, averaged over its seeds. Empty where there is none.
+/// `reference` on the same trace, size and block, averaged over its seeds. Empty where there is
+/// none.
 pub fn relative_misses(table: &mut Table, reference: &str) {
     let text = |row: &[Value], at: Option<usize>| match at.map(|at| &row[at]) {
         Some(value) => value.to_string(),
@@ -161,7 +162,7 @@ pub fn over_seeds(table: &Table) -> Table {
     };
     let mut groups: Vec<Vec<&Vec<Value>>> = Vec::new();
     for row in &table.rows {
-        let more = ["block", CONTENT, SETTING].into_iter().filter_map(|name| table.column(name));
+        let more = ["block", CONTENT, OPTIONS].into_iter().filter_map(|name| table.column(name));
         let places: Vec<usize> = [trace, policy, params, size].into_iter().chain(more).collect();
         let alike = |other: &Vec<&Vec<Value>>| places.iter().all(|at| other[0][*at] == row[*at]);
         match groups.iter().position(alike) {

@@ -14,31 +14,15 @@ use rayon::prelude::*;
 
 use super::blocks::Blocks;
 use super::charge::charged_frames;
+use super::check::{check, threads_for};
+use super::error::SweepError;
 use super::host::{Host, Outlook};
 use super::plan::{Model, Plan, Slot, Tables, TraceInput, Warmup};
-use super::row::{CONTENT, Row, SETTING};
+use super::row::{CONTENT, OPTIONS, Row};
 use super::stream::{ALONE_LEN, Dsyncs, Reading, STREAM_LEN, stream};
 use crate::registry::{PolicyError, Registry};
 use crate::results::memory_available;
 use crate::sim::{Renumber, SimOptions, Stalled};
-
-/// Why a sweep could not go on.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum SweepError {
-    /// A trace.
-    #[error(transparent)]
-    Trace(#[from] TraceError),
-    /// A policy.
-    #[error(transparent)]
-    Policy(#[from] PolicyError),
-    /// Rows could not be handed out.
-    #[error(transparent)]
-    Output(crate::table::TableError),
-    /// Something that the plan asks for and cannot be had.
-    #[error("{0}")]
-    Plan(String),
-}
 
 /// Receives the progress of a sweep.
 pub trait Observer {
@@ -132,45 +116,7 @@ impl<'a> Sweep<'a> {
     /// # Errors
     /// [`SweepError`] for what can be seen to be wrong before anything runs.
     pub fn new(plan: &'a Plan, registry: &'a Registry) -> Result<Sweep<'a>, SweepError> {
-        plan.check(registry)?;
-        for (what, empty) in [
-            ("trace", plan.traces.is_empty()),
-            ("policy", plan.policies.is_empty()),
-            ("size", plan.sizes.is_empty()),
-            ("seed", plan.seeds.is_empty()),
-        ] {
-            if empty {
-                return Err(SweepError::Plan(format!("nothing to run: no {what} is given")));
-            }
-        }
-        let names: Vec<&str> = plan.traces.iter().map(|trace| trace.name.as_str()).collect();
-        if let Some(name) = twice(&names) {
-            return Err(SweepError::Plan(format!(
-                "the trace {name} is given twice: rows are told apart by their traces' names"
-            )));
-        }
-        if let Some(seed) = twice(&plan.seeds) {
-            return Err(SweepError::Plan(format!(
-                "the seed {seed} is given twice: it would count as two repetitions"
-            )));
-        }
-        if plan.model != Model::Pool && plan.scan_hints {
-            return Err(SweepError::Plan(
-                "no hint reaches a second tier: leave --scan-hints away".to_string(),
-            ));
-        }
-        if plan.model != Model::Pool && plan.blocks > 0 {
-            return Err(SweepError::Plan(
-                "the second-tier models are not cut into blocks: leave --blocks away".to_string(),
-            ));
-        }
-        if plan.model != Model::Pool && (plan.warmup != Warmup::References(0) || plan.batch != 1) {
-            return Err(SweepError::Plan(
-                "the second-tier models have a warm-up of their own and evict on demand: leave \
-                 --warmup and --batch away"
-                    .to_string(),
-            ));
-        }
+        check(plan, registry)?;
         let threads = threads_for(plan.threads, plan.cells(registry));
         let threads = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
         let threads =
@@ -386,8 +332,7 @@ impl<'a> Sweep<'a> {
         } else {
             let renumber = dense.then_some(&mut known.renumber);
             let len = if wave.len() == 1 { ALONE_LEN } else { STREAM_LEN };
-            let source = (trace.open)()?;
-            let streamed = stream(source, renumber, self.reading(len), |batch, share| {
+            let streamed = stream((trace.open)()?, renumber, self.reading(len), |batch, share| {
                 step(&mut cells, batch, share, None, observer)
             })?;
             note_once(&mut known.noted, trace, &streamed.notes, observer);
@@ -455,7 +400,7 @@ impl<'a> Sweep<'a> {
         }
         let mut extra = measured.extra;
         extra.push((CONTENT, format!("{content:016x}").into()));
-        extra.push((SETTING, self.plan.setting().into()));
+        extra.push((OPTIONS, self.plan.options().into()));
         let row = Row {
             trace: trace.name.clone(),
             policy: spec.id.clone(),
@@ -473,22 +418,6 @@ impl<'a> Sweep<'a> {
             _ => cell.blocks.rows(&row).into_iter().try_for_each(|row| observer.row(row)),
         }
     }
-}
-
-/// Threads of a core, at most: more only wait for each other.
-const THREADS_OF_CORE: usize = 16;
-
-/// How many threads run some pieces of work, if `asked` were asked for; 0 is one for each core.
-pub(crate) fn threads_for(asked: usize, work: usize) -> usize {
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let asked = if asked == 0 { cores } else { asked };
-    asked.min(work).clamp(1, cores.saturating_mul(THREADS_OF_CORE))
-}
-
-/// The first item that is there already.
-fn twice<T: PartialEq>(items: &[T]) -> Option<&T> {
-    let is_there = |(at, item): &(usize, &T)| items[..*at].contains(item);
-    items.iter().enumerate().find(is_there).map(|(_, item)| item)
 }
 
 fn note_once(noted: &mut bool, trace: &TraceInput, notes: &[String], observer: &mut dyn Observer) {

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use hashbrown::HashMap;
 use millpond_base::Size;
-use millpond_lab::sweep::{CONTENT, Content, Model, SETTING};
+use millpond_lab::sweep::{CONTENT, Content, Model, OPTIONS};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyInt};
@@ -74,7 +74,7 @@ pub(crate) fn simulate_own<'py>(
     let mut content = Content::default();
     content.add(trace.batch());
     row.set_item(CONTENT, format!("{:016x}", content.hash()))?;
-    row.set_item(SETTING, Model::Pool.to_string())?;
+    row.set_item(OPTIONS, Model::Pool.to_string())?;
     Ok(row)
 }
 

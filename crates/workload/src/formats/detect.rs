@@ -7,8 +7,8 @@
 //!    files) or the records make sense as such (time never decreases, next accesses are ahead),
 //!    else unknown.
 //! 3. Columns chosen by the caller: CSV.
-//! 4. Text with commas or semicolons (or `.csv` in the name): MSR Cambridge by its seven columns, SPC by its
-//!    five, else CSV if a header names a page column.
+//! 4. Text with commas or semicolons (or `.csv` in the name): MSR Cambridge by its seven
+//!    columns, SPC by its five, else CSV if a header names a page column.
 //! 5. Words: a header that names a page makes it CSV. One word per line is text (a lone `*` among
 //!    them makes it LIRS), a word and an operation is text. Four numbers are `.lis` if the file
 //!    name ends so, or the third is always 0 and the fourth never decreases. **Two numbers** could
