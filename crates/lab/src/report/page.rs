@@ -17,8 +17,8 @@ use super::tradeoff::tradeoff;
 pub struct ReportOptions {
     /// The heading.
     pub title: String,
-    /// The policy that the heat map is relative to: a label as in the table. None: `watt`, or
-    /// the first policy where there is no `watt`.
+    /// The policy that the heat map is relative to: a label as in the table. None: `tide`, else
+    /// `watt`, else the first policy.
     pub relative_to: Option<String>,
     /// A paragraph below the heading, as plain text.
     pub note: Option<String>,

@@ -91,7 +91,7 @@ impl Row {
 
 /// The rows as a table, in their order.
 pub fn rows_to_table(rows: &[Row]) -> Table {
-    let mut table = Table::new(COLUMNS);
+    let mut table = Table::new(COLUMNS.into_iter().chain([CONTENT, OPTIONS]));
     for row in rows {
         for (name, _) in &row.extra {
             if table.column(name).is_none() {

@@ -20,7 +20,7 @@ use super::host::{Host, Outlook};
 use super::plan::{Model, Plan, Slot, Tables, TraceInput, Warmup};
 use super::row::{CONTENT, OPTIONS, Row};
 use super::stream::{ALONE_LEN, Dsyncs, Reading, STREAM_LEN, stream};
-use crate::registry::{PolicyError, Registry};
+use crate::registry::Registry;
 use crate::results::memory_available;
 use crate::sim::{Renumber, SimOptions, Stalled};
 
