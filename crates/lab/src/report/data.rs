@@ -36,6 +36,9 @@ struct Unit {
     run: usize,
 }
 
+/// Reads a part of what names a unit.
+type KeyOf = fn(&Unit) -> String;
+
 /// The numbers of a row.
 #[derive(Clone, PartialEq, Debug)]
 struct Part {
@@ -98,7 +101,7 @@ impl Cell {
 
     /// Adds what the units of this cell differ in, in the words of a caption.
     fn repeated_over(&self, words: &mut BTreeSet<&'static str>) {
-        let of: [(&'static str, fn(&Unit) -> String); 3] = [
+        let of: [(&'static str, KeyOf); 3] = [
             ("seeds", |unit| unit.seed.clone()),
             ("repetitions", |unit| unit.repetition.clone()),
             ("runs", |unit| unit.run.to_string()),
