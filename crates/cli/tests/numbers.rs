@@ -168,8 +168,9 @@ fn rows_with_different_options_are_never_compared() {
 fn a_report_of_blocks_shows_what_sim_shows() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
-    let line =
-        |i: u64| format!("{} {}\n", i * i % 97 * i % 100, if i % 3 == 0 { 'W' } else { 'R' });
+    let line = |i: u64| {
+        format!("{} {}\n", i * i % 97 * i % 100, if i.is_multiple_of(3) { 'W' } else { 'R' })
+    };
     std::fs::write(folder.join("t.txt"), (0..4000).map(line).collect::<String>()).unwrap();
     let base = ["sim", "t.txt", "-p", "lru,fifo", "-s", "20,30,40", "-q", "--results"];
     let page = |name: &str, more: &[&str]| {
