@@ -5,7 +5,7 @@
 
 use std::io::Cursor;
 
-use millpond_workload::formats::{FORMATS, Format, ReadOptions, open, open_reader};
+use millpond_workload::formats::{FORMATS, Format, Ops, ReadOptions, open, open_reader};
 use millpond_workload::trace::{Batch, Source, TraceError};
 
 /// References that are read of one input: an extent of a few bytes may stand for millions.
@@ -25,10 +25,16 @@ pub fn formats(data: &[u8]) {
         2 => Some("offset=1,size=2,op=3"),
         3 => Some("page=1,size=2,reason=3,kind=4,depth=5,scan=6,lsn=7"),
         4 => Some("page=id,op=op"),
+        5 => Some("sector=1,sectors=2,volume=3,op=4"),
         _ => None,
     };
     let columns = columns.filter(|_| format == Format::Csv);
     let options = ReadOptions {
+        ops: if flags & 8 == 0 {
+            Ops::default()
+        } else {
+            "d=skip,gets=R".parse().unwrap_or_default()
+        },
         format: Some(format),
         columns: columns.and_then(|text| text.parse().ok()),
         page_size: if flags & 1 == 0 { 4096 } else { 1 },

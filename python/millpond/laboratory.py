@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -92,16 +93,21 @@ def _column(values: Any, code: str) -> Any:
     """What has a buffer of these items: a NumPy array as it is, anything else copied."""
     if values is None:
         return None
+    what = "pages are integers" if code == "Q" else "writes are truth values"
+    if isinstance(values, (str, bytes, bytearray, memoryview)):
+        raise TypeError(f"{what}, one for each reference, and not {type(values).__name__}")
     if hasattr(values, "__array__"):
         look_for("numpy")
         import numpy
 
+        if isinstance(values, numpy.ma.MaskedArray) and numpy.ma.is_masked(values):
+            raise ValueError("a masked entry is no reference: leave it out with `compressed()`")
         found = numpy.asarray(values)
         if found.ndim != 1:
             raise ValueError(f"a trace has one dimension, and not {found.ndim}")
+        if found.dtype.kind not in ("iu" if code == "Q" else "biu"):
+            raise TypeError(f"{what}, and not {found.dtype}")
         if code == "Q":
-            if found.dtype.kind not in "iu":
-                raise TypeError(f"pages are integers, and not {found.dtype}")
             if found.dtype.kind == "i" and len(found) > 0 and int(found.min()) < 0:
                 raise ValueError("pages are 0 or more")
             return numpy.ascontiguousarray(found, dtype=numpy.uint64)
@@ -109,8 +115,19 @@ def _column(values: Any, code: str) -> Any:
     import array
 
     if code == "B":
-        return array.array("B", [1 if value else 0 for value in values])
+        return array.array("B", [_truth(value, what) for value in values])
     return array.array("Q", values)
+
+
+def _truth(value: Any, what: str) -> int:
+    """A truth value as 0 or 1: of a text or of None there is none, whatever Python takes it for."""
+    try:
+        return int(operator.index(value) != 0)
+    except TypeError:
+        pass
+    if type(value).__name__ in ("bool_", "bool"):  # NumPy's, which has no index
+        return int(bool(value))
+    raise TypeError(f"{what}, and not {value!r}")
 
 
 def read_trace(
@@ -118,20 +135,23 @@ def read_trace(
     *,
     format: str | None = None,
     columns: str | None = None,
+    ops: str | None = None,
     page_size: int = 4096,
     expand_sizes: bool = False,
     map_ids: bool = False,
 ) -> Trace:
     """Reads a trace from a file, whose format is detected.
 
-    `format` and `columns` (as `"page=3,op=5"` of a CSV) say what it cannot; `expand_sizes` turns an
-    object of several pages into as many references; `map_ids` numbers ids by first appearance.
+    `format` and `columns` (as `"page=3,op=5"` of CSV or Parquet) say what it cannot; `ops` says what
+    words for operations mean, as `"gets=R,cas=W,D=skip"`; `expand_sizes` turns an object of several
+    pages into as many references; `map_ids` numbers ids by first appearance.
     """
     return Trace(
         _millpond.read_trace(
             os.fspath(path),
             format=format,
             columns=columns,
+            ops=ops,
             page_size=page_size,
             expand_sizes=expand_sizes,
             map_ids=map_ids,
@@ -285,13 +305,24 @@ def _append(columns: dict[str, list[Any]], row: Mapping[str, Any]) -> None:
 
 
 def _traces(given: Any) -> list[Trace]:
+    """Traces, with a name for each array: rows are told apart by it."""
     if isinstance(given, Trace):
         return [given]
     if isinstance(given, (str, os.PathLike)):
         return [read_trace(given)]
-    if isinstance(given, (list, tuple)) and len(given) > 0 and not isinstance(given[0], int):
-        return [one for part in given for one in _traces(part)]
+    if isinstance(given, (list, tuple)) and len(given) > 0 and not _is_page(given[0]):
+        found = []
+        for number, part in enumerate(given, 1):
+            is_array = not isinstance(part, (Trace, str, os.PathLike, list, tuple)) or (
+                isinstance(part, (list, tuple)) and len(part) > 0 and _is_page(part[0])
+            )
+            found += [trace(part, name=f"array {number}")] if is_array else _traces(part)
+        return found
     return [trace(given)]
+
+
+def _is_page(value: Any) -> bool:
+    return hasattr(value, "__index__") and not hasattr(value, "__len__")
 
 
 def _one(given: Any) -> Trace:
@@ -307,7 +338,16 @@ def _sizes(sizes: Size | Iterable[Size]) -> list[str]:
         several = [sizes]
     else:
         several = sizes if isinstance(sizes, Iterable) else [sizes]
-    return [size if isinstance(size, str) else str(int(size)) for size in several]
+    return [size if isinstance(size, str) else _frames(size) for size in several]
+
+
+def _frames(size: Any) -> str:
+    try:
+        return str(operator.index(size))
+    except TypeError:
+        raise TypeError(
+            f"a size is a whole number of frames, or a text as '5%' or '64MiB', and not {size!r}"
+        ) from None
 
 
 def curve(

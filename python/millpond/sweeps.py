@@ -43,6 +43,7 @@ def sweep(
     scan_hints: bool = False,
     format: str | None = None,
     columns: str | None = None,
+    ops: str | None = None,
     expand_sizes: bool = False,
     map_ids: bool = False,
     shard: str | None = None,
@@ -55,7 +56,7 @@ def sweep(
     again. Returns the rows of this sweep; `read_results(out)` has those of the whole folder.
 
     `traces` are paths of files, or traces in memory, which are written to `out/traces`; `format`,
-    `columns`, `expand_sizes` and `map_ids` say how the files are read. Everything up to
+    `columns`, `ops`, `expand_sizes` and `map_ids` say how the files are read. Everything up to
     `scan_hints` is as in `simulate` and in `millpond sim`, whose `--out-dir` writes the same files.
     `shard="3/8"` runs the third of eight parts.
 
@@ -100,6 +101,7 @@ def sweep(
         scan_hints=scan_hints,
         format=format,
         columns=columns,
+        ops=ops,
         expand_sizes=expand_sizes,
         map_ids=map_ids,
         shard=shard,

@@ -231,6 +231,54 @@ def test_plots_are_one_call():
         millpond.Table({"policy": ["lru"], "size": [1]}).plot()
 
 
+def test_what_is_no_reference_is_refused_and_never_taken_for_one():
+    for pages in (b"0123456789abcdef", bytearray(16), memoryview(bytes(16)), "12"):
+        with pytest.raises(TypeError, match="pages are integers"):
+            millpond.trace(pages)
+    for writes in (["r", "w"], [None, None], [False, "w"], [0.0, 1.0], b"\0\1", "rw"):
+        with pytest.raises(TypeError, match="writes are truth values"):
+            millpond.trace([1, 2], writes)
+    for size in (2.9, 2.0, [3, 2.5], None):
+        with pytest.raises(TypeError):
+            millpond.simulate([1, 2, 3], "lru", size)
+    with pytest.raises(TypeError):
+        millpond.trace([1.5, 2])
+
+
+def test_arrays_of_objects_and_masks_are_refused():
+    numpy = pytest.importorskip("numpy")
+    for writes in ([None, None], ["r", "w"], [0.0, 1.0]):
+        with pytest.raises(TypeError, match="writes are truth values"):
+            millpond.trace([1, 2], numpy.array(writes, dtype=object))
+    with pytest.raises(TypeError, match="pages are integers"):
+        millpond.trace(numpy.array([1, None], dtype=object))
+    masked = numpy.ma.array([1, 2, 3], mask=[False, True, False])
+    with pytest.raises(ValueError, match="masked entry"):
+        millpond.trace(masked)
+    with pytest.raises(ValueError, match="masked entry"):
+        millpond.trace([1, 2, 3], masked == 1)
+    assert millpond.trace(masked.compressed()).pages.tolist() == [1, 3]
+    assert millpond.trace([1, 2], [numpy.True_, numpy.False_]).writes.tolist() == [True, False]
+
+
+def test_threads_are_no_more_than_the_cells():
+    assert millpond.simulate([1, 2, 3], "lru", 2, threads=10**6)["misses"] == [3]
+
+
+def test_replicates_are_told_by_their_contents():
+    with pytest.raises(ValueError, match="given twice"):
+        millpond.simulate([1, 2, 3], "random", 2, seeds=[1, 1])
+    rows = millpond.simulate([[1, 2, 3, 1], [1, 2, 3, 1]], ["lru", "mru"], 2)
+    assert rows["trace"] == ["array 1"] * 2 + ["array 2"] * 2
+    assert len(set(rows["content"])) == 1
+    with pytest.raises(ValueError, match="fewer than two"):
+        millpond.compare(rows)
+    warm = millpond.simulate([1, 2, 3, 1], "mru", 2, warmup=1)
+    cold = millpond.simulate([1, 2, 3, 1], "lru", 2)
+    with pytest.raises(ValueError, match="different options"):
+        millpond.compare([warm, cold])
+
+
 def test_bad_names_and_sizes_are_told():
     for call in (
         lambda: millpond.simulate(TRACE, "lruu", 10),

@@ -1,12 +1,15 @@
 //! How traces are read, as commands are told.
 
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::SystemTime;
 
 use millpond_base::Size;
 use millpond_lab::sweep::TraceInput;
 use millpond_lab::units::TraceFile;
 use millpond_workload::formats::{self, ReadOptions};
+use millpond_workload::trace::TraceError;
 
 use crate::error::Failure;
 
@@ -16,9 +19,13 @@ pub(crate) struct Reading {
     /// The traces' format, where detection fails
     #[arg(long, value_name = "FORMAT")]
     trace_format: Option<String>,
-    /// Which CSV column is what: page=3,op=5
+    /// Which column of CSV or Parquet is what: page=3,op=5. There are page or offset (bytes) or
+    /// sector (512 bytes), op, size or sectors, volume, kind, depth, reason, scan, lsn
     #[arg(long, value_name = "COLUMNS")]
     columns: Option<String>,
+    /// What words for operations mean, beside R, W, read, get, …: gets=R,cas=W,D=skip
+    #[arg(long, value_name = "OPS")]
+    ops: Option<String>,
     /// Bytes per page, for byte ranges and for sizes in bytes
     #[arg(long, default_value = "4096", value_name = "BYTES")]
     pub page_size: String,
@@ -44,6 +51,7 @@ impl Reading {
         Ok(ReadOptions {
             format: self.trace_format.as_deref().map(str::parse).transpose()?,
             columns: self.columns.as_deref().map(str::parse).transpose()?,
+            ops: self.ops.as_deref().map(str::parse).transpose()?.unwrap_or_default(),
             page_size: self.page_bytes()?,
             expand_sizes: self.expand_sizes,
             map_ids: self.map_ids,
@@ -51,15 +59,21 @@ impl Reading {
     }
     /// The traces as files that any machine can read.
     pub(crate) fn files(&self, traces: &[PathBuf]) -> Result<Vec<TraceFile>, Failure> {
-        let file = |path: &PathBuf| match path.as_os_str() == "-" {
-            true => Err(Failure::Usage(
-                "--out-dir needs traces in files, and standard input is none".to_string(),
-            )),
+        let file = |path: &PathBuf| match formats::is_read_once(path) {
+            true => Err(Failure::Usage(format!(
+                "--out-dir needs traces in files, and {} is none: {STORE_IT}",
+                if path.as_os_str() == "-" {
+                    "standard input".into()
+                } else {
+                    path.display().to_string()
+                },
+            ))),
             false => Ok(TraceFile {
                 name: path.display().to_string(),
                 path: path.clone(),
                 format: self.trace_format.clone(),
                 columns: self.columns.clone(),
+                ops: self.ops.clone(),
                 expand_sizes: self.expand_sizes,
                 map_ids: self.map_ids,
             }),
@@ -68,10 +82,37 @@ impl Reading {
     }
 }
 
+/// What to do with a trace that can be read only once.
+const STORE_IT: &str = "store it in a file";
+
+/// Opens each trace once, so that a mistyped name does not cost the work on the others. A trace
+/// that can be read only once is not opened: that would take its beginning away.
+pub(crate) fn check_traces<'p>(
+    traces: impl IntoIterator<Item = &'p PathBuf>,
+    options: &ReadOptions,
+) -> Result<(), Failure> {
+    let mut once = Vec::new();
+    for path in traces {
+        if !formats::is_read_once(path) {
+            formats::open(path, options)?;
+            continue;
+        }
+        let stream = if path.as_os_str() == "-" { Path::new("/dev/stdin") } else { path };
+        let stream = std::fs::metadata(stream).map(|found| (found.dev(), found.ino())).ok();
+        if stream.is_some() && once.contains(&stream) {
+            let text = format!("{} can be one trace only: {STORE_IT}", path.display());
+            return Err(Failure::Usage(text));
+        }
+        once.push(stream);
+    }
+    Ok(())
+}
+
 pub(crate) fn trace_input(path: &Path, options: &ReadOptions) -> TraceInput {
     let (path, options) = (path.to_path_buf(), options.clone());
     let name = path.display().to_string();
-    let is_stdin = path.as_os_str() == "-";
+    let is_read_once = formats::is_read_once(&path);
+    let was_read = AtomicBool::new(false);
     let metadata = std::fs::metadata(&path).ok();
     let changed = metadata.as_ref().and_then(|m| {
         m.modified().ok()?.duration_since(SystemTime::UNIX_EPOCH).ok().map(|d| d.as_nanos())
@@ -79,8 +120,14 @@ pub(crate) fn trace_input(path: &Path, options: &ReadOptions) -> TraceInput {
     let fingerprint = format!("{:?}/{changed:?}/{options:?}", metadata.map(|m| m.len()));
     TraceInput {
         name,
-        open: Box::new(move || formats::open(&path, &options)),
-        repeatable: !is_stdin,
+        open: Box::new(move || {
+            if is_read_once && was_read.swap(true, Relaxed) {
+                let text = format!("{} can be read only once: {STORE_IT}", path.display());
+                return Err(TraceError::Options(text));
+            }
+            formats::open(&path, &options)
+        }),
+        repeatable: !is_read_once,
         fingerprint,
     }
 }

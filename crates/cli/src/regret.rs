@@ -1,5 +1,6 @@
 //! `millpond regret`: how far policies are from the best one of each trace and pool size.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use millpond::internals::store::options::POLICY_DEFAULT;
@@ -9,18 +10,17 @@ use millpond_lab::method::{Bootstrap, CellCost, Half, Regret, Regrets, halves};
 use millpond_lab::registry::Registry;
 use millpond_lab::report::{Bar, BarPlot};
 use millpond_lab::sim::Stalled;
-use millpond_lab::sweep::{Observer, Plan, Row, Sweep, SweepError, Warmup};
+use millpond_lab::sweep::{CONTENT, Observer, Plan, Row, Sweep, SweepError, Warmup};
 use millpond_lab::table::{Table, Value};
 use millpond_policies::config::Spec;
 use millpond_policies::info::Tier;
-use millpond_workload::formats;
 use serde_json::{Value as Json, json};
 
 use crate::bench::ResultArgs;
 use crate::error::Failure;
 use crate::interrupt;
 use crate::progress::Progress;
-use crate::reading::{Reading, trace_input};
+use crate::reading::{Reading, check_traces, trace_input};
 use crate::sim::ModelArg;
 
 const EXAMPLES: &str = "Examples:
@@ -156,7 +156,7 @@ fn specs(args: &Args, registry: &Registry) -> Result<Vec<Spec>, Failure> {
 fn plan_of(args: &Args, registry: &Registry) -> Result<(Plan, Vec<Option<Half>>), Failure> {
     let mut plan = Plan::new(specs(args, registry)?, args.size.clone());
     let options = args.reading.options()?;
-    let mut uses = Vec::new();
+    let (mut uses, mut chosen) = (Vec::new(), Vec::new());
     let names: Vec<String> = args.traces.iter().map(|t| t.display().to_string()).collect();
     for (at, name) in names.iter().enumerate() {
         if name == "-" {
@@ -170,12 +170,12 @@ fn plan_of(args: &Args, registry: &Registry) -> Result<(Plan, Vec<Option<Half>>)
     for (path, half) in args.traces.iter().zip(halves(&names)) {
         let half = (args.held_out == Rule::Alternate).then_some(half);
         if args.only.is_none_or(|only| half == Some(only.half())) {
-            // Before anything runs, so that a mistyped name does not cost the work on the others.
-            formats::open(path, &options)?;
+            chosen.push(path);
             plan.traces.push(trace_input(path, &options));
             uses.push(half);
         }
     }
+    check_traces(chosen, &options)?;
     if plan.traces.is_empty() {
         return Err(Failure::Usage(
             "no trace is in that half: give two or more, and leave --held-out none away"
@@ -240,6 +240,7 @@ pub(crate) fn run(args: &Args, registry: &Registry) -> Result<(), Failure> {
         );
         return Err(Failure::Partly(text));
     }
+    once_each(&collector.rows)?;
     let used =
         |row: &Row| plan.traces.iter().position(|t| t.name == row.trace).and_then(|t| uses[t]);
     let bootstrap = Bootstrap { draws: args.draws as usize, ..Bootstrap::default() };
@@ -257,6 +258,23 @@ pub(crate) fn run(args: &Args, registry: &Registry) -> Result<(), Failure> {
         parts.push(Part { half, rows, regrets, summary });
     }
     write(args, &plan, &uses, &parts)
+}
+
+/// Refuses a trace under two names: its cells would count twice.
+fn once_each(rows: &[Row]) -> Result<(), Failure> {
+    let mut traces: BTreeMap<String, &str> = BTreeMap::new();
+    for row in rows {
+        let content = row.extra.iter().find(|(name, _)| *name == CONTENT);
+        let content = content.map_or_else(String::new, |(_, value)| value.to_string());
+        let first = *traces.entry(content).or_insert(&row.trace);
+        if first != row.trace {
+            return Err(Failure::Usage(format!(
+                "{} holds the same references as {first}: it would count twice",
+                row.trace
+            )));
+        }
+    }
+    Ok(())
 }
 
 fn label(row: &Row) -> String {
@@ -325,9 +343,10 @@ fn said(part: &Part<'_>, cells: bool, table: &Table) -> (String, Table) {
     own.columns.remove(0);
     own.rows.iter_mut().for_each(|row| drop(row.remove(0)));
     let line = format!(
-        "{name}: {} traces, {} cells of a trace and a size; regret in %",
+        "{name}: {} traces, {} cells of a trace and a size; regret in %{}",
         part.regrets.traces(),
-        part.regrets.cells().len()
+        part.regrets.cells().len(),
+        if part.regrets.traces() > 1 { "" } else { "; one trace has no intervals" }
     );
     (line, if cells { own } else { own.without_idle_columns(2) })
 }
@@ -377,6 +396,9 @@ fn percent(regret: f64) -> f64 {
 fn in_percent(interval: Option<Interval>) -> [Value; 3] {
     match interval {
         None => [Value::Empty, Value::Empty, Value::Empty],
+        Some(single) if single.runs == 1 => {
+            [percent(single.mean).into(), Value::Empty, Value::Empty]
+        }
         Some(Interval { mean, low, high, .. }) => [mean, low, high].map(|x| percent(x).into()),
     }
 }
@@ -421,7 +443,7 @@ fn plot(parts: &[Part<'_>], write_weight: f64) -> BarPlot {
         note: format!(
             "Cost over the least cost of any policy in nine of ten cells of a trace and a pool size; \
              a page write costs {write_weight} page reads. Lines are 95 % intervals over samples of \
-             the traces. At most {BARS_MAX} policies of each half."
+             the traces, where there are several. At most {BARS_MAX} policies of each half."
         ),
         y: "regret in %".to_string(),
         bars: bars.collect(),

@@ -25,7 +25,7 @@ pub(crate) struct Args {
     /// Its heading
     #[arg(long, default_value = "Page replacement, measured")]
     title: String,
-    /// The policy that the heat map is relative to: watt, or the first one
+    /// The policy that the heat map is relative to [default: tide, else watt, else the first one]
     #[arg(long, value_name = "POLICY")]
     relative_to: Option<String>,
     /// Begin with a comparison of the policies, as `millpond compare` makes it, by a metric

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use millpond::internals::tier::TierCounts;
+use millpond::internals::tier::{TierCounts, TierOptions};
+use millpond_lab::results::memory_available;
 use millpond_lab::table::{Table, Value};
 use millpond_server::serve::{
     Address, Prefix, ServeCounts, ServeError, ServeOptions, Server, TlsServer,
@@ -114,6 +115,18 @@ impl Args {
             seed: self.seed,
             write_back: self.write_back,
         });
+        let tier = cache.as_ref().and_then(|cache| {
+            Some(TierOptions {
+                bytes: cache.bytes,
+                page_bytes: u32::try_from(self.block).ok()?,
+                unit: u32::try_from(self.block).ok()?,
+                seed: cache.seed,
+                writes_back: cache.write_back,
+            })
+        });
+        if let Some((tier, free)) = tier.zip(memory_available()) {
+            fits(&tier, free)?;
+        }
         let block = u32::try_from(self.block);
         let too_large = |_| {
             Failure::Usage(format!("blocks cannot have {} bytes: 64KiB are the most", self.block))
@@ -140,6 +153,23 @@ impl Args {
             allow: self.allow.clone(),
             ..ServeOptions::default()
         })
+    }
+}
+
+/// Refuses a cache whose tables do not fit into memory, before its file is made.
+fn fits(tier: &TierOptions, free: u64) -> Result<(), Failure> {
+    // What is no size of a cache is for the volume to say.
+    let needed = if tier.frames().is_ok() { tier.table_bytes() } else { 0 };
+    match needed <= free {
+        true => Ok(()),
+        false => Err(Failure::Usage(format!(
+            "a cache of {} bytes in blocks of {} needs {} MiB of memory for its tables, and {} MiB \
+             are free: give a smaller --cache-size or a larger --block",
+            tier.bytes,
+            tier.page_bytes,
+            needed >> 20,
+            free >> 20
+        ))),
     }
 }
 
@@ -275,4 +305,24 @@ fn summary(servers: &[ServeCounts], volume: &VolumeCounts, tier: Option<TierCoun
     let mut table = Table::new(["count", "number"]);
     table.rows = rows.into_iter().map(|(name, n)| vec![name.into(), Value::Int(n)]).collect();
     table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cache_whose_tables_do_not_fit_into_memory_is_refused() {
+        let tier = |bytes| TierOptions {
+            bytes,
+            page_bytes: 4096,
+            unit: 4096,
+            seed: 1,
+            writes_back: false,
+        };
+        let error = fits(&tier(100 << 40), 8 << 30).unwrap_err();
+        assert_eq!(error.exit_code(), 2);
+        assert!(error.to_string().contains("smaller --cache-size"), "{error}");
+        assert!(fits(&tier(1 << 30), 8 << 30).is_ok() && fits(&tier(0), 0).is_ok());
+    }
 }

@@ -6,15 +6,14 @@ use std::time::Instant;
 use clap::ValueEnum;
 use millpond_base::Size;
 use millpond_lab::registry::Registry;
-use millpond_lab::results::{ResultDir, RunInfo};
+use millpond_lab::results::{ResultDir, RunInfo, shell_line};
 use millpond_lab::sim::Stalled;
 use millpond_lab::sweep::{
-    Model, Observer, Plan, Row, Shard, Sweep, SweepError, Tables, Warmup, over_seeds,
-    relative_misses, rows_to_table,
+    CONTENT, Model, OPTIONS, Observer, Plan, Row, Shard, Sweep, SweepError, Tables, Warmup,
+    over_seeds, relative_misses, rows_to_table,
 };
 use millpond_lab::table::{Table, Value, short_names};
 use millpond_policies::config::Spec;
-use millpond_workload::formats;
 use serde_json::{Value as Json, json};
 
 use crate::curve;
@@ -22,7 +21,7 @@ use crate::error::Failure;
 use crate::interrupt;
 use crate::output::{Form, Output, complain};
 use crate::progress::Progress;
-use crate::reading::{Reading, trace_input};
+use crate::reading::{Reading, check_traces, trace_input};
 use crate::units;
 
 const EXAMPLES: &str = "Examples:
@@ -177,15 +176,20 @@ fn plan_of(args: &Args) -> Result<Plan, Failure> {
     let mut plan = Plan::new(policies, sizes);
     let options = args.reading.options()?;
     plan.traces = args.traces.iter().map(|t| trace_input(t, &options)).collect();
-    match plan.traces.iter().filter(|t| !t.repeatable).count() {
-        0 => {}
-        1 if args.resume => {
-            let text = "--resume cannot tell whether standard input is the same trace again: \
-                        store it in a file";
-            return Err(usage(text.to_string()));
+    if let Some(once) = plan.traces.iter().find(|t| !t.repeatable) {
+        let name = if once.name == "-" { "standard input" } else { &once.name };
+        if args.resume {
+            return Err(usage(format!(
+                "--resume cannot tell whether {name} is the same trace again: store it in a file"
+            )));
         }
-        1 => {}
-        _ => return Err(usage("standard input can be one trace only".to_string())),
+        if args.curve && args.seed.len() > 1 {
+            return Err(usage(format!(
+                "{name} can be read only once, and the curves of {} seeds need a pass for each: \
+                 store it in a file",
+                args.seed.len()
+            )));
+        }
     }
     plan.seeds = args.seed.clone();
     plan.page_size = args.reading.page_bytes()?;
@@ -326,10 +330,7 @@ fn simulate(args: &Args, registry: &Registry) -> Result<(), Failure> {
     if !args.curve {
         Sweep::new(&plan, registry)?;
     }
-    for path in args.traces.iter().filter(|p| p.as_os_str() != "-") {
-        // Before anything runs, so that a mistyped name does not cost the work on the others.
-        formats::open(path, &args.reading.options()?)?;
-    }
+    check_traces(&args.traces, &args.reading.options()?)?;
     if let Some(folder) = &args.out_dir {
         let traces = args.reading.files(&args.traces)?;
         let quiet = args.quiet;
@@ -343,7 +344,9 @@ fn simulate(args: &Args, registry: &Registry) -> Result<(), Failure> {
     }
     let info = RunInfo {
         command: "sim".to_string(),
-        command_line: std::env::args().collect::<Vec<_>>().join(" "),
+        command_line: shell_line(
+            std::env::args_os().map(|word| word.to_string_lossy().into_owned()),
+        ),
         params: params_of(args, &plan),
     };
     let dir = result_dir(args, &plan)?;
@@ -428,7 +431,8 @@ fn finish(
 /// Columns up to `misses` always, further ones where they say something; traces by the shortest
 /// names that tell them apart.
 fn for_people(table: &Table) -> Table {
-    let mut shown = table.without_idle_columns(8);
+    let said = table.clone().without(CONTENT).without(OPTIONS);
+    let mut shown = said.without_idle_columns(8);
     name_traces(&mut shown);
     shown
 }

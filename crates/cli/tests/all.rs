@@ -8,6 +8,7 @@ mod compare;
 mod faces;
 mod factors;
 mod laboratory;
+mod numbers;
 mod one_store;
 mod overheads;
 mod pace;

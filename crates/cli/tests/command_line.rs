@@ -56,10 +56,12 @@ fn rows(output: &Output) -> Vec<Vec<String>> {
 fn csv_has_the_promised_columns_and_one_row_per_run() {
     let lab = Lab::new();
     let trace = lab.trace();
-    let trace = trace.to_str().unwrap();
+    let twin = lab.path("twin.txt");
+    std::fs::copy(&trace, &twin).unwrap();
+    let (trace, twin) = (trace.to_str().unwrap(), twin.to_str().unwrap());
     let policies = "lru,clock(variant=fix),watt";
     let output = lab.run(&[
-        "sim", trace, trace, "--policy", policies, "--size", "2,50%", "--seed", "1,2", "--format",
+        "sim", trace, twin, "--policy", policies, "--size", "2,50%", "--seed", "1,2", "--format",
         "csv",
     ]);
     let rows = rows(&output);

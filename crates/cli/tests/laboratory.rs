@@ -278,7 +278,13 @@ fn help_is_broken_where_the_terminal_ends_and_not_in_mid_sentence() {
 #[test]
 fn a_job_array_fills_a_folder_that_report_and_compare_read() {
     let lab = Lab::new();
-    let traces: Vec<String> = (0..4).map(|n| lab.trace(&format!("{n}.txt"))).collect();
+    let trace = |n: usize| {
+        let name = lab.trace(&format!("{n}.txt"));
+        let own = std::fs::read_to_string(lab.path(&name)).unwrap() + &"7\n".repeat(n);
+        std::fs::write(lab.path(&name), own).unwrap();
+        name
+    };
+    let traces: Vec<String> = (0..4).map(trace).collect();
     let mut base = vec!["sim"];
     base.extend(traces.iter().map(String::as_str));
     base.extend(["-p", "lru,random,opt", "-s", "5,10%", "--seed", "1,2"]);
@@ -303,7 +309,7 @@ fn a_job_array_fills_a_folder_that_report_and_compare_read() {
 
     lab.ok(&["report", "parts", "--out", "page.html", "--compare"]);
     let page = std::fs::read_to_string(lab.path("page.html")).unwrap();
-    assert!(page.contains("sweep in parts") && page.contains("random"), "{page}");
+    assert!(page.contains("--out-dir parts") && page.contains("random"), "{page}");
     let found = json(&lab.ok(&["compare", "parts", "--to", "lru", "--json"]));
     assert_eq!(found["rows"].as_array().unwrap().len(), 2);
     assert_eq!(found["params"]["replicate"], "trace");

@@ -32,6 +32,7 @@ fn traces(folder: &Path) -> Vec<TraceFile> {
             path,
             format: None,
             columns: None,
+            ops: None,
             expand_sizes: false,
             map_ids: false,
         }

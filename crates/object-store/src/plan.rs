@@ -18,7 +18,12 @@ pub(crate) fn cut(parts: Vec<Bytes>, first: u64, part: u64, range: &Range<u64>) 
         let start = index * part;
         let from = range.start.saturating_sub(start).min(bytes.len() as u64);
         let to = range.end.saturating_sub(start).min(bytes.len() as u64);
-        bytes.slice(from as usize..to.max(from) as usize)
+        let range = from as usize..to.max(from) as usize;
+        // A small slice would keep the whole part in memory.
+        match range.len() * 2 < bytes.len() {
+            true => Bytes::copy_from_slice(&bytes[range]),
+            false => bytes.slice(range),
+        }
     };
     (first..).zip(parts).map(slice).filter(|bytes| !bytes.is_empty()).collect()
 }
@@ -61,6 +66,20 @@ mod tests {
             }
         }
         assert_eq!(parts_of(&(5..5), 16), 0..0);
+    }
+
+    #[test]
+    fn what_is_kept_of_a_run_keeps_nothing_else_in_memory() {
+        let run: Bytes = vec![7; 100].into();
+        let parts = crate::read::split(&run, 16);
+        assert_eq!((parts.len(), parts.concat()), (7, vec![7; 100]));
+        let first = parts[0].clone();
+        let small = cut(parts, 0, 16, &(20..25));
+        drop(run);
+        assert!(small[0].is_unique(), "five bytes, and not a part");
+        let is_alone = |bytes: Bytes| bytes.try_into_mut().is_ok_and(|own| own.capacity() <= 16);
+        assert!(is_alone(first), "a part, and not the run");
+        assert_eq!(crate::read::split(&Bytes::new(), 16).len(), 0);
     }
 
     #[test]

@@ -376,10 +376,13 @@ pub(crate) async fn whole(result: GetResult, range: &Range<u64>) -> Result<Bytes
     Ok(bytes)
 }
 
-/// Cuts bytes that begin with a part.
+/// Cuts bytes that begin with a part. Of several parts each is a copy: a slice would keep all of
+/// them in memory, for as long as somebody has one.
 pub(crate) fn split(bytes: &Bytes, part: u64) -> Vec<Bytes> {
-    let starts = (0..bytes.len()).step_by(part as usize);
-    starts.map(|start| bytes.slice(start..(start + part as usize).min(bytes.len()))).collect()
+    if bytes.len() as u64 <= part {
+        return Some(bytes.clone()).filter(|bytes| !bytes.is_empty()).into_iter().collect();
+    }
+    bytes.chunks(part as usize).map(Bytes::copy_from_slice).collect()
 }
 
 /// The range that a get asks for; `None`: the object store says what is wrong with it.

@@ -1,6 +1,7 @@
 //! All tests of the crate from outside, in one program.
 
 mod contract;
+mod foreign;
 mod formats;
 mod generators;
 mod mutations;

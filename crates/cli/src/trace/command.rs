@@ -107,5 +107,5 @@ fn head(args: &HeadArgs) -> Result<(), Failure> {
             batch.lsns.get(at).map_or(Value::Empty, |lsn| lsn.0.into()),
         ]);
     }
-    args.output.write("trace head", &json!({"trace": args.trace}), &table)
+    args.output.write("trace head", &json!({"trace": args.trace.display().to_string()}), &table)
 }

@@ -41,14 +41,15 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     for path in &args.traces {
         stats.push((path.display().to_string(), describe(args, path)?));
     }
-    let params = json!({"traces": args.traces});
+    let names: Vec<&String> = stats.iter().map(|(name, _)| name).collect();
+    let params = json!({ "traces": names });
     if args.output.format == Form::Table && args.output.out.is_none() {
         return print(&stats.iter().map(|(name, s)| described(name, s)).collect::<String>());
     }
     if args.output.format == Form::Json {
         // Histograms do not fit into flat rows: they go beside them.
         let full: Vec<Json> = stats.iter().map(|(_, s)| json!(s)).collect();
-        let params = json!({"traces": args.traces, "details": full});
+        let params = json!({"traces": names, "details": full});
         return args.output.write("trace stat", &params, &table(&stats));
     }
     args.output.write("trace stat", &params, &table(&stats))

@@ -5,6 +5,7 @@ use std::fmt;
 
 use super::error::CompareError;
 use super::metric::Metric;
+use crate::sweep::{CONTENT, OPTIONS};
 use crate::table::{Table, Value, short_names};
 
 /// The rows of one run, and what it is called.
@@ -91,6 +92,8 @@ pub struct Contest {
     pub metric: Metric,
     /// Policies with their parameters, or runs, or both.
     pub contestants: Vec<String>,
+    /// Traces that hold the references of another one, and that one: both are one trace.
+    pub twins: BTreeMap<String, String>,
     values: Vec<Vec<(Place, f64)>>,
 }
 
@@ -116,8 +119,11 @@ impl Contest {
             None => Metric::of(&all)?,
         };
         let names = short_names(&runs.iter().map(|run| run.name.clone()).collect::<Vec<_>>());
-        let is_by_run = collide(runs, &metric);
-        let mut contest = Contest { metric, contestants: Vec::new(), values: Vec::new() };
+        same_options(runs, &metric)?;
+        let twins = twins(runs, &metric)?;
+        let is_by_run = collide(runs, &metric, &twins);
+        let (contestants, values) = (Vec::new(), Vec::new());
+        let mut contest = Contest { metric, contestants, twins, values };
         for (run, name) in runs.iter().zip(&names) {
             for row in 0..run.rows.rows.len() {
                 let label = match (is_by_run, label(&run.rows, row)) {
@@ -142,7 +148,7 @@ impl Contest {
                 self.contestants.len() - 1
             }
         };
-        let place = place(rows, row);
+        let place = place(rows, row, &self.twins);
         if let Some((_, first)) = self.values[at].iter().find(|(known, _)| *known == place) {
             if *first == value {
                 return Ok(());
@@ -346,14 +352,14 @@ fn label(rows: &Table, row: usize) -> Option<String> {
 }
 
 /// Whether two runs have the same policy in one place.
-fn collide(runs: &[Run], metric: &Metric) -> bool {
+fn collide(runs: &[Run], metric: &Metric, twins: &BTreeMap<String, String>) -> bool {
     let mut seen: BTreeMap<(Option<String>, Place), usize> = BTreeMap::new();
     for (at, run) in runs.iter().enumerate() {
         for row in 0..run.rows.rows.len() {
             if metric.value(&run.rows, row).is_none() {
                 continue;
             }
-            let key = (label(&run.rows, row), place(&run.rows, row));
+            let key = (label(&run.rows, row), place(&run.rows, row, twins));
             if *seen.entry(key).or_insert(at) != at {
                 return true;
             }
@@ -362,7 +368,57 @@ fn collide(runs: &[Run], metric: &Metric) -> bool {
     false
 }
 
-fn place(rows: &Table, row: usize) -> Place {
+/// The texts of two columns of all rows that have a value of the metric and the second column; the
+/// first is empty where there is none.
+fn texts<'r>(
+    runs: &'r [Run],
+    metric: &'r Metric,
+    columns: [&'static str; 2],
+) -> impl Iterator<Item = [String; 2]> + 'r {
+    let of_run = move |run: &'r Run| {
+        let rows = &run.rows;
+        let text = |row, name| match rows.get(row, name)? {
+            Value::Empty => None,
+            value => Some(value.to_string()),
+        };
+        let counts = move |row: &usize| metric.value(rows, *row).is_some();
+        (0..rows.rows.len()).filter(counts).filter_map(move |row| {
+            Some([text(row, columns[0]).unwrap_or_default(), text(row, columns[1])?])
+        })
+    };
+    runs.iter().flat_map(of_run)
+}
+
+/// Rows with different options are refused by name. Rows that do not say theirs are those of live
+/// runs, of other programs, or of older versions.
+fn same_options(runs: &[Run], metric: &Metric) -> Result<(), CompareError> {
+    let mut all = texts(runs, metric, ["policy", OPTIONS]).map(|[_, options]| options);
+    let Some(first) = all.next() else { return Ok(()) };
+    match all.find(|other| *other != first) {
+        None => Ok(()),
+        Some(second) => Err(CompareError::Options { first, second }),
+    }
+}
+
+/// Traces with the references of a trace before them, and that one. A trace is its references: two
+/// names for them are one replicate, and two contents under one name are no trace at all.
+fn twins(runs: &[Run], metric: &Metric) -> Result<BTreeMap<String, String>, CompareError> {
+    let (mut names, mut contents) = (BTreeMap::new(), BTreeMap::new());
+    let mut twins = BTreeMap::new();
+    for [trace, content] in texts(runs, metric, ["trace", CONTENT]) {
+        let known = contents.entry(trace.clone()).or_insert_with(|| content.clone());
+        if *known != content {
+            return Err(CompareError::Contents { trace });
+        }
+        let name = names.entry(content).or_insert_with(|| trace.clone());
+        if *name != trace {
+            twins.insert(trace, name.clone());
+        }
+    }
+    Ok(twins)
+}
+
+fn place(rows: &Table, row: usize, twins: &BTreeMap<String, String>) -> Place {
     let axes = AXES.iter().chain(Replicate::ALL.iter().flat_map(|r| r.columns()));
     let mut place = Place::new();
     for axis in axes {
@@ -370,6 +426,11 @@ fn place(rows: &Table, row: usize) -> Place {
             None | Some(Value::Empty) => {}
             Some(value) => drop(place.insert(axis, value.to_string())),
         }
+    }
+    if let Some(trace) = place.get_mut("trace")
+        && let Some(name) = twins.get(trace)
+    {
+        trace.clone_from(name);
     }
     // What follows from the share of the data differs with them from one trace to the next.
     if place.contains_key("percent") {

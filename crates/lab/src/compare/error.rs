@@ -49,6 +49,26 @@ pub enum CompareError {
         /// The other one.
         second: String,
     },
+    /// Rows whose numbers depend on different options.
+    #[error(
+        "the rows have different options, '{first}' and '{second}': their numbers cannot be \
+         compared; choose with --where 'options={first}', or simulate all with the same options"
+    )]
+    Options {
+        /// Those of the first row.
+        first: String,
+        /// The other one.
+        second: String,
+    },
+    /// One name for two traces.
+    #[error(
+        "{trace} is not the same references in all rows: the file was changed, or read with other \
+         options (--expand-sizes, --page-size, --columns, --map-ids); simulate all rows again"
+    )]
+    Contents {
+        /// The trace.
+        trace: String,
+    },
     /// No setting in which two of them were run.
     #[error("{first} and {second} were never run in the same setting")]
     Apart {

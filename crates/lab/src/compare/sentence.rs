@@ -45,9 +45,18 @@ impl Outcome {
                  those that both have."
             ),
         };
+        let twins: Vec<String> = self
+            .contest
+            .twins
+            .iter()
+            .map(|(twin, name)| {
+                format!(" {twin} holds the references of {name}: both are one trace.")
+            })
+            .collect();
+        let twins = twins.concat();
         format!(
             "({} over {many} {replicate}s, {over}; at {level} %{pairs}; a difference below {margin} % \
-             is none.){lacking}",
+             is none.){lacking}{twins}",
             self.contest.metric
         )
     }

@@ -220,3 +220,59 @@ fn live_pools_that_are_a_share_of_the_data_are_the_same_setting() {
     let sentence = of(table).sentence();
     assert!(sentence.contains("1 of 2 settings were not run with all of them"), "{sentence}");
 }
+
+/// Such rows, with a column more, the same in all of one trace.
+fn with(name: &str, mut rows: Table, value: impl Fn(&str) -> String) -> Table {
+    let at = rows.column("trace").unwrap();
+    rows.columns.push(name.to_string());
+    rows.rows.iter_mut().for_each(|row| row.push(value(&row[at].to_string()).into()));
+    rows
+}
+
+#[test]
+fn rows_with_different_options_are_refused_by_name() {
+    let of = |policy, options: &str| {
+        run(policy, with("options", rows(&[(policy, &BASE)]), |_| options.to_string()))
+    };
+    for other in ["pool warmup=20%", "rw", "pool batch=64", "pool blocks=20"] {
+        let error = Contest::of(&[of("lru", "pool"), of("arc", other)], None, &[]).unwrap_err();
+        let error = error.to_string();
+        assert!(error.contains("'pool'") && error.contains(&format!("'{other}'")), "{error}");
+        assert!(error.contains("--where 'options=pool'"), "{error}");
+    }
+    Contest::of(&[of("lru", "rw"), of("arc", "rw")], None, &[]).unwrap();
+    // Rows of live runs, or of a program of its own, do not say theirs.
+    Contest::of(&[of("lru", "rw"), run("own", rows(&[("arc", &BASE)]))], None, &[]).unwrap();
+}
+
+#[test]
+fn one_trace_under_four_names_is_one_replicate() {
+    let base = [BASE[0]; 4];
+    let (first, second) = (("lru", &base[..]), ("arc", &base[..]));
+    let named = with("content", rows(&[first, second]), |_| "ab".to_string());
+    let contest = Contest::of(&[run("r", named)], None, &[]).unwrap();
+    assert_eq!(contest.twins.len(), 3);
+    let options = CompareOptions { replicate: Some(Replicate::Trace), ..Default::default() };
+    let error = Outcome::of(contest, options).unwrap_err().to_string();
+    assert!(error.contains("fewer than two traces"), "{error}");
+    // Of six traces of which two are the same, five are left, and the sentence names the twin.
+    let twice = |trace: &str| if trace == "t5" { "t0".to_string() } else { trace.to_string() };
+    let mut other = scaled(0.9, 0.02);
+    other[5] = other[0];
+    let mut base = BASE;
+    base[5] = base[0];
+    let named = with("content", rows(&[("lru", &base), ("arc", &other)]), twice);
+    let outcome = outcome(&[run("r", named)]);
+    assert_eq!(outcome.pairs[0].replicates, 5);
+    let said = outcome.sentence();
+    assert!(said.contains("t5 holds the references of t0"), "{said}");
+}
+
+#[test]
+fn one_name_for_two_traces_is_refused() {
+    let of = |policy, content: &str| {
+        run(policy, with("content", rows(&[(policy, &BASE)]), |t| format!("{content}{t}")))
+    };
+    let error = Contest::of(&[of("lru", "a"), of("arc", "b")], None, &[]).unwrap_err().to_string();
+    assert!(error.contains("t0 is not the same") && error.contains("--expand-sizes"), "{error}");
+}

@@ -195,12 +195,14 @@ impl Regrets {
 
     /// Each policy's median, 90th percentile and worst cell, the least 90th percentile first. An
     /// interval is that of a bootstrap that draws as many traces as there are, with replacement;
-    /// all policies are judged by the same draws. `beside` is the number of the policy whose 90th
-    /// percentile the others' are set against.
+    /// all policies are judged by the same draws. Of one trace there is none. `beside` is the
+    /// number of the policy whose 90th percentile the others' are set against.
     pub fn summary(&self, bootstrap: Bootstrap, beside: Option<usize>) -> Vec<Regret> {
         let by_trace = self.by_trace();
         let random = Random::new(bootstrap.seed);
-        let samples: Vec<Vec<usize>> = (0..bootstrap.draws)
+        // Every sample of one trace is that trace: it says nothing of others.
+        let draws = if by_trace.len() > 1 { bootstrap.draws } else { 0 };
+        let samples: Vec<Vec<usize>> = (0..draws)
             .map(|_| {
                 let drawn = random.sample(by_trace.len(), by_trace.len() as u32);
                 drawn.flat_map(|trace| by_trace[trace as usize].iter().copied()).collect()

@@ -1,4 +1,4 @@
-//! Miss-ratio curves with bands over the seeds.
+//! Miss-ratio curves with bands over what was repeated.
 
 use std::fmt::Write;
 
@@ -84,7 +84,7 @@ pub(super) fn curves(trace: &TraceData, labels: &[&str]) -> Option<String> {
     }
     let cells = || trace.lines.iter().flat_map(|(_, _, line)| line.iter());
     let x = across(cells().map(|(size, _)| *size as f64), true);
-    let y = upwards(cells().flat_map(|(_, cell)| cell.miss_ratio.iter().copied()));
+    let y = upwards(cells().flat_map(|(_, cell)| cell.miss_ratios()));
     let mut svg = format!(
         "<svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"Miss ratio over cache \
          size\">{}",
@@ -94,7 +94,7 @@ pub(super) fn curves(trace: &TraceData, labels: &[&str]) -> Option<String> {
         let index = labels.iter().position(|l| l == label).unwrap_or(0);
         let points: Vec<(u64, Interval)> = line
             .iter()
-            .filter_map(|(size, cell)| Some((*size, Interval::of_rates(&cell.miss_ratio)?)))
+            .filter_map(|(size, cell)| Some((*size, Interval::of_rates(&cell.miss_ratios())?)))
             .collect();
         let path = |value: &dyn Fn(&Interval) -> f64| -> Vec<String> {
             let at = |(size, s): &(u64, Interval)| {

@@ -1,11 +1,12 @@
 //! What a report shows: the rows of some result directories, by trace, policy and size.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use serde_json::Value as Json;
 
 use crate::results::{ResultDir, ResultError};
+use crate::sweep::OPTIONS;
 use crate::table::{Table, Value, short_names};
 
 /// Why a report could not be made.
@@ -20,12 +21,102 @@ pub enum ReportError {
     Empty(String),
 }
 
-/// One policy at one size of one trace.
+/// One policy at one size of one trace: what each of its units counted. A unit is a seed, a
+/// repetition, or a run of its own; its parts are the blocks of a trace, or the whole.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Cell {
-    pub miss_ratio: Vec<f64>,
-    pub misses: Vec<f64>,
-    pub writes: Vec<f64>,
+    units: Vec<(Unit, Vec<Part>)>,
+}
+
+/// What a value is repeated over.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Unit {
+    seed: String,
+    repetition: String,
+    run: usize,
+}
+
+/// Reads a part of what names a unit.
+type KeyOf = fn(&Unit) -> String;
+
+/// The numbers of a row.
+#[derive(Clone, PartialEq, Debug)]
+struct Part {
+    block: String,
+    ratio: Option<f64>,
+    references: Option<f64>,
+    misses: Option<f64>,
+    writes: Option<f64>,
+}
+
+impl Cell {
+    /// Takes a row: a part of its unit, nothing new where it is there already, or of another run
+    /// where its unit has other numbers.
+    fn take(&mut self, seed: &str, repetition: &str, part: Part) {
+        for run in 0.. {
+            let unit = Unit { seed: seed.to_string(), repetition: repetition.to_string(), run };
+            let Some((_, parts)) = self.units.iter_mut().find(|(known, _)| *known == unit) else {
+                self.units.push((unit, vec![part]));
+                return;
+            };
+            let is_whole = |part: &Part| part.block.is_empty();
+            match parts.iter().find(|known| known.block == part.block) {
+                None if parts.iter().all(|known| !is_whole(known)) && !is_whole(&part) => {
+                    parts.push(part);
+                    return;
+                }
+                Some(known) if *known == part => return,
+                _ => {}
+            }
+        }
+    }
+
+    fn sums(&self, number: impl Fn(&Part) -> Option<f64>) -> Vec<f64> {
+        let sum = |(_, parts): &(Unit, Vec<Part>)| parts.iter().map(&number).sum::<Option<f64>>();
+        self.units.iter().filter_map(sum).collect()
+    }
+
+    /// The misses of each unit.
+    pub(super) fn misses(&self) -> Vec<f64> {
+        self.sums(|part| part.misses)
+    }
+
+    /// The writes of each unit.
+    pub(super) fn writes(&self) -> Vec<f64> {
+        self.sums(|part| part.writes)
+    }
+
+    /// The miss ratio of each unit: that of its row, or of its blocks together.
+    pub(super) fn miss_ratios(&self) -> Vec<f64> {
+        let ratio = |(_, parts): &(Unit, Vec<Part>)| match &parts[..] {
+            [Part { ratio: Some(ratio), .. }] => Some(*ratio),
+            parts => {
+                let misses = parts.iter().map(|part| part.misses).sum::<Option<f64>>()?;
+                let references = parts.iter().map(|part| part.references).sum::<Option<f64>>()?;
+                Some(misses / Some(references).filter(|r| *r > 0.0)?)
+            }
+        };
+        self.units.iter().filter_map(ratio).collect()
+    }
+
+    /// Adds what the units of this cell differ in, in the words of a caption.
+    fn repeated_over(&self, words: &mut BTreeSet<&'static str>) {
+        let of: [(&'static str, KeyOf); 3] = [
+            ("seeds", |unit| unit.seed.clone()),
+            ("repetitions", |unit| unit.repetition.clone()),
+            ("runs", |unit| unit.run.to_string()),
+        ];
+        for (word, key) in of {
+            let all: BTreeSet<String> = self.units.iter().map(|(unit, _)| key(unit)).collect();
+            if all.len() > 1 {
+                words.insert(word);
+            }
+        }
+    }
+
+    fn has_blocks(&self) -> bool {
+        self.units.iter().any(|(_, parts)| parts.len() > 1)
+    }
 }
 
 /// One policy with its parameters on one trace, by size.
@@ -44,6 +135,8 @@ pub struct ReportData {
     pub(super) traces: Vec<TraceData>,
     pub(super) table: Table,
     pub(super) runs: Vec<Json>,
+    /// Whether rows have different options, so that labels say which.
+    has_options: bool,
 }
 
 impl ReportData {
@@ -62,7 +155,12 @@ impl ReportData {
             let names: Vec<String> = paths.iter().map(|p| p.display().to_string()).collect();
             return Err(ReportError::Empty(names.join(", ")));
         }
-        let mut data = ReportData { traces: Vec::new(), table, runs };
+        let options: BTreeSet<String> = (0..table.rows.len())
+            .filter_map(|row| table.get(row, OPTIONS).map(ToString::to_string))
+            .filter(|options| !options.is_empty())
+            .collect();
+        let has_options = options.len() > 1;
+        let mut data = ReportData { traces: Vec::new(), table, runs, has_options };
         (0..data.table.rows.len()).for_each(|row| data.take(row));
         data.shorten();
         Ok(data)
@@ -97,14 +195,23 @@ impl ReportData {
             Some(params) if !params.is_empty() => format!("{policy}({params})"),
             _ => policy.clone(),
         };
+        if self.has_options
+            && let Some(options) = text(OPTIONS)
+        {
+            label += &format!(", {options}");
+        }
         // An estimate is no measurement: they are never averaged, nor joined in one line.
         if text("method").as_deref() == Some("sampled") {
             label += ", sampled";
         }
-        let misses = number("misses");
-        let ratio = number("miss_ratio")
-            .or_else(|| Some(misses? / number("references").filter(|r| *r > 0.0)?));
-        let writes = number("writes");
+        let part = Part {
+            block: text("block").unwrap_or_default(),
+            ratio: number("miss_ratio"),
+            references: number("references"),
+            misses: number("misses"),
+            writes: number("writes"),
+        };
+        let [seed, repetition] = ["seed", "repetition"].map(|name| text(name).unwrap_or_default());
         let at = match self.traces.iter().position(|t| t.name == trace) {
             Some(at) => at,
             None => {
@@ -121,9 +228,28 @@ impl ReportData {
             }
         };
         let cell = lines[at].2.entry(size as u64).or_default();
-        cell.miss_ratio.extend(ratio);
-        cell.misses.extend(misses);
-        cell.writes.extend(writes);
+        cell.take(&seed, &repetition, part);
+    }
+
+    /// What a point of a plot is, and what its band is over, in a sentence or two.
+    pub(super) fn caption(&self) -> String {
+        let cells =
+            || self.traces.iter().flat_map(|t| &t.lines).flat_map(|(_, _, line)| line.values());
+        let mut over = BTreeSet::new();
+        cells().for_each(|cell| cell.repeated_over(&mut over));
+        let over: Vec<&str> = over.into_iter().collect();
+        let bands = match over.is_empty() {
+            true => "Each point is one run, and there are no bands.".to_string(),
+            false => format!(
+                "Points are means, and bands 95 % confidence intervals, over the {}, where there \
+                 are several.",
+                over.join(" and ")
+            ),
+        };
+        match cells().any(Cell::has_blocks) {
+            true => format!("{bands} The blocks of a trace are taken together."),
+            false => bands,
+        }
     }
 
     /// Every policy's label, in the order of first appearance: the order of colours.

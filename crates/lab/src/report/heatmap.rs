@@ -70,12 +70,12 @@ impl HeatMap {
 pub(super) fn heatmap(trace: &TraceData, reference: &str) -> Option<String> {
     let (_, _, base) = trace.lines.iter().find(|(label, _, _)| label == reference)?;
     let sizes: BTreeSet<u64> =
-        base.iter().filter(|(_, c)| !c.misses.is_empty()).map(|(size, _)| *size).collect();
+        base.iter().filter(|(_, c)| !c.misses().is_empty()).map(|(size, _)| *size).collect();
     if sizes.is_empty() || trace.lines.len() < 2 {
         return None;
     }
     let misses =
-        |line: &Line, size: &u64| Interval::of(&line.get(size)?.misses).map(|spread| spread.mean);
+        |line: &Line, size: &u64| Interval::of(&line.get(size)?.misses()).map(|spread| spread.mean);
     let ratios = |line: &Line| {
         let ratio = |size: &u64| {
             let base = misses(base, size).filter(|base| *base > 0.0)?;

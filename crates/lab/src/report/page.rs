@@ -17,8 +17,8 @@ use super::tradeoff::tradeoff;
 pub struct ReportOptions {
     /// The heading.
     pub title: String,
-    /// The policy that the heat map is relative to: a label as in the table. None: `watt`, or
-    /// the first policy where there is no `watt`.
+    /// The policy that the heat map is relative to: a label as in the table. None: `tide`, else
+    /// `watt`, else the first policy.
     pub relative_to: Option<String>,
     /// A paragraph below the heading, as plain text.
     pub note: Option<String>,
@@ -67,10 +67,7 @@ fn by_traces(html: &mut String, data: &ReportData, options: &ReportOptions) {
         data.traces.iter().filter_map(|t| Some((t.name.as_str(), curve_of(t, &labels)?))).collect();
     if !plots.is_empty() {
         html.push_str("<h2>Miss ratio over cache size</h2>");
-        html.push_str(
-            "<p class=\"hint\">Lower is better. Bands are 95 % confidence intervals over the \
-             seeds, where there are several.</p>",
-        );
+        let _ = write!(html, "<p class=\"hint\">Lower is better. {}</p>", data.caption());
         for (name, plot) in plots {
             figure(html, name, &plot);
         }

@@ -12,7 +12,7 @@ pub(super) fn tradeoff(trace: &TraceData, labels: &[&str]) -> Option<String> {
     let mut points = Vec::new();
     for (label, id, line) in &trace.lines {
         let Some(cell) = line.get(&size) else { continue };
-        let means = Interval::of(&cell.misses).zip(Interval::of(&cell.writes));
+        let means = Interval::of(&cell.misses()).zip(Interval::of(&cell.writes()));
         let Some((misses, writes)) = means else { continue };
         points.push(Point {
             label: label.clone(),

@@ -11,9 +11,12 @@ use std::path::{Path, PathBuf};
 use millpond_workload::write::WholeFile;
 use serde_json::{Value as Json, json};
 
+use super::command_line::of_units;
 use super::error::ResultError;
 use crate::table::{Table, TableError, Value};
 
+/// The note in a unit's file that says what ran.
+pub(crate) const UNIT: &str = "millpond.unit";
 /// What the files have in common.
 const COMMON: &str = "sweep.json";
 /// Columns that say which simulation a row is of.
@@ -90,7 +93,9 @@ impl SweepFolder {
     /// [`ResultError`].
     pub fn run(&self) -> Result<Json, ResultError> {
         let mut run = self.common()?;
-        run["command_line"] = format!("sweep in {}", self.path.display()).into();
+        let folder = self.path.display().to_string();
+        let again = of_units(&self.units()?, &folder);
+        run["command_line"] = again.unwrap_or_else(|| format!("sweep in {folder}")).into();
         run["build"] = run["sources"].clone();
         run["params"] = run["settings"].clone();
         Ok(run)
@@ -103,6 +108,20 @@ impl SweepFolder {
     /// [`ResultError`]; also if files have different rows for one simulation, as those of a trace
     /// have that was changed.
     pub fn rows(&self) -> Result<Table, ResultError> {
+        self.rows_of(&self.files()?)
+    }
+
+    /// The keys of the units whose files are there, by the files' names.
+    fn units(&self) -> Result<Vec<Json>, ResultError> {
+        let mut units = Vec::new();
+        for file in self.files()? {
+            let key = Table::parquet_note(&file, UNIT).map_err(ResultError::Unit)?;
+            units.extend(key.and_then(|key| serde_json::from_str(&key).ok()));
+        }
+        Ok(units)
+    }
+
+    fn files(&self) -> Result<Vec<PathBuf>, ResultError> {
         let entries = std::fs::read_dir(&self.path).map_err(|e| self.io(&self.path, e))?;
         let mut files = Vec::new();
         for entry in entries {
@@ -112,7 +131,7 @@ impl SweepFolder {
             }
         }
         files.sort();
-        self.rows_of(&files)
+        Ok(files)
     }
 
     /// The rows of some units, which have to be there.

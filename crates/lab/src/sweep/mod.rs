@@ -2,6 +2,8 @@
 
 mod blocks;
 mod charge;
+mod check;
+mod error;
 mod host;
 mod plan;
 mod row;
@@ -9,6 +11,9 @@ mod run;
 pub(crate) mod stream;
 
 pub use charge::{PAGE_BYTES, charged_frames, is_charged};
+pub(crate) use check::threads_for;
+pub use error::SweepError;
 pub use plan::{Model, Plan, Shard, Tables, TraceInput, Warmup};
-pub use row::{Row, over_seeds, relative_misses, rows_to_table};
-pub use run::{Observer, Sweep, SweepError};
+pub use row::{CONTENT, OPTIONS, Row, over_seeds, relative_misses, rows_to_table};
+pub use run::{Observer, Sweep};
+pub use stream::Content;

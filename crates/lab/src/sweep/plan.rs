@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use millpond_base::Size;
+use millpond_base::{Share, Size};
 use millpond_policies::config::Spec;
 use millpond_workload::trace::{Source, TraceError};
 use xxhash_rust::xxh3::xxh3_64;
@@ -205,6 +205,30 @@ impl Plan {
     /// Cells in all.
     pub fn cells(&self, registry: &Registry) -> usize {
         (0..self.traces.len()).map(|t| self.slots(t, registry).len()).sum()
+    }
+
+    /// What rows depend on beside their trace, policy, size and seed, in a line: the model, and
+    /// every option that is not at its default. Rows with different ones cannot be compared.
+    pub fn options(&self) -> String {
+        let mut options = self.model.to_string();
+        match self.warmup {
+            Warmup::References(0) => {}
+            Warmup::References(n) => options += &format!(" warmup={n}"),
+            Warmup::Share(share) => options += &format!(" warmup={}", Share(share)),
+        }
+        for (name, value, default) in [
+            ("blocks", u64::from(self.blocks), 0),
+            ("batch", u64::from(self.batch), 1),
+            ("charge-ghosts", self.charge_ghosts, 0),
+        ] {
+            if value != default {
+                options += &format!(" {name}={value}");
+            }
+        }
+        if self.scan_hints {
+            options += " scan-hints";
+        }
+        options
     }
 
     /// Everything that the rows depend on, in one line: equal keys, equal rows.

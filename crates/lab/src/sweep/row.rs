@@ -30,6 +30,13 @@ pub struct Row {
     pub extra: Vec<(&'static str, Value)>,
 }
 
+/// The column with a hash of the trace's references, by which equal traces are recognised.
+pub const CONTENT: &str = "content";
+/// The column with everything else that numbers depend on: see [`Plan::options`].
+///
+/// [`Plan::options`]: super::Plan::options
+pub const OPTIONS: &str = "options";
+
 const COLUMNS: [&str; 20] = [
     "trace",
     "policy",
@@ -84,7 +91,7 @@ impl Row {
 
 /// The rows as a table, in their order.
 pub fn rows_to_table(rows: &[Row]) -> Table {
-    let mut table = Table::new(COLUMNS);
+    let mut table = Table::new(COLUMNS.into_iter().chain([CONTENT, OPTIONS]));
     for row in rows {
         for (name, _) in &row.extra {
             if table.column(name).is_none() {
@@ -106,21 +113,22 @@ pub fn rows_to_table(rows: &[Row]) -> Table {
 }
 
 /// Adds the column `relative_misses` (watt fig. 1): misses over those of the policy written
-/// `reference` on the same trace and size, averaged over its seeds. Empty where there is none.
+/// `reference` on the same trace, size and block, averaged over its seeds. Empty where there is
+/// none.
 pub fn relative_misses(table: &mut Table, reference: &str) {
     let text = |row: &[Value], at: Option<usize>| match at.map(|at| &row[at]) {
         Some(value) => value.to_string(),
         None => String::new(),
     };
-    let [trace, policy, params, size, misses] =
-        ["trace", "policy", "params", "size", "misses"].map(|name| table.column(name));
+    let [trace, policy, params, size, block, misses] =
+        ["trace", "policy", "params", "size", "block", "misses"].map(|name| table.column(name));
     let full_name = |row: &[Value]| match text(row, params) {
         params if params.is_empty() => text(row, policy),
         params => format!("{}({params})", text(row, policy)),
     };
     let misses_of = |row: &[Value]| misses.and_then(|at| row[at].number());
-    let place = |row: &[Value]| (text(row, trace), text(row, size));
-    let bases: Vec<((String, String), f64)> = table
+    let place = |row: &[Value]| [trace, size, block].map(|at| text(row, at));
+    let bases: Vec<([String; 3], f64)> = table
         .rows
         .iter()
         .filter(|row| full_name(row) == reference)
@@ -154,12 +162,12 @@ pub fn over_seeds(table: &Table) -> Table {
     };
     let mut groups: Vec<Vec<&Vec<Value>>> = Vec::new();
     for row in &table.rows {
-        let block = table.column("block");
-        let alike = |other: &Vec<&Vec<Value>>| {
-            let places = [trace, policy, params, size].into_iter().chain(block);
-            places.into_iter().all(|at| other[0][at] == row[at])
-        };
+        let more = ["block", CONTENT, OPTIONS].into_iter().filter_map(|name| table.column(name));
+        let places: Vec<usize> = [trace, policy, params, size].into_iter().chain(more).collect();
+        let alike = |other: &Vec<&Vec<Value>>| places.iter().all(|at| other[0][*at] == row[*at]);
         match groups.iter().position(alike) {
+            // A seed that is there already is no further repetition.
+            Some(at) if groups[at].iter().any(|other| other[seed] == row[seed]) => {}
             Some(at) => groups[at].push(row),
             None => groups.push(vec![row]),
         }

@@ -14,31 +14,15 @@ use rayon::prelude::*;
 
 use super::blocks::Blocks;
 use super::charge::charged_frames;
+use super::check::{check, threads_for};
+use super::error::SweepError;
 use super::host::{Host, Outlook};
 use super::plan::{Model, Plan, Slot, Tables, TraceInput, Warmup};
-use super::row::Row;
+use super::row::{CONTENT, OPTIONS, Row};
 use super::stream::{ALONE_LEN, Dsyncs, Reading, STREAM_LEN, stream};
-use crate::registry::{PolicyError, Registry};
+use crate::registry::Registry;
 use crate::results::memory_available;
 use crate::sim::{Renumber, SimOptions, Stalled};
-
-/// Why a sweep could not go on.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum SweepError {
-    /// A trace.
-    #[error(transparent)]
-    Trace(#[from] TraceError),
-    /// A policy.
-    #[error(transparent)]
-    Policy(#[from] PolicyError),
-    /// Rows could not be handed out.
-    #[error(transparent)]
-    Output(crate::table::TableError),
-    /// Something that the plan asks for and cannot be had.
-    #[error("{0}")]
-    Plan(String),
-}
 
 /// Receives the progress of a sweep.
 pub trait Observer {
@@ -121,6 +105,7 @@ const HOST_BYTES: f64 = 16.0;
 struct Known {
     renumber: Renumber,
     references: Option<u64>,
+    content: u64,
     in_memory: Option<(Batch, Outlook)>,
     noted: bool,
 }
@@ -131,35 +116,9 @@ impl<'a> Sweep<'a> {
     /// # Errors
     /// [`SweepError`] for what can be seen to be wrong before anything runs.
     pub fn new(plan: &'a Plan, registry: &'a Registry) -> Result<Sweep<'a>, SweepError> {
-        plan.check(registry)?;
-        for (what, empty) in [
-            ("trace", plan.traces.is_empty()),
-            ("policy", plan.policies.is_empty()),
-            ("size", plan.sizes.is_empty()),
-            ("seed", plan.seeds.is_empty()),
-        ] {
-            if empty {
-                return Err(SweepError::Plan(format!("nothing to run: no {what} is given")));
-            }
-        }
-        if plan.model != Model::Pool && plan.scan_hints {
-            return Err(SweepError::Plan(
-                "no hint reaches a second tier: leave --scan-hints away".to_string(),
-            ));
-        }
-        if plan.model != Model::Pool && plan.blocks > 0 {
-            return Err(SweepError::Plan(
-                "the second-tier models are not cut into blocks: leave --blocks away".to_string(),
-            ));
-        }
-        if plan.model != Model::Pool && (plan.warmup != Warmup::References(0) || plan.batch != 1) {
-            return Err(SweepError::Plan(
-                "the second-tier models have a warm-up of their own and evict on demand: leave \
-                 --warmup and --batch away"
-                    .to_string(),
-            ));
-        }
-        let threads = rayon::ThreadPoolBuilder::new().num_threads(plan.threads).build();
+        check(plan, registry)?;
+        let threads = threads_for(plan.threads, plan.cells(registry));
+        let threads = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
         let threads =
             threads.map_err(|e| SweepError::Plan(format!("cannot start threads: {e}")))?;
         Ok(Sweep { plan, registry, threads })
@@ -264,6 +223,7 @@ impl<'a> Sweep<'a> {
             return Err(TraceError::Empty { path: trace.name.clone().into() }.into());
         }
         known.references = Some(streamed.references);
+        known.content = streamed.content;
         if keep {
             let outlook = Outlook::of(plan.model, &whole, known.renumber.distinct());
             known.in_memory = Some((whole, outlook));
@@ -372,21 +332,21 @@ impl<'a> Sweep<'a> {
         } else {
             let renumber = dense.then_some(&mut known.renumber);
             let len = if wave.len() == 1 { ALONE_LEN } else { STREAM_LEN };
-            let source = (trace.open)()?;
-            let streamed = stream(source, renumber, self.reading(len), |batch, share| {
+            let streamed = stream((trace.open)()?, renumber, self.reading(len), |batch, share| {
                 step(&mut cells, batch, share, None, observer)
             })?;
             note_once(&mut known.noted, trace, &streamed.notes, observer);
             if streamed.references == 0 && !streamed.stopped {
                 return Err(TraceError::Empty { path: trace.name.clone().into() }.into());
             }
+            known.content = streamed.content;
             streamed.stopped
         };
         if stopped {
             return Ok(false);
         }
         for cell in cells {
-            self.finish(trace, cell, observer)?;
+            self.finish(trace, known.content, cell, observer)?;
         }
         observer.pause()?;
         Ok(true)
@@ -422,6 +382,7 @@ impl<'a> Sweep<'a> {
     fn finish(
         &self,
         trace: &TraceInput,
+        content: u64,
         cell: Running,
         observer: &mut dyn Observer,
     ) -> Result<(), SweepError> {
@@ -437,6 +398,9 @@ impl<'a> Sweep<'a> {
                 trace.name, cell.references
             )));
         }
+        let mut extra = measured.extra;
+        extra.push((CONTENT, format!("{content:016x}").into()));
+        extra.push((OPTIONS, self.plan.options().into()));
         let row = Row {
             trace: trace.name.clone(),
             policy: spec.id.clone(),
@@ -447,7 +411,7 @@ impl<'a> Sweep<'a> {
             misses: measured.misses,
             writes: measured.writes,
             ns_per_reference: cell.nanoseconds as f64 / cell.references.max(1) as f64,
-            extra: measured.extra,
+            extra,
         };
         match self.plan.blocks {
             0 => observer.row(row),

@@ -29,6 +29,8 @@ pub(crate) struct Reading {
 #[derive(Default)]
 pub(crate) struct Streamed {
     pub references: u64,
+    /// A hash of the references: see [`Content`].
+    pub content: u64,
     pub notes: Vec<String>,
     /// The consumer asked to stop before the end.
     pub stopped: bool,
@@ -47,6 +49,7 @@ fn fill(
     source: &mut dyn Source,
     renumber: Option<&mut Renumber>,
     reading: Reading,
+    content: &mut Content,
     batch: &mut Batch,
 ) -> Result<usize, TraceError> {
     batch.clear();
@@ -58,10 +61,37 @@ fn fill(
             batch.drop_dsyncs();
         }
     }
+    content.add(batch);
     if let Some(renumber) = renumber {
         renumber.apply(batch);
     }
     Ok(batch.len())
+}
+
+/// A hash of references: equal for equal references, from whatever file and in whatever batches
+/// they come. It tells traces apart, and is no defence against somebody who wants two to collide.
+#[derive(Clone, Copy, Default)]
+pub struct Content(u64);
+
+impl Content {
+    /// Adds the references of a batch.
+    pub fn add(&mut self, batch: &Batch) {
+        for (page, mark) in batch.pages.iter().zip(&batch.marks) {
+            let page = page.wrapping_add(u64::from(mark.to_bits()).rotate_left(48));
+            self.0 = folded(self.0 ^ page.wrapping_add(0x9e37_79b9_7f4a_7c15), self.0 | 1);
+        }
+    }
+
+    /// The hash so far.
+    pub fn hash(self) -> u64 {
+        self.0
+    }
+}
+
+/// Both halves of a product of 128 bits, one upon the other; `twist` keeps the order in it.
+fn folded(value: u64, twist: u64) -> u64 {
+    let product = u128::from(value) * 0xa076_1d64_78bd_642f;
+    (product as u64) ^ ((product >> 64) as u64) ^ twist.rotate_left(29)
 }
 
 /// Hands the whole trace to `consume`, batch by batch.
@@ -73,8 +103,11 @@ pub(crate) fn stream(
 ) -> Result<Streamed, TraceError> {
     let mut result = Streamed::default();
     if !reading.ahead {
-        let mut batch = Batch::with_capacity(reading.len);
-        while fill(source.as_mut(), renumber.as_deref_mut(), reading, &mut batch)? > 0 {
+        let (mut batch, mut content) = (Batch::with_capacity(reading.len), Content::default());
+        let mut next = |batch: &mut Batch, source: &mut dyn Source| {
+            fill(source, renumber.as_deref_mut(), reading, &mut content, batch)
+        };
+        while next(&mut batch, source.as_mut())? > 0 {
             result.references += batch.len() as u64;
             if consume(&batch, source.progress()).is_break() {
                 result.stopped = true;
@@ -82,16 +115,19 @@ pub(crate) fn stream(
             }
         }
         result.notes = source.notes();
+        result.content = content.hash();
         return Ok(result);
     }
     std::thread::scope(|scope| {
         let (full_in, full_out) = sync_channel::<(Batch, Option<f64>)>(2);
         let (empty_in, empty_out) = sync_channel::<Batch>(4);
-        let reader = scope.spawn(move || -> Result<Vec<String>, TraceError> {
+        let reader = scope.spawn(move || -> Result<(Vec<String>, u64), TraceError> {
+            let mut content = Content::default();
             loop {
                 let mut batch =
                     empty_out.try_recv().unwrap_or_else(|_| Batch::with_capacity(reading.len));
-                if fill(source.as_mut(), renumber.as_deref_mut(), reading, &mut batch)? == 0 {
+                let renumber = renumber.as_deref_mut();
+                if fill(source.as_mut(), renumber, reading, &mut content, &mut batch)? == 0 {
                     break;
                 }
                 let progress = source.progress();
@@ -99,7 +135,7 @@ pub(crate) fn stream(
                     break; // The consumer has had enough.
                 }
             }
-            Ok(source.notes())
+            Ok((source.notes(), content.hash()))
         });
         for (batch, progress) in &full_out {
             result.references += batch.len() as u64;
@@ -112,9 +148,37 @@ pub(crate) fn stream(
         }
         drop(full_out);
         match reader.join() {
-            Ok(notes) => result.notes = notes?,
+            Ok(read) => (result.notes, result.content) = read?,
             Err(panic) => std::panic::resume_unwind(panic),
         }
         Ok(result)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use millpond_base::Mark;
+
+    use super::*;
+
+    fn hash(parts: &[&[u64]], mark: Mark) -> u64 {
+        let mut content = Content::default();
+        for part in parts {
+            let mut batch = Batch::default();
+            part.iter().for_each(|page| batch.push(*page, mark));
+            content.add(&batch);
+        }
+        content.hash()
+    }
+
+    #[test]
+    fn contents_differ_by_page_order_number_and_mark_and_not_by_batch() {
+        let one = hash(&[&[1, 2, 3]], Mark::READ);
+        assert_eq!(one, hash(&[&[1], &[], &[2, 3]], Mark::READ));
+        for other in [&[1, 3, 2][..], &[1, 2], &[1, 2, 3, 0], &[0, 1, 2, 3], &[1, 2, 4]] {
+            assert_ne!(one, hash(&[other], Mark::READ), "{other:?}");
+        }
+        assert_ne!(one, hash(&[&[1, 2, 3]], Mark::WRITE));
+        assert_ne!(hash(&[&[0]], Mark::READ), hash(&[&[0, 0]], Mark::READ));
+    }
 }

@@ -154,6 +154,16 @@ impl Table {
         }
         Ok(table)
     }
+
+    /// The note called `name` in a Parquet file, if there is one.
+    pub(crate) fn parquet_note(path: &Path, name: &str) -> Result<Option<String>, TableError> {
+        let io = |error| TableError::Io { path: path.to_path_buf(), error };
+        let file = File::open(path).map_err(io)?;
+        let reader = SerializedFileReader::new(file).map_err(|e| failed(path, e))?;
+        let notes = reader.metadata().file_metadata().key_value_metadata();
+        let note = notes.and_then(|notes| notes.iter().find(|note| note.key == name));
+        Ok(note.and_then(|note| note.value.clone()))
+    }
 }
 
 fn value_of(field: &Field) -> Value {

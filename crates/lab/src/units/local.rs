@@ -8,6 +8,7 @@ use std::time::Duration;
 use super::unit::{Unit, UnitError};
 use crate::registry::Registry;
 use crate::results::{SweepFolder, memory_available};
+use crate::sweep::threads_for;
 
 /// How often it is asked whether to stop.
 const ASK: Duration = Duration::from_millis(100);
@@ -75,8 +76,7 @@ pub fn run_local(
             work.push(Work { unit, name, memory });
         }
     }
-    let cores = || std::thread::available_parallelism().map_or(1, usize::from);
-    let threads = if how.threads == 0 { cores() } else { how.threads };
+    let threads = threads_for(how.threads, usize::MAX);
     let workers = threads.min(work.len());
     let budget = how.memory.or_else(memory_available).unwrap_or(u64::MAX);
     let shared = Shared {

@@ -13,7 +13,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::content::{content_hash, sources};
 use crate::registry::{PolicyError, Registry};
-use crate::results::ResultError;
+use crate::results::{ResultError, UNIT};
 use crate::sim::Stalled;
 use crate::sweep::{
     Model, Observer, Plan, Row, Shard, Sweep, SweepError, TraceInput, Warmup, rows_to_table,
@@ -97,6 +97,8 @@ pub struct TraceFile {
     pub format: Option<String>,
     /// Which column of a CSV file is what: `page=3,op=5`.
     pub columns: Option<String>,
+    /// What words for operations mean: `gets=R,D=skip`.
+    pub ops: Option<String>,
     /// Whether an object of several pages is as many references.
     pub expand_sizes: bool,
     /// Whether ids are numbered by first appearance even if they look like numbers.
@@ -112,6 +114,7 @@ impl TraceFile {
         Ok(ReadOptions {
             format: self.format.as_deref().map(Format::from_str).transpose()?,
             columns: self.columns.as_deref().map(str::parse).transpose()?,
+            ops: self.ops.as_deref().map(str::parse).transpose()?.unwrap_or_default(),
             page_size,
             expand_sizes: self.expand_sizes,
             map_ids: self.map_ids,
@@ -224,6 +227,11 @@ pub fn units(
             let text = format!("the trace {} is {what}: rows are told apart by it", trace.name);
             return Err(UnitError::Plan(text));
         }
+        if formats::is_read_once(&trace.path) {
+            let name = &trace.name;
+            let text = format!("{name} can be read only once: store it in a file for a sweep");
+            return Err(UnitError::Plan(text));
+        }
     }
     let mut all = Vec::new();
     for (turn, trace) in traces.iter().enumerate() {
@@ -288,6 +296,7 @@ impl Unit {
             "trace": self.trace.name,
             "format": self.trace.format,
             "columns": self.trace.columns,
+            "ops": self.trace.ops,
             "expand_sizes": self.trace.expand_sizes,
             "map_ids": self.trace.map_ids,
             "policy": self.policy,
@@ -348,6 +357,7 @@ impl Unit {
                 path: text(&json, "path")?.into(),
                 format: optional("format"),
                 columns: optional("columns"),
+                ops: optional("ops"),
                 expand_sizes: truth(&json, "expand_sizes")?,
                 map_ids: truth(&json, "map_ids")?,
             },
@@ -422,7 +432,7 @@ impl Unit {
             return Err(UnitError::Stopped);
         }
         let table = table_of(&rows.rows);
-        let bytes = table.parquet_bytes(&[("millpond.unit", &key.to_string())]);
+        let bytes = table.parquet_bytes(&[(UNIT, &key.to_string())]);
         bytes.map_err(|error: TableError| UnitError::Result(error.into()))
     }
 }

@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use hashbrown::HashMap;
 use millpond_base::Size;
+use millpond_lab::sweep::{CONTENT, Content, Model, OPTIONS};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyInt};
@@ -70,6 +71,10 @@ pub(crate) fn simulate_own<'py>(
     row.set_item("dirty_evictions", seen.dirty_evictions)?;
     row.set_item("dirty_at_end", dirty_at_end)?;
     row.set_item("evictions", seen.evictions)?;
+    let mut content = Content::default();
+    content.add(trace.batch());
+    row.set_item(CONTENT, format!("{:016x}", content.hash()))?;
+    row.set_item(OPTIONS, Model::Pool.to_string())?;
     Ok(row)
 }
 

@@ -193,14 +193,16 @@ impl Trace {
 /// `"page=3,op=5"` of a CSV) say what it cannot.
 #[pyfunction]
 #[pyo3(signature = (
-    path, *, format = None, columns = None, page_size = 4096, expand_sizes = false,
+    path, *, format = None, columns = None, ops = None, page_size = 4096, expand_sizes = false,
     map_ids = false,
 ))]
+#[expect(clippy::too_many_arguments, reason = "the package has keywords for them")]
 pub(crate) fn read_trace(
     py: Python<'_>,
     path: AnyPath,
     format: Option<&str>,
     columns: Option<&str>,
+    ops: Option<&str>,
     page_size: u64,
     expand_sizes: bool,
     map_ids: bool,
@@ -208,6 +210,7 @@ pub(crate) fn read_trace(
     let options = ReadOptions {
         format: format.map(str::parse).transpose().map_err(|error| failed(&error))?,
         columns: columns.map(str::parse).transpose().map_err(|error| failed(&error))?,
+        ops: ops.map(str::parse).transpose().map_err(|error| failed(&error))?.unwrap_or_default(),
         page_size,
         expand_sizes,
         map_ids,

@@ -49,7 +49,7 @@ impl Sweep {
     #[new]
     #[pyo3(signature = (
         traces, policies, sizes, seeds, out, *, page_size, warmup, blocks, batch, model,
-        charge_ghosts, scan_hints, format, columns, expand_sizes, map_ids, shard
+        charge_ghosts, scan_hints, format, columns, ops, expand_sizes, map_ids, shard
     ))]
     #[expect(clippy::too_many_arguments, reason = "the package has keywords for them")]
     fn new(
@@ -68,6 +68,7 @@ impl Sweep {
         scan_hints: bool,
         format: Option<String>,
         columns: Option<String>,
+        ops: Option<String>,
         expand_sizes: bool,
         map_ids: bool,
         shard: Option<&str>,
@@ -85,8 +86,8 @@ impl Sweep {
         let traces: Vec<TraceFile> = traces
             .into_iter()
             .map(|(name, path)| {
-                let (format, columns) = (format.clone(), columns.clone());
-                TraceFile { name, path: path.0, format, columns, expand_sizes, map_ids }
+                let (format, columns, ops) = (format.clone(), columns.clone(), ops.clone());
+                TraceFile { name, path: path.0, format, columns, ops, expand_sizes, map_ids }
             })
             .collect();
         py.detach(|| {

@@ -112,6 +112,20 @@ pub enum OpenVolumeError {
     /// The cache's file cannot be opened.
     #[error("the cache's file cannot be used: {0}")]
     CacheFile(OpenFileError),
+    /// What was written last is in a write-back cache, and that is not there.
+    #[error(
+        "{} is not whole: what was written last, and its first sector, are in its write-back cache, \
+         which was {}: serve it with that one; if that is lost, so are these writes: restore a \
+         backup, or repair a copy of the file with the tools of the file system in it",
+        path.display(),
+        cache.display()
+    )]
+    CacheMissing {
+        /// The backing file.
+        path: PathBuf,
+        /// Where the cache was when it was used last.
+        cache: PathBuf,
+    },
     /// The cache cannot be.
     #[error(transparent)]
     Cache(TierError),
@@ -125,6 +139,14 @@ pub enum OpenVolumeError {
     },
 }
 
-millpond_base::from_variants! { OpenVolumeError {
-    Cache(TierError),
-} }
+impl From<TierError> for OpenVolumeError {
+    fn from(error: TierError) -> OpenVolumeError {
+        match error {
+            // A volume holds no store, so that its advice is another one.
+            TierError::CacheMissing { path, cache } => {
+                OpenVolumeError::CacheMissing { path, cache }
+            }
+            other => OpenVolumeError::Cache(other),
+        }
+    }
+}

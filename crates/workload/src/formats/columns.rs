@@ -14,10 +14,16 @@ pub enum Role {
     Page,
     /// A byte address, in place of a page id.
     Offset,
+    /// An address in sectors of 512 bytes, in place of a page id.
+    Sector,
+    /// A disk, volume or device: each has pages of its own.
+    Volume,
     /// Read or write.
     AccessKind,
     /// Bytes: the length of the request where there is an offset, else the object's size.
     Size,
+    /// The length of the request in sectors of 512 bytes.
+    Sectors,
     /// The kind of page, 0 to 255 (`PageKind`).
     Kind,
     /// Depth below the root, 0 to 255.
@@ -36,6 +42,9 @@ pub enum Role {
 const ROLES: &[(Role, &str, &[&str])] = &[
     (Role::Page, "page", &["page_id", "pageid", "id", "key", "obj_id", "object", "object_id"]),
     (Role::Offset, "offset", &["byte_offset", "address", "byte_address"]),
+    (Role::Sector, "sector", &["start_sector", "sector_number"]),
+    (Role::Sectors, "sectors", &["nr_sectors", "num_sectors", "sector_count"]),
+    (Role::Volume, "volume", VOLUME_HEADERS),
     (Role::AccessKind, "op", OP_HEADERS),
     (Role::Size, "size", &["obj_size", "object_size", "length", "len", "bytes"]),
     (Role::Kind, "kind", &["page_kind", "page_type"]),
@@ -68,6 +77,23 @@ const OP_HEADERS: &[&str] = &[
     "access_type",
     "command",
     "cmd",
+];
+
+/// Further headers that name a space of pages.
+const VOLUME_HEADERS: &[&str] = &[
+    "volume_id",
+    "volumeid",
+    "vol",
+    "vol_id",
+    "device",
+    "device_id",
+    "deviceid",
+    "dev",
+    "disk",
+    "disk_id",
+    "disk_number",
+    "disknumber",
+    "lun",
 ];
 
 /// Further headers that name a page.
@@ -119,8 +145,12 @@ impl FromStr for Columns {
             places.push((*role, place));
         }
         let columns = Columns { places };
-        if columns.has(Role::Page) == columns.has(Role::Offset) {
-            return Err(wrong("name either page or offset".into()));
+        let places = [Role::Page, Role::Offset, Role::Sector].map(|role| columns.has(role));
+        if places.into_iter().filter(|is_there| *is_there).count() != 1 {
+            return Err(wrong("name either page or offset (or sector)".into()));
+        }
+        if columns.has(Role::Size) && columns.has(Role::Sectors) {
+            return Err(wrong("name either size or sectors".into()));
         }
         Ok(columns)
     }
@@ -173,20 +203,28 @@ pub(crate) fn role_of_header(field: &str) -> Option<Role> {
     known.map(|(role, ..)| *role)
 }
 
-/// The role of each column by header alone; `None` unless a page or an offset is among them.
+/// The role of each column by header alone; `None` unless a page or an address is among them. A
+/// number is no header: such a line is a reference.
 pub(crate) fn roles_of_header(header: &[String]) -> Option<Vec<Option<Role>>> {
+    if header.iter().any(|field| field.trim().parse::<f64>().is_ok()) {
+        return None;
+    }
     let mut roles: Vec<Option<Role>> = Vec::new();
     for field in header.iter().take(MAX_COLUMN) {
         let role = role_of_header(field).filter(|role| !roles.contains(&Some(*role)));
         roles.push(role);
     }
-    if roles.contains(&Some(Role::Page)) {
-        // A page id beside a byte address: the id wins.
-        let offset = roles.iter_mut().filter(|r| **r == Some(Role::Offset));
-        offset.for_each(|r| *r = None);
-        return Some(roles);
+    // A page id beside an address: the id wins. So do bytes beside sectors.
+    let places = [Role::Page, Role::Offset, Role::Sector];
+    let place = places.into_iter().find(|role| roles.contains(&Some(*role)))?;
+    let has_bytes = roles.contains(&Some(Role::Size));
+    for role in &mut roles {
+        let is_other = |one| places.contains(&one) && one != place;
+        if role.is_some_and(|one| is_other(one) || (has_bytes && one == Role::Sectors)) {
+            *role = None;
+        }
     }
-    roles.contains(&Some(Role::Offset)).then_some(roles)
+    Some(roles)
 }
 
 #[cfg(test)]
@@ -215,6 +253,8 @@ mod tests {
             ("op=1", "either page or offset"),
             ("page=1,offset=2", "either page or offset"),
             ("page=1,page=2", "twice"),
+            ("offset=1,sector=2", "either page or offset"),
+            ("sector=1,size=2,sectors=3", "either size or sectors"),
             ("page=", "empty"),
         ] {
             let error = text.parse::<Columns>().unwrap_err().to_string();

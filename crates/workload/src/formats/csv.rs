@@ -6,27 +6,41 @@
 //! ```
 //!
 //! The separator is a comma, semicolon, tab or blank, whichever the first line has (in this
-//! order). Fields may be quoted, `""` inside quotes is a quote; a quoted field ends in its line.
-//! With `offset` in place of `page`, a request of `size` bytes refers to every page it touches.
+//! order). A run of blanks is one separator. Fields may be quoted, `""` inside quotes is a quote;
+//! a quoted field ends in its line. With `offset` (bytes) or `sector` (512 bytes) in place of
+//! `page`, a request of `size` bytes or `sectors` refers to every page it touches. A column
+//! `volume` keeps the pages of each disk apart.
+//!
+//! A header may be a comment. A line with a number where `--columns` says that there is one is a
+//! reference and never a header; a header that cannot be told from an id is an error.
 
 use std::borrow::Cow;
 
 use millpond_base::{AccessKind, Lsn, Mark, PageKind, Reason};
 
 use super::columns::{Columns, Role, role_of_header, roles_of_header};
+use super::extents::note_empty;
 use super::ids::Ids;
 use super::lines::{LineFormat, Run, is_comment};
 use super::number::{shown, whole};
-use super::op::parse_op;
+use super::op::{Ops, note_skipped};
+use super::spaces::Spaces;
+use super::spc::BLOCK;
 
 /// Reads separated values.
 pub(crate) struct Csv {
     columns: Option<Columns>,
     roles: Vec<Option<Role>>,
     separator: Option<u8>,
+    /// The separator and the number of fields of a header that is a comment.
+    commented: Option<(u8, usize)>,
     ids: Ids,
     page_size: u64,
     expand_sizes: bool,
+    ops: Ops,
+    spaces: Spaces,
+    skipped: u64,
+    empty: u64,
     ignored: u64,
     larger: u64,
     times: bool,
@@ -38,9 +52,10 @@ pub(crate) struct Csv {
 #[derive(Default)]
 struct Record<'a> {
     page: Option<Cow<'a, [u8]>>,
+    volume: Option<Cow<'a, [u8]>>,
     offset: Option<u64>,
     size: Option<u64>,
-    op: AccessKind,
+    op: Option<AccessKind>,
     kind: u8,
     depth: u8,
     reason: Reason,
@@ -54,9 +69,14 @@ impl Csv {
             columns: options.columns.clone(),
             roles: Vec::new(),
             separator: None,
+            commented: None,
             ids: Ids::new(options.map_ids),
             page_size: options.page_size,
             expand_sizes: options.expand_sizes,
+            ops: options.ops.clone(),
+            spaces: Spaces::default(),
+            skipped: 0,
+            empty: 0,
             ignored: 0,
             larger: 0,
             times: false,
@@ -64,57 +84,89 @@ impl Csv {
         }
     }
 
-    /// Looks at the first line; `true` if it was a header.
+    /// Looks at a line before the first reference; `true` if it is none.
+    ///
+    /// A comment may be the header: its roles hold until a header that is no comment, and only for
+    /// lines that are separated as it is, into as many fields.
     fn begin(&mut self, line: &[u8]) -> Result<bool, String> {
-        let bare = line.strip_prefix(b"#").unwrap_or(line);
-        let separator = separator_of(bare);
-        let header: Vec<String> = Fields { rest: Some(bare), separator }
-            .map(|f| f.map(|f| String::from_utf8_lossy(&f).into_owned()))
-            .collect::<Result<_, _>>()?;
-        let is_header = match &self.columns {
-            Some(columns) => {
-                self.roles = columns.resolve(&header)?;
-                self.separator = Some(separator);
-                columns.need_header() || self.looks_like_header(&header)
-            }
-            None => match roles_of_header(&header) {
-                Some(roles) => {
-                    let unused = header
-                        .iter()
-                        .enumerate()
-                        .filter(|(at, _)| roles.get(*at).is_none_or(|role| role.is_none()));
-                    self.unused = unused.map(|(_, name)| shown(name.trim().as_bytes())).collect();
-                    self.roles = roles;
-                    true
-                }
-                None if is_comment(line) => return Ok(true),
-                None => {
-                    let what = shown(line);
-                    return Err(format!(
-                        "no header names a page column in {what}: say which with --columns page=N"
-                    ));
-                }
-            },
+        let (bare, is_comment) = match line.trim_ascii_start().strip_prefix(b"#") {
+            Some(bare) => (bare, true),
+            None => (line, false),
         };
+        let separator = separator_of(bare);
+        let fields: Result<Vec<String>, String> = Fields { rest: Some(bare), separator }
+            .map(|f| f.map(|f| String::from_utf8_lossy(&trimmed(f)).into_owned()))
+            .collect();
+        if is_comment {
+            if let Ok(fields) = fields
+                && let Ok(Some(roles)) = self.named_roles(&fields)
+            {
+                self.commented = Some((separator, fields.len()));
+                self.take_header(roles, &fields);
+            }
+            return Ok(true);
+        }
+        let fields = fields?;
         self.separator = Some(separator);
-        self.times = self.roles.contains(&Some(Role::Time));
-        Ok(is_header)
+        let is_by_number = self.columns.as_ref().filter(|columns| !columns.need_header());
+        if let Some(columns) = is_by_number {
+            self.roles = columns.resolve(&fields)?;
+            return Ok(self.looks_like_header(&fields));
+        }
+        match self.named_roles(&fields) {
+            Ok(Some(roles)) => {
+                self.take_header(roles, &fields);
+                Ok(true)
+            }
+            _ if self.commented == Some((separator, fields.len())) => Ok(false),
+            Err(reason) => Err(reason),
+            Ok(None) => Err(format!(
+                "no header names a page column in {}: say which with --columns page=N",
+                shown(line)
+            )),
+        }
     }
 
-    /// Where `--columns` gives numbers, the first line is a header if its fields are not what
-    /// the columns hold, or are the usual words for it.
-    fn looks_like_header(&self, header: &[String]) -> bool {
-        self.roles.iter().zip(header).any(|(role, field)| {
-            let number = whole(field.trim().as_bytes()).is_some();
-            match role {
-                None | Some(Role::Time) => false,
-                Some(Role::Page) => !number && role_of_header(field).is_some(),
-                Some(Role::AccessKind) => parse_op(field.trim().as_bytes()).is_err(),
-                Some(Role::Scan) => field.trim().eq_ignore_ascii_case("scan"),
-                Some(Role::Reason) => field.trim().eq_ignore_ascii_case("reason"),
-                Some(_) => !number,
-            }
-        })
+    /// The roles of the columns, if these fields are the names of columns.
+    fn named_roles(&self, fields: &[String]) -> Result<Option<Vec<Option<Role>>>, String> {
+        match &self.columns {
+            None => Ok(roles_of_header(fields)),
+            Some(columns) if columns.need_header() => columns.resolve(fields).map(Some),
+            Some(_) => Ok(None),
+        }
+    }
+
+    fn take_header(&mut self, roles: Vec<Option<Role>>, fields: &[String]) {
+        if self.columns.is_none() {
+            let unused = fields
+                .iter()
+                .enumerate()
+                .filter(|(at, _)| roles.get(*at).is_none_or(Option::is_none));
+            self.unused = unused.map(|(_, name)| shown(name.as_bytes())).collect();
+        }
+        self.times = roles.contains(&Some(Role::Time));
+        self.roles = roles;
+    }
+
+    /// Where `--columns` gives numbers, the first line is a header if no field that means
+    /// something is a number or an operation, and one is a usual header or should be a number.
+    fn looks_like_header(&self, fields: &[String]) -> bool {
+        let known = self.roles.iter().zip(fields).filter_map(|(role, field)| {
+            let role = role.filter(|role| *role != Role::Time)?;
+            Some((role, field.as_str()))
+        });
+        let is_data = |(role, field): (Role, &str)| {
+            field.parse::<f64>().is_ok()
+                || (role == Role::AccessKind && self.ops.find(field.as_bytes()).is_ok())
+        };
+        let is_name = |(role, field): (Role, &str)| {
+            let is_word = !matches!(
+                role,
+                Role::Page | Role::Volume | Role::AccessKind | Role::Reason | Role::Scan
+            );
+            !field.is_empty() && (is_word || role_of_header(field).is_some())
+        };
+        !known.clone().any(is_data) && known.clone().any(is_name)
     }
 
     fn record<'a>(&self, line: &'a [u8], separator: u8) -> Result<Record<'a>, String> {
@@ -125,19 +177,69 @@ impl Csv {
                 return Err(format!("{} columns, but column {} is wanted", i, self.roles.len()));
             };
             let Some(role) = role else { continue };
-            record.set(*role, trimmed(field?)).map_err(|e| format!("column {}: {e}", i + 1))?;
+            let set = record.set(*role, trimmed(field?), &self.ops);
+            set.map_err(|e| format!("column {}: {e}", i + 1))?;
+        }
+        if !self.roles.contains(&Some(Role::AccessKind)) {
+            record.op = Some(AccessKind::Read);
         }
         Ok(record)
+    }
+
+    /// The pages of a record; `None` for an operation that is skipped.
+    fn run(&mut self, record: Record<'_>) -> Result<Option<Run>, String> {
+        let Some(op) = record.op else {
+            self.skipped += 1;
+            return Ok(None);
+        };
+        let mark = Mark::of(op)
+            .with_reason(record.reason)
+            .with_kind(PageKind(record.kind), record.depth)
+            .with_scan(record.scan);
+        let has_size = self.roles.iter().any(|r| matches!(r, Some(Role::Size | Role::Sectors)));
+        let mut run = match (record.offset, record.page) {
+            (Some(offset), _) => {
+                let size = record.size.or((!has_size).then_some(1)).ok_or("the size is missing")?;
+                self.empty += u64::from(size == 0);
+                Run::bytes(offset, size, self.page_size, mark)?
+            }
+            (None, Some(token)) => {
+                let id = self.ids.page(&token)?;
+                match record.size {
+                    Some(size) if self.expand_sizes => Run::object(id, size, self.page_size, mark)?,
+                    None if self.expand_sizes && has_size => {
+                        return Err("the size is missing, which --expand-sizes counts".into());
+                    }
+                    Some(size) => {
+                        self.ignored += 1;
+                        self.larger += u64::from(size > self.page_size);
+                        Run::page(id, mark)
+                    }
+                    None => Run::page(id, mark),
+                }
+            }
+            (None, None) => return Err("the line has no page".into()),
+        };
+        run.lsn = record.lsn;
+        match record.volume {
+            Some(volume) => self.spaces.place(&volume, run).map(Some),
+            None => Ok(Some(run)),
+        }
     }
 }
 
 impl<'a> Record<'a> {
-    fn set(&mut self, role: Role, field: Cow<'a, [u8]>) -> Result<(), String> {
+    fn set(&mut self, role: Role, field: Cow<'a, [u8]>, ops: &Ops) -> Result<(), String> {
         match role {
             Role::Page => self.page = Some(field),
+            Role::Volume => self.volume = Some(field),
             Role::Offset => self.offset = Some(number(&field, u64::MAX)?),
-            Role::AccessKind => self.op = parse_op(&field)?,
+            Role::Sector => self.offset = Some(number(&field, u64::MAX / BLOCK)? * BLOCK),
+            Role::AccessKind => self.op = ops.find(&field)?,
+            // Of some objects the size is not known.
+            Role::Size | Role::Sectors if field.is_empty() => {}
             Role::Size => self.size = Some(number(&field, u64::MAX)?),
+            Role::Sectors => self.size = Some(number(&field, u64::MAX / BLOCK)? * BLOCK),
             Role::Kind => self.kind = number(&field, 255)? as u8,
             Role::Depth => self.depth = number(&field, 255)? as u8,
             Role::Reason => self.reason = reason_of(&field)?,
@@ -151,7 +253,7 @@ impl<'a> Record<'a> {
 
 impl LineFormat for Csv {
     fn line(&mut self, line: &[u8]) -> Result<Option<Run>, String> {
-        if line.is_empty() {
+        if line.trim_ascii().is_empty() {
             return Ok(None);
         }
         let separator = match self.separator {
@@ -167,34 +269,14 @@ impl LineFormat for Csv {
             return Ok(None);
         }
         let record = self.record(line, separator)?;
-        let mark = Mark::of(record.op)
-            .with_reason(record.reason)
-            .with_kind(PageKind(record.kind), record.depth)
-            .with_scan(record.scan);
-        let mut run = match (record.offset, record.page) {
-            (Some(offset), _) => {
-                Run::bytes(offset, record.size.unwrap_or(1), self.page_size, mark)?
-            }
-            (None, Some(token)) => {
-                let id = self.ids.page(&token)?;
-                match record.size {
-                    Some(size) if self.expand_sizes => Run::object(id, size, self.page_size, mark)?,
-                    Some(size) => {
-                        self.ignored += 1;
-                        self.larger += u64::from(size > self.page_size);
-                        Run::page(id, mark)
-                    }
-                    None => Run::page(id, mark),
-                }
-            }
-            (None, None) => return Err("the line has no page".into()),
-        };
-        run.lsn = record.lsn;
-        Ok(Some(run))
+        self.run(record)
     }
 
     fn notes(&self, notes: &mut Vec<String>) {
         self.ids.notes(notes);
+        self.spaces.notes(notes);
+        note_skipped(self.skipped, notes);
+        note_empty(self.empty, notes);
         note_sizes(self.ignored, self.larger, notes);
         if !self.unused.is_empty() {
             let reads = match self.roles.contains(&Some(Role::AccessKind)) {
@@ -222,7 +304,8 @@ pub(crate) fn note_sizes(ignored: u64, larger: u64, notes: &mut Vec<String>) {
     }
 }
 
-fn separator_of(line: &[u8]) -> u8 {
+/// The separator of a line.
+pub(super) fn separator_of(line: &[u8]) -> u8 {
     let seen = |b: &&u8| line.contains(*b);
     b",;\t ".iter().find(seen).copied().unwrap_or(b',')
 }
@@ -274,11 +357,22 @@ impl<'a> Iterator for Fields<'a> {
     type Item = Result<Cow<'a, [u8]>, String>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let line = self.rest.take()?;
+        let mut line = self.rest.take()?;
+        if self.separator == b' ' {
+            // A run of blanks is one separator, at the line's end none.
+            line = line.trim_ascii_start();
+            if line.is_empty() {
+                return None;
+            }
+        }
         if line.first() == Some(&b'"') {
             return Some(self.quoted(line));
         }
-        match memchr::memchr(self.separator, line) {
+        let at = match self.separator {
+            b' ' => memchr::memchr2(b' ', b'\t', line),
+            separator => memchr::memchr(separator, line),
+        };
+        match at {
             Some(at) => {
                 self.rest = Some(&line[at + 1..]);
                 Some(Ok(Cow::Borrowed(&line[..at])))

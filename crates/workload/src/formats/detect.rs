@@ -3,13 +3,13 @@
 //! In this order, and the first that fits decides:
 //!
 //! 1. `PAR1` at the start: Parquet (looked at before decompression).
-//! 2. `oracleGeneral` in the name (as libCacheSim calls its files): that format.
-//! 3. Bytes that are no text: oracleGeneral if the records make sense as such (time never
-//!    decreases, next accesses are ahead), else unknown.
-//! 4. Columns chosen by the caller: CSV.
-//! 5. Text with commas (or `.csv` in the name): MSR Cambridge by its seven columns, SPC by its
-//!    five, else CSV if a header names a page column.
-//! 6. Words: a header that names a page makes it CSV. One word per line is text (a lone `*` among
+//! 2. Bytes that are no text: oracleGeneral if the name has that word (as libCacheSim calls its
+//!    files) or the records make sense as such (time never decreases, next accesses are ahead),
+//!    else unknown.
+//! 3. Columns chosen by the caller: CSV.
+//! 4. Text with commas or semicolons (or `.csv` in the name): MSR Cambridge by its seven
+//!    columns, SPC by its five, else CSV if a header names a page column.
+//! 5. Words: a header that names a page makes it CSV. One word per line is text (a lone `*` among
 //!    them makes it LIRS), a word and an operation is text. Four numbers are `.lis` if the file
 //!    name ends so, or the third is always 0 and the fourth never decreases. **Two numbers** could
 //!    be a page and a flag, a time and a page, a page and a size, or an extent: only `.extents` in
@@ -20,9 +20,9 @@ use std::path::Path;
 
 use crate::trace::TraceError;
 
+use super::csv::separator_of;
 use super::lines::{is_comment, words};
 use super::number::{shown, whole};
-use super::op::parse_op;
 use super::options::{Format, ReadOptions};
 use super::oracle_general;
 
@@ -47,11 +47,9 @@ pub(crate) fn detect(
         return Err(unknown(why.into()));
     }
     let name = path.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
-    if name.contains("oraclegeneral") || name.contains("oracle-general") {
-        return Ok(Format::OracleGeneral);
-    }
     if !is_text(data) {
-        if oracle_general::fits(data, is_whole_file) {
+        let is_named = name.contains("oraclegeneral") || name.contains("oracle-general");
+        if is_named || oracle_general::fits(data, is_whole_file) {
             return Ok(Format::OracleGeneral);
         }
         let what = "it is binary, but neither Parquet nor oracleGeneral";
@@ -68,11 +66,11 @@ pub(crate) fn detect(
             Ok(Format::Text)
         };
     };
-    if first.contains(&b',') || has_extension(&name, ".csv") {
-        return separated(first).map_err(unknown);
+    if first.iter().any(|b| matches!(b, b',' | b';')) || has_extension(&name, ".csv") {
+        return separated(first, options).map_err(unknown);
     }
     let data_lines: Vec<&[u8]> = sample.iter().copied().filter(|l| !is_comment(l)).collect();
-    worded(&name, &data_lines).map_err(unknown)
+    worded(&name, &data_lines, options).map_err(unknown)
 }
 
 /// Text has no control characters but blanks and line ends.
@@ -96,12 +94,13 @@ fn sample_lines(data: &[u8], is_whole_file: bool) -> Vec<&[u8]> {
 }
 
 /// Decides between the formats with separators by the first line.
-fn separated(line: &[u8]) -> Result<Format, String> {
-    let fields: Vec<&[u8]> = line.split(|b| *b == b',').map(|f| f.trim_ascii()).collect();
+fn separated(line: &[u8], options: &ReadOptions) -> Result<Format, String> {
+    let separator = separator_of(line);
+    let fields: Vec<&[u8]> = line.split(|b| *b == separator).map(|f| f.trim_ascii()).collect();
     let is_number = |i: usize| fields.get(i).is_some_and(|f| whole(f).is_some());
     let is_op = |i: usize| {
         let word = fields.get(i).filter(|f| whole(f).is_none());
-        word.is_some_and(|f| parse_op(f).is_ok())
+        word.is_some_and(|f| options.ops.find(f).is_ok())
     };
     let is_msr_header = fields.len() == 7
         && fields[0].eq_ignore_ascii_case(b"timestamp")
@@ -124,7 +123,7 @@ fn separated(line: &[u8]) -> Result<Format, String> {
 
 /// Decides between the formats of words. The first line decides for text, so that a damaged line
 /// further down is the reader's to complain about, with its number.
-fn worded(name: &str, lines: &[&[u8]]) -> Result<Format, String> {
+fn worded(name: &str, lines: &[&[u8]], options: &ReadOptions) -> Result<Format, String> {
     let rows: Vec<([&[u8]; 4], usize)> = lines.iter().map(|line| words::<4>(line)).collect();
     let first = lines.first().copied().unwrap_or_default();
     let header = String::from_utf8_lossy(first).into_owned();
@@ -137,7 +136,7 @@ fn worded(name: &str, lines: &[&[u8]]) -> Result<Format, String> {
         return Ok(if has_markers { Format::Lirs } else { Format::Text });
     }
     let second = header.get(1).map_or(&b""[..], |f| f.as_bytes());
-    let is_op = whole(second).is_none() && parse_op(second).is_ok();
+    let is_op = whole(second).is_none() && options.ops.find(second).is_ok();
     if second.starts_with(b"#") || (is_op && header.len() == 2) {
         return Ok(Format::Text);
     }

@@ -9,10 +9,14 @@ use super::number::{shown, whole};
 /// The first id of a trace decides: if it is a number, all must be, and a later one that is not is
 /// damage, not a name. If it is none (or the caller requests it), *all* ids go through a dictionary
 /// and are numbered from 0 by first appearance, so that names and numbers in one file never meet on
-/// one page. The dictionary is as large as the trace's distinct ids.
+/// one page. A first id that is none before a second one that is a number may be a header, and is
+/// refused: it would be one reference too many. The dictionary is as large as the
+/// trace's distinct ids.
 #[derive(Debug, Default)]
 pub(crate) struct Ids {
     mode: Mode,
+    /// The first id, while it is the only one and is no number.
+    first: Option<Box<[u8]>>,
     negatives: u64,
 }
 
@@ -28,7 +32,7 @@ impl Ids {
     /// A reader of ids; `map` numbers all of them, whatever the first looks like.
     pub(crate) fn new(map: bool) -> Ids {
         let mode = if map { Mode::Names(HashMap::new()) } else { Mode::Undecided };
-        Ids { mode, negatives: 0 }
+        Ids { mode, first: None, negatives: 0 }
     }
 
     /// Whether ids are plain numbers, so that a caller may read them without this type.
@@ -39,6 +43,20 @@ impl Ids {
 
     /// The page of `token`.
     pub(crate) fn page(&mut self, token: &[u8]) -> Result<u64, String> {
+        if token.is_empty() {
+            return Err("the page id is missing".into());
+        }
+        if let Some(first) = self.first.take()
+            && whole(token).is_some()
+        {
+            return Err(format!(
+                "page id {} is a number, and {} before it is none: if that is a header, name the \
+                 column by it (--columns page={}); if it is an id, --map-ids numbers all of them",
+                shown(token),
+                shown(&first),
+                shown(&first).trim_matches('\'')
+            ));
+        }
         match &mut self.mode {
             Mode::Numbers => match whole(token) {
                 Some(n) => Ok(n),
@@ -49,9 +67,6 @@ impl Ids {
             },
             Mode::Names(names) => Ok(number_of(names, token)),
             Mode::Undecided => {
-                if token.is_empty() {
-                    return Err("the page id is missing".into());
-                }
                 let number = whole(token).or_else(|| self.negative(token));
                 if let Some(n) = number {
                     self.mode = Mode::Numbers;
@@ -60,8 +75,17 @@ impl Ids {
                 let mut names = HashMap::new();
                 let page = number_of(&mut names, token);
                 self.mode = Mode::Names(names);
+                self.first = Some(token.into());
                 Ok(page)
             }
+        }
+    }
+
+    /// The page of an id that is a number already.
+    pub(crate) fn number(&mut self, id: u64) -> Result<u64, String> {
+        match self.mode {
+            Mode::Names(_) => self.page(id.to_string().as_bytes()),
+            _ => Ok(id),
         }
     }
 
@@ -107,12 +131,19 @@ mod tests {
         assert!(ids.page(b"").is_err());
         let mut ids = Ids::new(false);
         assert_eq!(ids.page(b"abc"), Ok(0));
-        assert_eq!(ids.page(b"17"), Ok(1));
+        assert_eq!(ids.page(b"x"), Ok(1));
+        assert_eq!(ids.page(b"17"), Ok(2));
         assert_eq!(ids.page(b"abc"), Ok(0));
+        assert!(ids.page(b"").is_err(), "a missing id is no page");
         let mut notes = Vec::new();
         ids.notes(&mut notes);
-        assert!(notes[0].starts_with("2 distinct"));
+        assert!(notes[0].starts_with("3 distinct"));
         let mut ids = Ids::new(true);
-        assert_eq!(ids.page(b"17"), Ok(0));
+        assert_eq!(ids.page(b"x"), Ok(0));
+        assert_eq!(ids.page(b"17"), Ok(1));
+        assert_eq!(ids.number(17), Ok(1));
+        let mut ids = Ids::new(false);
+        assert_eq!(ids.page(b"uid"), Ok(0));
+        assert!(ids.page(b"17").unwrap_err().contains("--columns page=uid"));
     }
 }

@@ -17,6 +17,9 @@ const CHUNK: usize = 256 << 10;
 /// The longest record that is waited for; a text file with a longer line is no trace.
 const MAX_RECORD: usize = 1 << 20;
 
+/// The longest window of a zstd stream, as a power of two: the format's own limit.
+const WINDOW_LOG_MAX: u32 = if cfg!(target_pointer_width = "64") { 31 } else { 30 };
+
 /// Bytes that are looked at to tell text.
 const HEAD: usize = 512;
 
@@ -190,7 +193,12 @@ fn unpack(mut raw: Box<dyn Read + Send>) -> io::Result<(Packing, Box<dyn Read + 
             let packed = BufReader::with_capacity(CHUNK, whole);
             (packing, Box::new(Members { decoder: Some(GzDecoder::new(packed)) }))
         }
-        Packing::Zstd => (packing, Box::new(zstd::stream::read::Decoder::new(whole)?)),
+        Packing::Zstd => {
+            let mut decoder = zstd::stream::read::Decoder::new(whole)?;
+            // Archives are packed with long windows (zstd --long=31); memory is taken as needed.
+            decoder.window_log_max(WINDOW_LOG_MAX)?;
+            (packing, Box::new(decoder))
+        }
     })
 }
 
@@ -230,5 +238,21 @@ fn packing_of(head: &[u8]) -> Packing {
         // A skippable frame may come first.
         [0x50..=0x5f, 0x2a, 0x4d, 0x18] => Packing::Zstd,
         _ => Packing::None,
+    }
+}
+
+/// What `data`, the beginning of a file, is packed with, if it is packed as traces are not read:
+/// the name, and the command that unpacks it.
+pub(crate) fn foreign_packing(data: &[u8]) -> Option<(&'static str, &'static str)> {
+    match data {
+        [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => Some(("xz", "xz -dc")),
+        [b'B', b'Z', b'h', b'1'..=b'9', 0x31, 0x41, 0x59, 0x26, 0x53, 0x59, ..] => {
+            Some(("bzip2", "bzip2 -dc"))
+        }
+        [0x04, 0x22, 0x4d, 0x18, ..] => Some(("lz4", "lz4 -dc")),
+        [b'P', b'K', 3, 4, ..] => Some(("zip", "unzip -p")),
+        [b'7', b'z', 0xbc, 0xaf, 0x27, 0x1c, ..] => Some(("7-Zip", "7z x -so")),
+        [b'L', b'Z', b'I', b'P', 1, ..] => Some(("lzip", "lzip -dc")),
+        _ => None,
     }
 }

@@ -207,7 +207,7 @@ impl<F: LineFormat> Source for Lines<F> {
 }
 
 impl Run {
-    fn move_into_if_any(&mut self, batch: &mut Batch, limit: usize) {
+    pub(crate) fn move_into_if_any(&mut self, batch: &mut Batch, limit: usize) {
         if self.count > 0 {
             self.move_into(batch, limit);
         }

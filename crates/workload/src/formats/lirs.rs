@@ -10,14 +10,15 @@
 use crate::trace::Batch;
 
 use super::lines::{LineFormat, Parsed, Run};
+use super::options::ReadOptions;
 use super::text::Text;
 
 /// Reads LIRS text.
 pub(crate) struct Lirs(Text);
 
 impl Lirs {
-    pub(crate) fn new(map_ids: bool) -> Lirs {
-        Lirs(Text::one_column(map_ids))
+    pub(crate) fn new(options: &ReadOptions) -> Lirs {
+        Lirs(Text::one_column(options))
     }
 }
 

@@ -20,9 +20,12 @@ mod op;
 mod open;
 mod options;
 mod oracle_general;
+mod parquet_cells;
+mod spaces;
 mod spc;
 mod text;
 
 pub use columns::{Columns, Place, Role};
-pub use open::{open, open_reader, open_rec_lsns};
+pub use op::Ops;
+pub use open::{is_read_once, open, open_reader, open_rec_lsns};
 pub use options::{FORMATS, Format, FormatInfo, ReadOptions};

@@ -13,44 +13,36 @@
 //! Spaces are numbered by first appearance and put above bit 48 of the page, so that the pages
 //! of a file with one disk keep their numbers.
 
-use std::collections::HashMap;
-
 use millpond_base::Mark;
 
 use super::extents::note_empty;
 use super::lines::{LineFormat, Run, is_comment};
 use super::number::shown;
-use super::op::parse_op;
-use super::spc::{in_space, named};
+use super::op::{Ops, note_skipped};
+use super::options::ReadOptions;
+use super::spaces::Spaces;
+use super::spc::named;
 
 /// Reads MSR Cambridge traces.
 pub(crate) struct Msr {
     page_size: u64,
-    /// Disks by name, numbered by first appearance.
-    spaces: HashMap<Box<[u8]>, u64>,
-    /// The disk of the line before.
-    last: (Box<[u8]>, u64),
+    ops: Ops,
+    spaces: Spaces,
     empty: u64,
+    skipped: u64,
     begun: bool,
 }
 
 impl Msr {
-    pub(crate) fn new(page_size: u64) -> Msr {
-        let (spaces, last) = (HashMap::new(), (Box::default(), 0));
-        Msr { page_size, spaces, last, empty: 0, begun: false }
-    }
-
-    /// The number of the space that `name` (host, comma, disk) names.
-    fn space(&mut self, name: &[u8]) -> u64 {
-        if *self.last.0 != *name {
-            let next = self.spaces.len() as u64;
-            let space = self.spaces.get(name).copied().unwrap_or(next);
-            if space == next {
-                self.spaces.insert(name.into(), next);
-            }
-            self.last = (name.into(), space);
+    pub(crate) fn new(options: &ReadOptions) -> Msr {
+        Msr {
+            page_size: options.page_size,
+            ops: options.ops.clone(),
+            spaces: Spaces::default(),
+            empty: 0,
+            skipped: 0,
+            begun: false,
         }
-        self.last.1
     }
 }
 
@@ -75,17 +67,20 @@ impl LineFormat for Msr {
         named("timestamp", &line[..ends[0]])?;
         named("response time", line[ends[5] + 1..].trim_ascii())?;
         named("disk", field(2))?;
-        let op = parse_op(field(3))?;
+        let op = self.ops.find(field(3))?;
         let (offset, size) = (named("offset", field(4))?, named("size", field(5))?);
-        let space = self.space(&line[ends[0] + 1..ends[2]]);
+        let Some(op) = op else {
+            self.skipped += 1;
+            return Ok(None);
+        };
         self.empty += u64::from(size == 0);
-        in_space(space, Run::bytes(offset, size, self.page_size, Mark::of(op))?).map(Some)
+        let run = Run::bytes(offset, size, self.page_size, Mark::of(op))?;
+        self.spaces.place(&line[ends[0] + 1..ends[2]], run).map(Some)
     }
 
     fn notes(&self, notes: &mut Vec<String>) {
         note_empty(self.empty, notes);
-        if self.spaces.len() > 1 {
-            notes.push(format!("{} disks were kept apart above bit 48", self.spaces.len()));
-        }
+        note_skipped(self.skipped, notes);
+        self.spaces.notes(notes);
     }
 }

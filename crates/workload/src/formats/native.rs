@@ -1,4 +1,4 @@
-//! Millpond's own format: Parquet, one row per reference.
+//! Parquet: Millpond's own columns, one row per reference, or those of others.
 //!
 //! ```text
 //! column  type             meaning
@@ -11,7 +11,11 @@
 //! lsn     INT64 unsigned   log position; null where unknown
 //! ```
 //!
-//! Any integer width is accepted, nulls too, except in `page`; unknown columns are ignored.
+//! Any integer width is accepted, floats that are whole numbers, and texts as pages, which are
+//! numbered by first appearance; nulls, too, except in `page`. Unknown columns are ignored. In a
+//! file without a column `page`, `--columns` or the usual headers of separated values say which
+//! column is what.
+//!
 //! Columns are read side by side, a batch at a time: memory is bounded by the file's own page
 //! size, not by its row groups.
 
@@ -19,38 +23,48 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use millpond_base::{AccessKind, Lsn, Mark, PageKind, Reason};
-use parquet::basic::Type as Physical;
-use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
-use parquet::data_type::{BoolType, ByteArrayType, DataType, Int32Type, Int64Type};
-use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 
 use crate::trace::{Batch, Source, TraceError};
 
+use super::columns::{Role, roles_of_header};
+use super::csv::note_sizes;
+use super::extents::note_empty;
+use super::ids::Ids;
+use super::lines::Run;
 use super::number::shown;
-use super::op::parse_op;
+use super::op::note_skipped;
+use super::options::ReadOptions;
+use super::parquet_cells::{Cells, SKIP, Words, guarded};
+use super::spaces::Spaces;
+use super::spc::BLOCK;
 
 /// The columns, in the order in which they are written.
 pub(crate) const COLUMNS: [&str; 7] = ["page", "op", "reason", "kind", "depth", "scan", "lsn"];
 
+/// What they hold.
+const ROLES: [Role; 7] =
+    [Role::Page, Role::AccessKind, Role::Reason, Role::Kind, Role::Depth, Role::Scan, Role::Lsn];
+
 /// Rows that are decoded at a time.
 const STEP: usize = 1 << 14;
 
-/// Reads native Parquet.
+/// Reads Parquet.
 pub(crate) struct Native {
     path: PathBuf,
     reader: SerializedFileReader<File>,
-    names: [&'static str; 7],
-    places: [Option<usize>; 7],
+    places: Vec<(Role, usize)>,
+    words: Words,
+    pages: Pages,
+    unused: Vec<String>,
     group: usize,
     open: Option<Group>,
     rows: u64,
-    has_lsn: bool,
 }
 
 /// A row group being read.
 struct Group {
-    columns: Vec<Option<Cells>>,
+    columns: Vec<(Role, Cells)>,
     /// Rows that are not decoded yet.
     left: usize,
     /// Rows that are decoded, and how many of them were handed out.
@@ -58,39 +72,69 @@ struct Group {
     at: usize,
 }
 
+/// How rows become references where that is not one page each.
+struct Pages {
+    /// Whether a row may be no page, or several.
+    are_runs: bool,
+    page_size: u64,
+    expand_sizes: bool,
+    spaces: Spaces,
+    rest: Run,
+    skipped: u64,
+    empty: u64,
+    sized: u64,
+    larger: u64,
+}
+
 impl Native {
-    /// Opens the file and finds the columns; log positions are those of the column `lsn`.
-    pub(crate) fn open(path: &Path, lsn: &'static str) -> Result<Native, TraceError> {
-        let mut names = COLUMNS;
-        names[6] = lsn;
+    /// Opens the file and finds the columns.
+    pub(crate) fn open(path: &Path, options: &ReadOptions) -> Result<Native, TraceError> {
+        Native::with(path, options, "lsn")
+    }
+
+    /// The same, where log positions are those of the column `rec_lsn`.
+    pub(crate) fn rec_lsns(path: &Path) -> Result<Native, TraceError> {
+        Native::with(path, &ReadOptions::default(), "rec_lsn")
+    }
+
+    fn with(path: &Path, options: &ReadOptions, lsn: &str) -> Result<Native, TraceError> {
         let file = File::open(path).map_err(|error| TraceError::Io { path: path.into(), error })?;
-        let reader = guarded(|| SerializedFileReader::new(file))
-            .map_err(|reason| TraceError::Corrupt { path: path.into(), record: 1, reason })?;
-        let schema = reader.metadata().file_metadata().schema_descr();
-        let mut places = [None; 7];
-        for (at, column) in schema.columns().iter().enumerate() {
-            let name = column.name().to_ascii_lowercase();
-            let is_flat = column.path().parts().len() == 1 && column.max_rep_level() == 0;
-            let place = names.iter().position(|c| *c == name);
-            if let Some(place) = place.filter(|_| is_flat) {
-                places[place] = Some(at);
-            }
-        }
-        let path = path.to_path_buf();
-        if places[0].is_none() {
-            let names: Vec<&str> = schema.columns().iter().map(|c| c.name()).collect();
-            let reason = format!("no column 'page' among {}: rename one", names.join(", "));
-            return Err(TraceError::UnknownFormat { path, reason });
-        }
-        let rows = reader.metadata().file_metadata().num_rows();
+        let corrupt = |reason| TraceError::Corrupt { path: path.into(), record: 1, reason };
+        let reader = guarded(|| SerializedFileReader::new(file)).map_err(corrupt)?;
+        let metadata = reader.metadata();
+        let rows = metadata.file_metadata().num_rows();
         let sum: i64 =
-            reader.metadata().row_groups().iter().map(|g| g.num_rows()).fold(0, i64::wrapping_add);
+            metadata.row_groups().iter().map(|g| g.num_rows()).fold(0, i64::wrapping_add);
         if rows != sum {
-            let reason = format!("the file has {rows} rows, but its row groups have {sum}");
-            return Err(TraceError::Corrupt { path, record: 1, reason });
+            let what = format!("the file has {rows} rows, but its row groups have {sum}");
+            return Err(corrupt(what));
         }
-        let has_lsn = places[6].is_some_and(|at| has_values(&reader, at));
-        Ok(Native { path, reader, names, places, group: 0, open: None, rows: 0, has_lsn })
+        let (mut places, unused) = places(&reader, options, lsn)
+            .map_err(|reason| TraceError::UnknownFormat { path: path.into(), reason })?;
+        places.retain(|(role, at)| *role != Role::Lsn || has_values(&reader, *at));
+        let has = |role: Role| places.iter().any(|(known, _)| *known == role);
+        let words = Words {
+            ids: Ids::new(options.map_ids),
+            volumes: Ids::new(true),
+            ops: options.ops.clone(),
+        };
+        let pages = Pages {
+            are_runs: !has(Role::Page)
+                || has(Role::Size)
+                || has(Role::Sectors)
+                || has(Role::Volume)
+                || !options.ops.is_empty(),
+            page_size: options.page_size,
+            expand_sizes: options.expand_sizes,
+            spaces: Spaces::default(),
+            rest: Run { count: 0, ..Run::page(0, Mark::READ) },
+            skipped: 0,
+            empty: 0,
+            sized: 0,
+            larger: 0,
+        };
+        let path = path.to_path_buf();
+        Ok(Native { path, reader, places, words, pages, unused, group: 0, open: None, rows: 0 })
     }
 
     fn next_group(&mut self) -> Result<bool, String> {
@@ -99,59 +143,199 @@ impl Native {
         }
         let left = self.reader.metadata().row_group(self.group).num_rows();
         let left = usize::try_from(left).map_err(|_| format!("a row group of {left} rows"))?;
-        let group = self.group;
-        let mut columns = Vec::new();
-        for (i, place) in self.places.iter().enumerate() {
-            let wanted = place.filter(|_| i != 6 || self.has_lsn);
-            columns.push(match wanted {
-                Some(at) => Some(Cells::open(&self.reader, group, at, self.names[i])?),
-                None => None,
-            });
-        }
+        let (group, reader) = (self.group, &self.reader);
+        let cells = |place: &(Role, usize)| Ok((place.0, Cells::open(reader, group, *place)?));
+        let columns = self.places.iter().map(cells).collect::<Result<Vec<_>, String>>()?;
         self.group += 1;
         self.open = Some(Group { columns, left, decoded: 0, at: 0 });
         Ok(true)
     }
 
-    /// Hands out up to `limit` rows of the open group. What is decoded at a time does not depend
-    /// on the limit, so that damage is found at the same record however a trace is read.
+    /// Takes rows of the open group that have up to `limit` references; returns how many rows.
+    /// What is decoded at a time does not depend on the limit, so that damage is found at the same
+    /// record however a trace is read.
     fn rows(&mut self, batch: &mut Batch, limit: usize) -> Result<usize, String> {
         let Some(group) = &mut self.open else { return Ok(0) };
         if group.at == group.decoded {
             let n = group.left.min(STEP);
             (group.at, group.decoded) = (0, 0);
-            for (column, name) in group.columns.iter_mut().zip(self.names) {
-                if let Some(cells) = column {
-                    cells.read(n, name).map_err(|e| format!("column '{name}': {e}"))?;
-                }
+            let schema = self.reader.metadata().file_metadata().schema_descr();
+            for ((_, cells), (_, at)) in group.columns.iter_mut().zip(&self.places) {
+                let read = cells.read(n, &mut self.words);
+                read.map_err(|e| format!("column '{}': {e}", schema.column(*at).name()))?;
             }
             (group.decoded, group.left) = (n, group.left - n);
         }
         let n = limit.min(group.decoded - group.at);
-        let range = group.at..group.at + n;
-        let cell = |i: usize| group.columns[i].as_ref().map(|c| &c.values[range.clone()]);
-        let pages = cell(0).unwrap_or_default();
-        batch.pages.extend(pages.iter().map(|p| *p as u64));
-        let (op, reason, kind) = (cell(1), cell(2), cell(3));
-        let (depth, scan) = (cell(4), cell(5));
-        let at = |cells: Option<&[i64]>, i: usize| cells.map_or(0, |c| c[i]);
-        batch.marks.extend((0..n).map(|i| {
-            let op = if at(op, i) == 0 { AccessKind::Read } else { AccessKind::Write };
-            Mark::of(op)
-                .with_reason(REASONS[at(reason, i) as usize])
-                .with_kind(PageKind(at(kind, i) as u8), at(depth, i) as u8)
-                .with_scan(at(scan, i) != 0)
-        }));
-        if let Some(lsns) = cell(6) {
-            batch.lsns.extend(lsns.iter().map(|lsn| Lsn(*lsn as u64)));
+        let taken = match self.pages.are_runs {
+            true => self.pages.runs(group, batch, limit)?,
+            false => {
+                group.pages(batch, n);
+                n
+            }
+        };
+        group.at += taken;
+        Ok(taken)
+    }
+}
+
+impl Group {
+    /// The column with `role`, from the first row that was not handed out.
+    fn cell(&self, role: Role) -> Option<&[i64]> {
+        let cells = self.columns.iter().find(|(known, _)| *known == role);
+        cells.map(|(_, cells)| &cells.values[self.at..self.decoded])
+    }
+
+    /// Appends the pages of the next `n` rows.
+    fn pages(&self, batch: &mut Batch, n: usize) {
+        let pages = self.cell(Role::Page).unwrap_or_default();
+        batch.pages.extend(pages[..n].iter().map(|p| *p as u64));
+        let marks = Marks::of(self);
+        batch.marks.extend((0..n).map(|i| marks.mark(i)));
+        if let Some(lsns) = self.cell(Role::Lsn) {
+            batch.lsns.extend(lsns[..n].iter().map(|lsn| Lsn(*lsn as u64)));
         }
-        group.at += n;
-        Ok(n)
+    }
+}
+
+/// The columns that a mark is made of.
+struct Marks<'a> {
+    op: Option<&'a [i64]>,
+    reason: Option<&'a [i64]>,
+    kind: Option<&'a [i64]>,
+    depth: Option<&'a [i64]>,
+    scan: Option<&'a [i64]>,
+}
+
+impl Marks<'_> {
+    fn of(group: &Group) -> Marks<'_> {
+        let [op, reason, kind, depth, scan] =
+            [Role::AccessKind, Role::Reason, Role::Kind, Role::Depth, Role::Scan]
+                .map(|role| group.cell(role));
+        Marks { op, reason, kind, depth, scan }
+    }
+
+    fn mark(&self, i: usize) -> Mark {
+        let at = |cells: Option<&[i64]>| cells.map_or(0, |c| c[i]);
+        let op = if at(self.op) == 0 { AccessKind::Read } else { AccessKind::Write };
+        Mark::of(op)
+            .with_reason(REASONS[at(self.reason) as usize])
+            .with_kind(PageKind(at(self.kind) as u8), at(self.depth) as u8)
+            .with_scan(at(self.scan) != 0)
     }
 }
 
 const REASONS: [Reason; 5] =
     [Reason::None, Reason::Synch, Reason::Replace, Reason::Recov, Reason::Dsync];
+
+impl Pages {
+    /// Appends up to `limit` references of rows; returns how many rows were taken. What does not
+    /// fit of the last one is left in `rest`.
+    fn runs(&mut self, group: &Group, batch: &mut Batch, limit: usize) -> Result<usize, String> {
+        let marks = Marks::of(group);
+        let [page, offset, sector, size, sectors, volume, lsn] = [
+            Role::Page,
+            Role::Offset,
+            Role::Sector,
+            Role::Size,
+            Role::Sectors,
+            Role::Volume,
+            Role::Lsn,
+        ]
+        .map(|role| group.cell(role));
+        let (mut room, mut taken) = (limit, 0);
+        while room > 0 && group.at + taken < group.decoded {
+            let at = |cells: Option<&[i64]>| cells.map(|c| c[taken] as u64);
+            if at(marks.op) == Some(SKIP as u64) {
+                self.skipped += 1;
+                taken += 1;
+                continue;
+            }
+            let offset = at(offset).or(at(sector).map(|sector| sector * BLOCK));
+            let size = at(size).or(at(sectors).map(|sectors| sectors * BLOCK));
+            let mut run = self.run(at(page).unwrap_or(0), offset, size, marks.mark(taken))?;
+            run.lsn = at(lsn).map(Lsn);
+            if let Some(volume) = at(volume) {
+                run = self.spaces.place(volume.to_string().as_bytes(), run)?;
+            }
+            self.rest = run;
+            room -= self.rest.move_into(batch, room);
+            taken += 1;
+        }
+        Ok(taken)
+    }
+
+    fn run(
+        &mut self,
+        page: u64,
+        offset: Option<u64>,
+        size: Option<u64>,
+        mark: Mark,
+    ) -> Result<Run, String> {
+        match (offset, size) {
+            (Some(offset), size) => {
+                let size = size.unwrap_or(1);
+                self.empty += u64::from(size == 0);
+                Run::bytes(offset, size, self.page_size, mark)
+            }
+            (None, Some(size)) if self.expand_sizes => {
+                Run::object(page, size, self.page_size, mark)
+            }
+            (None, size) => {
+                self.sized += u64::from(size.is_some());
+                self.larger += u64::from(size.is_some_and(|size| size > self.page_size));
+                Ok(Run::page(page, mark))
+            }
+        }
+    }
+}
+
+/// The columns that are read, and the names of those that are not, where they may be missed.
+#[expect(clippy::type_complexity, reason = "two lists, taken apart by the only caller")]
+fn places(
+    reader: &SerializedFileReader<File>,
+    options: &ReadOptions,
+    lsn: &str,
+) -> Result<(Vec<(Role, usize)>, Vec<String>), String> {
+    let schema = reader.metadata().file_metadata().schema_descr();
+    let is_flat = |at: usize| {
+        let column = schema.column(at);
+        column.path().parts().len() == 1 && column.max_rep_level() == 0
+    };
+    let names: Vec<String> = schema.columns().iter().map(|c| c.name().to_string()).collect();
+    let of_roles = |roles: Vec<Option<Role>>| -> Vec<(Role, usize)> {
+        let there = roles.into_iter().enumerate().filter_map(|(at, role)| Some((role?, at)));
+        there.filter(|(role, at)| *role != Role::Time && is_flat(*at)).collect()
+    };
+    if let Some(columns) = &options.columns {
+        let roles = columns.resolve(&names)?;
+        if roles.len() > names.len() {
+            let text = format!("column {} of {}: there are no more", roles.len(), names.len());
+            return Err(text);
+        }
+        return Ok((of_roles(roles), Vec::new()));
+    }
+    let own = |at: usize| {
+        let name = names[at].to_ascii_lowercase();
+        let at = COLUMNS[..6].iter().chain([&lsn]).position(|known| *known == name);
+        at.map(|at| ROLES[at])
+    };
+    let own: Vec<Option<Role>> =
+        (0..names.len()).map(|at| own(at).filter(|_| is_flat(at))).collect();
+    if own.contains(&Some(Role::Page)) {
+        return Ok((of_roles(own), Vec::new()));
+    }
+    let Some(roles) = roles_of_header(&names) else {
+        return Err(format!(
+            "no column 'page' among {}: say which with --columns page=NAME",
+            names.join(", ")
+        ));
+    };
+    let is_unused = |(_, role): &(&String, &Option<Role>)| role.is_none();
+    let unused = names.iter().zip(&roles).filter(is_unused);
+    let unused = unused.map(|(name, _)| shown(name.as_bytes())).collect();
+    Ok((of_roles(roles), unused))
+}
 
 /// Whether a column has any value, as far as the file's statistics tell.
 fn has_values(reader: &SerializedFileReader<File>, at: usize) -> bool {
@@ -164,6 +348,7 @@ fn has_values(reader: &SerializedFileReader<File>, at: usize) -> bool {
 impl Source for Native {
     fn fill(&mut self, batch: &mut Batch, limit: usize) -> Result<usize, TraceError> {
         let before = batch.pages.len();
+        self.pages.rest.move_into_if_any(batch, limit);
         loop {
             let added = batch.pages.len() - before;
             if added == limit {
@@ -183,156 +368,18 @@ impl Source for Native {
             }
         }
     }
-}
 
-/// One column of a row group, decoded to integers a step at a time.
-struct Cells {
-    reader: Typed,
-    is_optional: bool,
-    largest: i64,
-    levels: Vec<i16>,
-    values: Vec<i64>,
-}
-
-enum Typed {
-    Bool(ColumnReaderImpl<BoolType>, Vec<bool>),
-    Narrow(ColumnReaderImpl<Int32Type>, Vec<i32>),
-    Wide(ColumnReaderImpl<Int64Type>, Vec<i64>),
-    Text(ColumnReaderImpl<ByteArrayType>, Vec<parquet::data_type::ByteArray>),
-}
-
-impl Cells {
-    fn open(
-        reader: &SerializedFileReader<File>,
-        group: usize,
-        at: usize,
-        name: &str,
-    ) -> Result<Cells, String> {
-        let column = guarded(|| reader.get_row_group(group)?.get_column_reader(at))?;
-        let typed = match column {
-            ColumnReader::BoolColumnReader(r) if name == "scan" => Typed::Bool(r, Vec::new()),
-            ColumnReader::Int32ColumnReader(r) => Typed::Narrow(r, Vec::new()),
-            ColumnReader::Int64ColumnReader(r) => Typed::Wide(r, Vec::new()),
-            ColumnReader::ByteArrayColumnReader(r) if matches!(name, "op" | "reason") => {
-                Typed::Text(r, Vec::new())
-            }
-            _ => {
-                let schema = reader.metadata().file_metadata().schema_descr();
-                let kind: Physical = schema.column(at).physical_type();
-                return Err(format!("column '{name}' is {kind}, not an integer"));
-            }
-        };
-        let schema = reader.metadata().file_metadata().schema_descr();
-        let is_optional = schema.column(at).max_def_level() > 0;
-        let largest = match name {
-            "op" | "scan" => 1,
-            "reason" => 4,
-            "kind" | "depth" => 255,
-            _ => i64::MAX,
-        };
-        Ok(Cells { reader: typed, is_optional, largest, levels: Vec::new(), values: Vec::new() })
-    }
-
-    /// Decodes the next `n` values; nulls are 0, except for a page.
-    fn read(&mut self, n: usize, name: &str) -> Result<(), String> {
-        self.levels.clear();
-        self.values.clear();
-        let levels = self.is_optional.then_some(&mut self.levels);
-        let values = &mut self.values;
-        match &mut self.reader {
-            Typed::Bool(reader, raw) => {
-                records(reader, n, levels, raw)?;
-                values.extend(raw.iter().map(|v| i64::from(*v)));
-            }
-            Typed::Narrow(reader, raw) => {
-                records(reader, n, levels, raw)?;
-                // A page of 32 bits is unsigned if it looks negative.
-                values.extend(raw.iter().map(|v| i64::from(*v as u32)));
-            }
-            Typed::Wide(reader, raw) => {
-                records(reader, n, levels, raw)?;
-                values.extend_from_slice(raw);
-            }
-            Typed::Text(reader, raw) => {
-                records(reader, n, levels, raw)?;
-                for word in raw {
-                    values.push(word_value(name, word.data())?);
-                }
-            }
+    fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        self.words.ids.notes(&mut notes);
+        self.pages.spaces.notes(&mut notes);
+        note_skipped(self.pages.skipped, &mut notes);
+        note_empty(self.pages.empty, &mut notes);
+        note_sizes(self.pages.sized, self.pages.larger, &mut notes);
+        if !self.unused.is_empty() {
+            let names = self.unused.join(", ");
+            notes.push(format!("columns that are not used: {names} (--columns says what is what)"));
         }
-        if self.is_optional {
-            self.spread(n, name)?;
-        }
-        let outside = |v: &&i64| self.largest < i64::MAX && !(0..=self.largest).contains(*v);
-        match self.values.iter().find(outside) {
-            Some(v) => Err(format!("{v} is outside 0 to {}", self.largest)),
-            None if self.values.len() == n => Ok(()),
-            None => Err(format!("{} values where {n} are due", self.values.len())),
-        }
-    }
-
-    /// Puts zeros where the levels say that a value is null.
-    fn spread(&mut self, n: usize, name: &str) -> Result<(), String> {
-        let nulls = self.levels.iter().filter(|level| **level == 0).count();
-        if nulls == 0 {
-            return Ok(());
-        }
-        if name == "page" {
-            return Err("a page is null".into());
-        }
-        if self.levels.len() != n || self.values.len() + nulls != n {
-            return Err("the levels do not fit the values".into());
-        }
-        let mut from = self.values.len();
-        self.values.resize(n, 0);
-        for to in (0..n).rev() {
-            self.values[to] = if self.levels[to] == 0 {
-                0
-            } else {
-                from -= 1;
-                self.values[from]
-            };
-        }
-        Ok(())
-    }
-}
-
-/// Reads exactly `n` rows, or says why not.
-fn records<T: DataType>(
-    reader: &mut ColumnReaderImpl<T>,
-    n: usize,
-    mut levels: Option<&mut Vec<i16>>,
-    values: &mut Vec<T::T>,
-) -> Result<(), String> {
-    values.clear();
-    let mut done = 0;
-    while done < n {
-        let levels = levels.as_deref_mut();
-        let (rows, ..) = guarded(|| reader.read_records(n - done, levels, None, values))?;
-        if rows == 0 {
-            return Err(format!("it ends {} rows early", n - done));
-        }
-        done += rows;
-    }
-    Ok(())
-}
-
-fn word_value(name: &str, word: &[u8]) -> Result<i64, String> {
-    if name == "op" {
-        return parse_op(word).map(|op| op as i64);
-    }
-    let text = std::str::from_utf8(word).unwrap_or_default();
-    let reason: Reason = text.parse().map_err(|()| format!("{} is no reason", shown(word)))?;
-    Ok(reason as i64)
-}
-
-/// Runs a piece of the Parquet decoder. It panics on some damaged files instead of returning an
-/// error; to a user both are a corrupt file.
-fn guarded<T>(work: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, String> {
-    let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
-    match outcome {
-        Ok(Ok(value)) => Ok(value),
-        Ok(Err(error)) => Err(format!("the Parquet file is damaged: {error}")),
-        Err(_) => Err("the Parquet file is damaged: its decoder gave up".into()),
+        notes
     }
 }

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::Read;
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 use crate::trace::{Batch, Source, TraceError};
@@ -9,7 +10,7 @@ use crate::trace::{Batch, Source, TraceError};
 use super::csv::Csv;
 use super::detect::{SAMPLE, detect};
 use super::extents::Extents;
-use super::input::Input;
+use super::input::{Input, foreign_packing};
 use super::lines::Lines;
 use super::lirs::Lirs;
 use super::lis::Lis;
@@ -30,13 +31,24 @@ pub fn open(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Box<dyn Sou
     let path = path.as_ref();
     check(options)?;
     if options.format.unwrap_or(Format::Parquet) == Format::Parquet && is_parquet(path)? {
-        return Ok(Box::new(Checked::new(path.into(), Native::open(path, "lsn")?)));
+        return Ok(Box::new(Checked::new(path.into(), Native::open(path, options)?)));
     }
     if options.format == Some(Format::Parquet) {
         let reason = "it is no Parquet file (they begin with PAR1, and cannot be piped)";
         return Err(TraceError::UnknownFormat { path: path.into(), reason: reason.into() });
     }
     from_input(Input::open(path)?, options)
+}
+
+/// Returns `true` if the trace at `path` can be read only once: standard input (`-`), a pipe, a
+/// socket or a terminal. Opening such a trace again would wait for ever, or lose what was read.
+pub fn is_read_once(path: impl AsRef<Path>) -> bool {
+    let path = path.as_ref();
+    let is_stream = |found: std::fs::Metadata| {
+        let kind = found.file_type();
+        kind.is_fifo() || kind.is_socket() || kind.is_char_device()
+    };
+    path.as_os_str() == "-" || std::fs::metadata(path).is_ok_and(is_stream)
 }
 
 /// Opens a storage-level trace of Millpond's own format; the log position of each reference is its
@@ -48,7 +60,7 @@ pub fn open(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Box<dyn Sou
 pub fn open_rec_lsns(path: impl AsRef<Path>) -> Result<Box<dyn Source>, TraceError> {
     let path = path.as_ref();
     if is_parquet(path)? {
-        return Ok(Box::new(Checked::new(path.into(), Native::open(path, "rec_lsn")?)));
+        return Ok(Box::new(Checked::new(path.into(), Native::rec_lsns(path)?)));
     }
     let reason = "only Parquet files have recLSNs (they begin with PAR1)".into();
     Err(TraceError::UnknownFormat { path: path.into(), reason })
@@ -74,10 +86,12 @@ fn check(options: &ReadOptions) -> Result<(), TraceError> {
         return Err(TraceError::Options("a page size of 0 bytes holds nothing".into()));
     }
     match (options.format, &options.columns) {
-        (Some(format), Some(_)) if format != Format::Csv => Err(TraceError::Options(format!(
-            "--columns goes with --trace-format csv, not with {}",
-            format.id()
-        ))),
+        (Some(format), Some(_)) if !matches!(format, Format::Csv | Format::Parquet) => {
+            Err(TraceError::Options(format!(
+                "--columns goes with --trace-format csv or parquet, not with {}",
+                format.id()
+            )))
+        }
         _ => Ok(()),
     }
 }
@@ -106,19 +120,26 @@ fn from_input(mut input: Input, options: &ReadOptions) -> Result<Box<dyn Source>
         input.more(1)?;
     }
     let path = input.path().to_path_buf();
+    if let Some((packing, unpack)) = foreign_packing(input.data()) {
+        let file = path.display();
+        let reason = format!(
+            "it is packed with {packing}, which is not read (gzip and zstd are): \
+             {unpack} {file} | millpond … -"
+        );
+        return Err(TraceError::UnknownFormat { path, reason });
+    }
     let format = match options.format {
         Some(format) => format,
         None => detect(&path, input.data(), input.is_at_end(), options)?,
     };
-    let map = options.map_ids;
     Ok(match format {
-        Format::Text => lines(path, input, Text::new(map)),
-        Format::Lirs => lines(path, input, Lirs::new(map)),
+        Format::Text => lines(path, input, Text::new(options)),
+        Format::Lirs => lines(path, input, Lirs::new(options)),
         Format::Csv => lines(path, input, Csv::new(options)),
         Format::Extents => lines(path, input, Extents::default()),
         Format::Lis => lines(path, input, Lis::default()),
-        Format::Spc => lines(path, input, Spc::new(options.page_size)),
-        Format::Msr => lines(path, input, Msr::new(options.page_size)),
+        Format::Spc => lines(path, input, Spc::new(options)),
+        Format::Msr => lines(path, input, Msr::new(options)),
         Format::OracleGeneral => {
             let reader = OracleGeneral::new(input, options.page_size, options.expand_sizes);
             Box::new(Checked::new(path, reader))

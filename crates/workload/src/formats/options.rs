@@ -7,6 +7,7 @@ use millpond_base::nearest::nearest;
 use crate::trace::TraceError;
 
 use super::columns::Columns;
+use super::op::Ops;
 
 /// A trace format that can be read.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -147,6 +148,8 @@ pub struct ReadOptions {
     pub format: Option<Format>,
     /// Columns of a CSV file; its header decides where this is `None`.
     pub columns: Option<Columns>,
+    /// What words for operations mean, beside the usual ones.
+    pub ops: Ops,
     /// Bytes per page, for formats that address bytes. At least 1.
     pub page_size: u64,
     /// Turn an object of several pages into that many references instead of one.
@@ -160,6 +163,7 @@ impl Default for ReadOptions {
         ReadOptions {
             format: None,
             columns: None,
+            ops: Ops::default(),
             page_size: 4096,
             expand_sizes: false,
             map_ids: false,

@@ -17,22 +17,24 @@ use millpond_base::Mark;
 use super::extents::note_empty;
 use super::lines::{LineFormat, Run, is_comment};
 use super::number::{shown, whole};
-use super::op::parse_op;
+use super::op::{Ops, note_skipped};
+use super::options::ReadOptions;
+use super::spaces::in_space;
 
-/// Bits of a page number within its storage unit or disk.
-const SPACE_BITS: u32 = 48;
 /// Bytes per logical block.
-const BLOCK: u64 = 512;
+pub(crate) const BLOCK: u64 = 512;
 
 /// Reads SPC-1 style traces.
 pub(crate) struct Spc {
     page_size: u64,
+    ops: Ops,
     empty: u64,
+    skipped: u64,
 }
 
 impl Spc {
-    pub(crate) fn new(page_size: u64) -> Spc {
-        Spc { page_size, empty: 0 }
+    pub(crate) fn new(options: &ReadOptions) -> Spc {
+        Spc { page_size: options.page_size, ops: options.ops.clone(), empty: 0, skipped: 0 }
     }
 }
 
@@ -48,7 +50,7 @@ impl LineFormat for Spc {
         let asu = named("ASU", next("ASU")?)?;
         let lba = named("LBA", next("LBA")?)?;
         let size = named("size", next("size")?)?;
-        let op = parse_op(next("opcode")?)?;
+        let op = self.ops.find(next("opcode")?)?;
         let time = next("timestamp")?;
         if std::str::from_utf8(time).ok().and_then(|t| t.parse::<f64>().ok()).is_none() {
             return Err(format!("timestamp {} is no number", shown(time)));
@@ -56,27 +58,21 @@ impl LineFormat for Spc {
         let Some(offset) = lba.checked_mul(BLOCK) else {
             return Err(format!("block {lba} exceeds 64 bits of bytes"));
         };
+        let Some(op) = op else {
+            self.skipped += 1;
+            return Ok(None);
+        };
         self.empty += u64::from(size == 0);
         in_space(asu, Run::bytes(offset, size, self.page_size, Mark::of(op))?).map(Some)
     }
 
     fn notes(&self, notes: &mut Vec<String>) {
         note_empty(self.empty, notes);
+        note_skipped(self.skipped, notes);
     }
 }
 
 /// The number in `field`, called `name` in the message.
 pub(crate) fn named(name: &str, field: &[u8]) -> Result<u64, String> {
     whole(field).ok_or_else(|| format!("{name} {} is no 64-bit number", shown(field)))
-}
-
-/// The same pages in a space of their own.
-pub(crate) fn in_space(space: u64, run: Run) -> Result<Run, String> {
-    if space >= 1 << (64 - SPACE_BITS) {
-        return Err(format!("storage unit {space} is above 65535"));
-    }
-    if run.start + run.count > 1 << SPACE_BITS {
-        return Err(format!("page {} is above 2^48", run.start + run.count));
-    }
-    Ok(Run { start: run.start | space << SPACE_BITS, ..run })
 }

@@ -16,24 +16,28 @@ use crate::trace::Batch;
 use super::ids::Ids;
 use super::lines::{LineFormat, Parsed, Run, is_comment, words};
 use super::number::{digits, shown};
-use super::op::parse_op;
+use super::op::{Ops, note_skipped};
+use super::options::ReadOptions;
 
 /// Reads plain text.
 pub(crate) struct Text {
     ids: Ids,
     with_ops: bool,
+    ops: Ops,
     markers: u64,
+    skipped: u64,
 }
 
 impl Text {
     /// Text with an optional column of operations.
-    pub(crate) fn new(map_ids: bool) -> Text {
-        Text { ids: Ids::new(map_ids), with_ops: true, markers: 0 }
+    pub(crate) fn new(options: &ReadOptions) -> Text {
+        let (ids, ops) = (Ids::new(options.map_ids), options.ops.clone());
+        Text { ids, with_ops: true, ops, markers: 0, skipped: 0 }
     }
 
     /// Text with nothing but page ids.
-    pub(crate) fn one_column(map_ids: bool) -> Text {
-        Text { with_ops: false, ..Text::new(map_ids) }
+    pub(crate) fn one_column(options: &ReadOptions) -> Text {
+        Text { with_ops: false, ..Text::new(options) }
     }
 }
 
@@ -54,7 +58,13 @@ impl LineFormat for Text {
             b"" => Mark::READ,
             op if op.starts_with(b"#") => Mark::READ,
             _ if !self.with_ops => return Err(format!("{}: expected one column", shown(line))),
-            op => Mark::of(parse_op(op)?),
+            op => match self.ops.find(op)? {
+                Some(op) => Mark::of(op),
+                None => {
+                    self.skipped += 1;
+                    return Ok(None);
+                }
+            },
         };
         Ok(Some(Run::page(self.ids.page(fields[0])?, mark)))
     }
@@ -76,6 +86,7 @@ impl LineFormat for Text {
                     continue;
                 }
                 if self.with_ops
+                    && self.ops.is_empty()
                     && let [b' ' | b'\t', op @ (b'R' | b'W' | b'r' | b'w'), b'\n', ..] = after
                 {
                     batch.marks.resize(batch.pages.len(), Mark::READ);
@@ -108,6 +119,7 @@ impl LineFormat for Text {
         if self.markers > 0 {
             notes.push(format!("{} '*' markers were skipped", self.markers));
         }
+        note_skipped(self.skipped, notes);
     }
 }
 

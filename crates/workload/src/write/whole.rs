@@ -29,6 +29,8 @@ impl WholeFile {
     /// The operating system's, if `path` is a directory, or nothing can be written there.
     pub fn create(path: &Path) -> io::Result<WholeFile> {
         let target = match fs::metadata(path) {
+            // A file that a descriptor is open for is not ours to replace: `> all.txt` of a shell.
+            Ok(found) if found.is_file() && is_descriptor(path) => Target::descriptor(path)?,
             Ok(found) if found.is_dir() => return Err(io::ErrorKind::IsADirectory.into()),
             Ok(found) if !found.is_file() => {
                 Target::Stream(File::options().write(true).open(path)?)
@@ -65,6 +67,16 @@ impl WholeFile {
 }
 
 impl Target {
+    /// A descriptor of this process, as `/dev/stdout` names it: what is written goes behind what
+    /// was written to it before.
+    fn descriptor(path: &Path) -> io::Result<Target> {
+        let stdout = ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"];
+        match stdout.iter().any(|name| path == Path::new(name)) {
+            true => Ok(Target::Stdout(io::stdout())),
+            false => Ok(Target::Stream(File::options().append(true).open(path)?)),
+        }
+    }
+
     fn at(place: PathBuf) -> io::Result<Target> {
         let mut builder = tempfile::Builder::new();
         builder.prefix(".millpond-").suffix(".tmp");
@@ -94,6 +106,27 @@ impl Write for WholeFile {
             Target::Stdout(stdout) => stdout.flush(),
         }
     }
+}
+
+/// Links that are followed to find a descriptor: as many as an operating system follows.
+const LINKS_MAX: usize = 40;
+
+/// Returns `true` if `path` names an open descriptor: `/dev/stdout`, `/dev/fd/3`, or a symbolic
+/// link that leads there.
+fn is_descriptor(path: &Path) -> bool {
+    let mut path = path.to_path_buf();
+    for _ in 0..LINKS_MAX {
+        let parent = folder(&path);
+        let real = fs::canonicalize(&parent).unwrap_or_else(|_| parent.clone());
+        if real.ends_with("fd") && (real.starts_with("/proc") || real.starts_with("/dev")) {
+            return true;
+        }
+        match fs::read_link(&path) {
+            Ok(to) => path = parent.join(to),
+            Err(_) => return false,
+        }
+    }
+    false
 }
 
 /// The folder that `path` is in.

@@ -5,9 +5,10 @@ use std::sync::atomic::AtomicU64;
 
 use super::file_device::FileDevice;
 use super::file_open::{
-    FileOptions, Origin, Submission, create_file, length_of, open_file, rings, what_else,
+    FileOptions, Origin, Submission, create_file, length_of, lock_and_probe, open_file, rings,
+    what_else,
 };
-use super::{lock, system};
+use super::system;
 use crate::io::error::OpenFileError;
 use crate::io::process::Process;
 

@@ -1,0 +1,65 @@
+//! Whether a plan can run, and on how many threads.
+
+use super::error::SweepError;
+use super::plan::{Model, Plan, Warmup};
+use crate::registry::Registry;
+
+/// Checks what can be seen to be wrong before anything runs.
+pub(super) fn check(plan: &Plan, registry: &Registry) -> Result<(), SweepError> {
+    plan.check(registry)?;
+    for (what, empty) in [
+        ("trace", plan.traces.is_empty()),
+        ("policy", plan.policies.is_empty()),
+        ("size", plan.sizes.is_empty()),
+        ("seed", plan.seeds.is_empty()),
+    ] {
+        if empty {
+            return Err(SweepError::Plan(format!("nothing to run: no {what} is given")));
+        }
+    }
+    let names: Vec<&str> = plan.traces.iter().map(|trace| trace.name.as_str()).collect();
+    if let Some(name) = twice(&names) {
+        return Err(SweepError::Plan(format!(
+            "the trace {name} is given twice: rows are told apart by their traces' names"
+        )));
+    }
+    if let Some(seed) = twice(&plan.seeds) {
+        return Err(SweepError::Plan(format!(
+            "the seed {seed} is given twice: it would count as two repetitions"
+        )));
+    }
+    if plan.model != Model::Pool && plan.scan_hints {
+        return Err(SweepError::Plan(
+            "no hint reaches a second tier: leave --scan-hints away".to_string(),
+        ));
+    }
+    if plan.model != Model::Pool && plan.blocks > 0 {
+        return Err(SweepError::Plan(
+            "the second-tier models are not cut into blocks: leave --blocks away".to_string(),
+        ));
+    }
+    if plan.model != Model::Pool && (plan.warmup != Warmup::References(0) || plan.batch != 1) {
+        return Err(SweepError::Plan(
+            "the second-tier models have a warm-up of their own and evict on demand: leave \
+             --warmup and --batch away"
+                .to_string(),
+        ));
+    }
+    Ok(())
+}
+
+/// Threads of a core, at most: more only wait for each other.
+const THREADS_OF_CORE: usize = 16;
+
+/// How many threads run some pieces of work, if `asked` were asked for; 0 is one for each core.
+pub(crate) fn threads_for(asked: usize, work: usize) -> usize {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let asked = if asked == 0 { cores } else { asked };
+    asked.min(work).clamp(1, cores.saturating_mul(THREADS_OF_CORE))
+}
+
+/// The first item that is there already.
+fn twice<T: PartialEq>(items: &[T]) -> Option<&T> {
+    let is_there = |(at, item): &(usize, &T)| items[..*at].contains(item);
+    items.iter().enumerate().find(is_there).map(|(_, item)| item)
+}

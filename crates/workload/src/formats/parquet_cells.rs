@@ -1,0 +1,233 @@
+//! Columns of a Parquet file, decoded to integers.
+
+use std::fs::File;
+
+use millpond_base::Reason;
+use parquet::basic::Type as Physical;
+use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
+use parquet::data_type::{
+    BoolType, ByteArray, ByteArrayType, DataType, DoubleType, FloatType, Int32Type, Int64Type,
+};
+use parquet::errors::ParquetError;
+use parquet::file::reader::{FileReader, SerializedFileReader};
+
+use super::columns::Role;
+use super::ids::Ids;
+use super::number::shown;
+use super::op::Ops;
+use super::spc::BLOCK;
+
+/// The value of an operation whose reference is skipped.
+pub(super) const SKIP: i64 = 2;
+/// Floats are whole numbers up to here.
+const WHOLE_MAX: f64 = 9_007_199_254_740_992.0;
+
+/// What words in columns mean.
+pub(super) struct Words {
+    /// Pages.
+    pub ids: Ids,
+    /// Disks and volumes.
+    pub volumes: Ids,
+    /// Operations.
+    pub ops: Ops,
+}
+
+/// One column of a row group, decoded to integers a step at a time.
+pub(super) struct Cells {
+    role: Role,
+    reader: Typed,
+    is_optional: bool,
+    largest: i64,
+    levels: Vec<i16>,
+    /// The values of the last step.
+    pub values: Vec<i64>,
+}
+
+enum Typed {
+    Bool(ColumnReaderImpl<BoolType>, Vec<bool>),
+    Narrow(ColumnReaderImpl<Int32Type>, Vec<i32>),
+    Wide(ColumnReaderImpl<Int64Type>, Vec<i64>),
+    Float(ColumnReaderImpl<FloatType>, Vec<f32>),
+    Double(ColumnReaderImpl<DoubleType>, Vec<f64>),
+    Text(ColumnReaderImpl<ByteArrayType>, Vec<ByteArray>),
+}
+
+impl Cells {
+    /// Opens column `at` of a row group, which holds what `role` says.
+    pub(super) fn open(
+        reader: &SerializedFileReader<File>,
+        group: usize,
+        (role, at): (Role, usize),
+    ) -> Result<Cells, String> {
+        let column = guarded(|| reader.get_row_group(group)?.get_column_reader(at))?;
+        let schema = reader.metadata().file_metadata().schema_descr();
+        let is_flag = matches!(role, Role::Scan | Role::AccessKind);
+        let has_words = matches!(role, Role::Page | Role::Volume | Role::AccessKind | Role::Reason);
+        let typed = match column {
+            ColumnReader::BoolColumnReader(r) if is_flag => Typed::Bool(r, Vec::new()),
+            ColumnReader::Int32ColumnReader(r) => Typed::Narrow(r, Vec::new()),
+            ColumnReader::Int64ColumnReader(r) => Typed::Wide(r, Vec::new()),
+            ColumnReader::FloatColumnReader(r) => Typed::Float(r, Vec::new()),
+            ColumnReader::DoubleColumnReader(r) => Typed::Double(r, Vec::new()),
+            ColumnReader::ByteArrayColumnReader(r) if has_words => Typed::Text(r, Vec::new()),
+            _ => {
+                let kind: Physical = schema.column(at).physical_type();
+                let name = schema.column(at).name().to_string();
+                return Err(format!("column '{name}' is {kind}, not an integer"));
+            }
+        };
+        let is_optional = schema.column(at).max_def_level() > 0;
+        let largest = match role {
+            Role::AccessKind | Role::Scan => 1,
+            Role::Reason => 4,
+            Role::Kind | Role::Depth => 255,
+            Role::Sector | Role::Sectors => (u64::MAX / BLOCK) as i64,
+            _ => i64::MAX,
+        };
+        let (levels, values) = (Vec::new(), Vec::new());
+        Ok(Cells { role, reader: typed, is_optional, largest, levels, values })
+    }
+
+    /// Decodes the next `n` values; nulls are 0, except where a reference cannot be without.
+    pub(super) fn read(&mut self, n: usize, words: &mut Words) -> Result<(), String> {
+        self.levels.clear();
+        self.values.clear();
+        let levels = self.is_optional.then_some(&mut self.levels);
+        let (values, role) = (&mut self.values, self.role);
+        let mut is_checked = false;
+        match &mut self.reader {
+            Typed::Bool(reader, raw) => {
+                records(reader, n, levels, raw)?;
+                values.extend(raw.iter().map(|v| i64::from(*v)));
+            }
+            Typed::Narrow(reader, raw) => {
+                records(reader, n, levels, raw)?;
+                // A page of 32 bits is unsigned if it looks negative.
+                values.extend(raw.iter().map(|v| i64::from(*v as u32)));
+            }
+            Typed::Wide(reader, raw) => {
+                records(reader, n, levels, raw)?;
+                values.extend_from_slice(raw);
+            }
+            Typed::Float(reader, raw) => {
+                records(reader, n, levels, raw)?;
+                for value in raw.iter() {
+                    values.push(whole_number(f64::from(*value))?);
+                }
+            }
+            Typed::Double(reader, raw) => {
+                records(reader, n, levels, raw)?;
+                for value in raw.iter() {
+                    values.push(whole_number(*value)?);
+                }
+            }
+            Typed::Text(reader, raw) => {
+                records(reader, n, levels, raw)?;
+                for word in raw.iter() {
+                    values.push(word_value(role, word.data(), words)?);
+                }
+                is_checked = true;
+            }
+        }
+        if role == Role::Page && !is_checked {
+            for value in values.iter_mut() {
+                *value = words.ids.number(*value as u64)? as i64;
+            }
+        }
+        let outside = |v: &&i64| self.largest < i64::MAX && !(0..=self.largest).contains(*v);
+        if let Some(v) = self.values.iter().find(outside).filter(|_| !is_checked) {
+            return Err(format!("{v} is outside 0 to {}", self.largest));
+        }
+        if self.is_optional {
+            self.spread(n)?;
+        }
+        match self.values.len() == n {
+            true => Ok(()),
+            false => Err(format!("{} values where {n} are due", self.values.len())),
+        }
+    }
+
+    /// Puts zeros where the levels say that a value is null.
+    fn spread(&mut self, n: usize) -> Result<(), String> {
+        let nulls = self.levels.iter().filter(|level| **level == 0).count();
+        if nulls == 0 {
+            return Ok(());
+        }
+        match self.role {
+            Role::Page => return Err("a page is null".into()),
+            Role::Offset | Role::Sector | Role::Size | Role::Sectors => {
+                return Err("an address or a size is null".into());
+            }
+            _ => {}
+        }
+        if self.levels.len() != n || self.values.len() + nulls != n {
+            return Err("the levels do not fit the values".into());
+        }
+        let mut from = self.values.len();
+        self.values.resize(n, 0);
+        for to in (0..n).rev() {
+            self.values[to] = if self.levels[to] == 0 {
+                0
+            } else {
+                from -= 1;
+                self.values[from]
+            };
+        }
+        Ok(())
+    }
+}
+
+/// Reads exactly `n` rows, or says why not.
+fn records<T: DataType>(
+    reader: &mut ColumnReaderImpl<T>,
+    n: usize,
+    mut levels: Option<&mut Vec<i16>>,
+    values: &mut Vec<T::T>,
+) -> Result<(), String> {
+    values.clear();
+    let mut done = 0;
+    while done < n {
+        let levels = levels.as_deref_mut();
+        let (rows, ..) = guarded(|| reader.read_records(n - done, levels, None, values))?;
+        if rows == 0 {
+            return Err(format!("it ends {} rows early", n - done));
+        }
+        done += rows;
+    }
+    Ok(())
+}
+
+fn word_value(role: Role, word: &[u8], words: &mut Words) -> Result<i64, String> {
+    match role {
+        Role::Page => words.ids.page(word).map(|page| page as i64),
+        Role::Volume => words.volumes.page(word).map(|volume| volume as i64),
+        Role::AccessKind => words.ops.find(word).map(|op| op.map_or(SKIP, |op| op as i64)),
+        _ => {
+            let text = std::str::from_utf8(word).unwrap_or_default();
+            let reason: Result<Reason, ()> = text.parse();
+            reason.map(|reason| reason as i64).map_err(|()| format!("{} is no reason", shown(word)))
+        }
+    }
+}
+
+/// Integers with gaps are floats in many a data frame.
+fn whole_number(value: f64) -> Result<i64, String> {
+    match value.fract() == 0.0 && (0.0..=WHOLE_MAX).contains(&value) {
+        true => Ok(value as i64),
+        false => Err(format!("{value} is no whole number that a float can hold")),
+    }
+}
+
+/// Runs a piece of the Parquet decoder. It panics on some damaged files instead of returning an
+/// error; to a user both are a corrupt file.
+pub(super) fn guarded<T>(work: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, String> {
+    let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
+    match outcome {
+        Ok(Ok(value)) => Ok(value),
+        Ok(Err(ParquetError::NYI(what))) => {
+            Err(format!("the Parquet file has what is not read: {what}"))
+        }
+        Ok(Err(error)) => Err(format!("the Parquet file is damaged: {error}")),
+        Err(_) => Err("the Parquet file is damaged: its decoder gave up".into()),
+    }
+}
