@@ -10,7 +10,7 @@ use millpond_policies::config::Param;
 use rustix::fs::SeekFrom;
 
 use super::lock;
-use super::new_file::open_above_standard;
+use super::new_file::{open_above_standard, take_low_descriptors};
 use super::ring::RingPool;
 use super::system::{self, DIRECT};
 use crate::io::buffer::AlignedBuffer;
