@@ -1,4 +1,4 @@
-//! Keys and values of a store's own types as text: `7`, `"bolts"`, `("bolts", 8)`, `0x00ff`, `None`.
+//! Keys and values of a store's own types as text: `7`, `"bolts"`, `("bolts", 8)`, `None`.
 //!
 //! The text is that of a Rust literal, so that what is shown can be typed: strings in double quotes
 //! with the escapes of [`escaped`], byte strings as `0x` and digits. An option is its value or

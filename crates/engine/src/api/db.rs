@@ -34,7 +34,6 @@ use crate::txn::Durability;
 /// let db = Db::in_memory(Options::new().memory(16 << 20))?;
 /// let people = db.tree::<String, u32>("people")?;
 /// people.insert("Ada", &36)?;
-/// people.insert("Grace", &85)?;
 /// assert_eq!(people.get("Ada")?, Some(36));
 /// # Ok(()) }
 /// ```
@@ -45,8 +44,7 @@ pub struct Db {
 
 impl std::fmt::Debug for Db {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let path = self.store.pages().path();
-        f.debug_struct("Db").field("path", &path).finish()
+        f.debug_struct("Db").field("path", &self.store.pages().path()).finish()
     }
 }
 
@@ -56,12 +54,9 @@ impl Db {
     /// ```
     /// # use millpond::{Db, Options};
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let folder = std::env::temp_dir().join(format!("millpond-open-{}", std::process::id()));
-    /// # std::fs::create_dir_all(&folder)?;
-    /// let db = Db::open(folder.join("pond.mp"), Options::new().memory(16 << 20))?;
-    /// db.tree::<String, u32>("birds")?.put("heron", &3)?;
+    /// # let folder = tempfile::tempdir()?;
+    /// let db = Db::open(folder.path().join("pond.mp"), Options::new().memory(16 << 20))?;
     /// db.close()?;
-    /// # std::fs::remove_dir_all(folder)?;
     /// # Ok(()) }
     /// ```
     ///
@@ -442,15 +437,13 @@ impl Db {
         sampling.stop()
     }
 
-    /// Records page references, if [`Lab::records`](crate::store::options::Lab::records) asked for
-    /// it; else it records nothing.
+    /// Records page references, if [`Lab::records`](crate::store::options::Lab::records) is set.
     #[doc(hidden)]
     pub fn recorder(&self) -> &Recorder {
         self.store.pool().recorder()
     }
 
-    /// Records what is asked of storage, whatever the store's options are, once it is started: page
-    /// reads, writes with their reasons, and what checkpoints have made durable.
+    /// Records requests to storage once it is started: page reads, writes and syncs.
     #[doc(hidden)]
     pub fn storage_recorder(&self) -> &StorageRecorder {
         self.store.pool().storage_recorder()
@@ -485,10 +478,9 @@ impl Db {
     /// ```
     ///
     /// # Errors
-    /// [`Error::InUse`]: a closure that a call of the store runs has called it.
-    /// [`Error::Forked`]: nothing is done. [`Error::Displaced`]: all is written, to a file that no
-    /// longer has the store's name. Any other error: the file stays marked as open, and some of
-    /// what was written may be lost.
+    /// [`Error::InUse`]: a closure that a call of the store runs has called it. [`Error::Forked`]:
+    /// nothing is done. [`Error::Displaced`]: all is written, to a file that no longer has the
+    /// store's name. After any other error the file stays marked as open.
     pub fn close(self) -> Result<(), Error> {
         self.store.close()
     }

@@ -245,9 +245,9 @@ impl SpillFile {
         }
         let storage = match &self.store {
             None => SpillStorage::in_memory(),
-            Some(store) => SpillStorage::File(
-                create(&self.path, store).map_err(|source| self.failed(source))?,
-            ),
+            Some(store) => {
+                SpillStorage::File(create(&self.path, store).map_err(|source| self.failed(source))?)
+            }
         };
         let file = Arc::new(storage);
         room.end = MARK.len() as u64;

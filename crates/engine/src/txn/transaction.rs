@@ -40,8 +40,7 @@ pub(super) enum State {
     Over,
 }
 
-/// An active transaction. Its holder ends it: dropping it leaves locks behind, since the trees that
-/// it changed are needed to undo it.
+/// An active transaction. Its holder ends it: undoing it needs the trees that it changed.
 pub struct Transaction {
     pub(super) manager: Arc<ManagerShare>,
     options: TxnOptions,

@@ -52,8 +52,7 @@ enum ChangeKind {
     Freed,
 }
 
-/// Where the redo records about a page are in the arena. Hardly any page gets more than two in one
-/// mini-transaction, and so these are kept without an allocation.
+/// Where the redo records about a page are in the arena: two, without an allocation, or more.
 #[derive(Default)]
 struct RedoRecords {
     first: Option<Range<usize>>,

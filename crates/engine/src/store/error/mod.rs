@@ -1,5 +1,6 @@
 //! What can go wrong with a store.
 pub mod backup;
+mod conversions;
 mod display;
 // `Error` has a file of its own name, as everything else has.
 #[allow(clippy::module_inception)]

@@ -70,8 +70,7 @@ impl<M: PoolStrategy> Store<M> {
             None if pages.is_read_only() => None,
             None => Some(Catalog::create(pool.clone())?),
         };
-        let (open, dropping) = (HashMap::new(), Vec::new());
-        let mut named = Named { catalog, open, gone: (0, 0), dropping };
+        let mut named = Named { catalog, open: HashMap::new(), gone: (0, 0), dropping: Vec::new() };
         let next_tx = logged.as_ref().map_or(1, |logged| logged.next_tx);
         let has_locks = options.lab.locks && !options.read_only && !M::TREES_ONLY;
         let txns = transaction_manager(&plan.budget, log, has_locks, next_tx, spill);
