@@ -6,10 +6,11 @@
 //!
 //! Opening checks the options before it touches a file, and gives the file back closed as it was
 //! if anything behind it fails. Everything that uses a store holds an [`Arc`] of it, so the last
-//! one to go closes it, and nothing can run meanwhile: no operation has to look whether the store
-//! is still open. Closing stops the threads, writes every dirty page, gives page ids back that
-//! were taken ahead, and marks the file as clean, in this order; only then is the file opened
-//! again without a log.
+//! one to go closes it, and nothing can run meanwhile. [`Store::close`] by another handle makes all
+//! durable and refuses calls from then on; a call that is under way is harmless, since the file is
+//! closed only when the last handle goes. Closing stops the threads, writes every dirty page, gives
+//! page ids back that were taken ahead, and marks the file as clean, in this order; only then is
+//! the file opened again without a log.
 //!
 //! Each named structure is opened once and shared by all its handles: its root hangs below one
 //! anchor, or there would be two swips to one page.
