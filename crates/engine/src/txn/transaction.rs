@@ -48,7 +48,7 @@ pub struct Transaction {
     /// LSN of its last record; 0: none.
     pub(super) last: Lsn,
     pub(super) state: State,
-    /// Whether it is in the transaction table; its entry is in the scratch.
+    /// It is in the transaction table; its entry is in the scratch.
     is_entered: bool,
     /// Without locks it has no lock owner.
     pub(super) scratch: TxnScratch,

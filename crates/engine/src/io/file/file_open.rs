@@ -10,7 +10,7 @@ use millpond_policies::config::Param;
 use rustix::fs::SeekFrom;
 
 use super::lock;
-use super::new_file::{open_above_standard, take_low_descriptors};
+use super::new_file::open_above_standard;
 use super::ring::RingPool;
 use super::system::{self, DIRECT};
 use crate::io::buffer::AlignedBuffer;
@@ -241,7 +241,6 @@ pub(super) fn length_of(file: &File, block: u64) -> Result<u64, Errno> {
 
 /// Rings for a file's batches, or one warning.
 pub(super) fn rings(path: &Path, depth: u32) -> Option<RingPool> {
-    let _low = take_low_descriptors();
     match RingPool::new(depth.max(1)) {
         Ok(rings) => Some(rings),
         Err(errno) => {

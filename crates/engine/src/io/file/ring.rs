@@ -16,6 +16,7 @@ use std::time::Duration;
 use io_uring::{IoUring, opcode, squeue, types};
 use millpond_base::sync::unmodelled::Mutex;
 
+use super::new_file::take_low_descriptors;
 use crate::io::device::ReadRequest;
 use crate::io::device::WriteRequest;
 use crate::io::error::Errno;
@@ -193,6 +194,7 @@ impl std::fmt::Debug for Ring {
 
 impl Ring {
     fn new(depth: u32) -> Result<Ring, Errno> {
+        let _low = take_low_descriptors();
         let queues = IoUring::builder().dontfork().build(depth).map_err(|e| Errno::of(&e))?;
         let depth = queues.params().sq_entries() as usize;
         Ok(Ring { queues, depth, entries: Vec::new(), answers: Vec::new(), broken: false })
