@@ -6,8 +6,7 @@
 //! 2. A change that was made is in the undo list, whatever else went wrong with it. If it is
 //!    unknown whether a change was made, the transaction fails.
 //! 3. The record that ends a transaction is in the log before its first lock is released, and
-//!    before pages that it replaced are freed. So a transaction that saw its changes comes after it
-//!    in the log, and a crash loses only a suffix of commits.
+//!    before pages that it replaced are freed. So a crash loses only a suffix of commits.
 //! 4. What cannot be undone stays locked. The store has to be opened again, and recovers.
 
 use std::ops::ControlFlow;

@@ -7,13 +7,10 @@ use millpond_base::Lsn;
 
 use crate::btree::{BulkError, StreamError, WriteError};
 use crate::encoding::codec::DecodeError;
-use crate::io::{
-    AllocateError, CloseError, CreateError, DeviceError, OpenError, OpenFileError, SyncError,
-};
+use crate::io::{AllocateError, CloseError, CreateError, OpenError, SyncError};
 use crate::lock::LockError;
-use crate::log::LogError;
 use crate::pool::PoolError;
-use crate::recovery::{CheckpointError, LogDamage, OpenLogError, RecoveryError, UndoError};
+use crate::recovery::{LogDamage, RecoveryError};
 use crate::store::combinations::PolicyFitError;
 use crate::store::entry::Structure;
 use crate::store::error::backup::BackupError;
