@@ -553,7 +553,7 @@ fn damaged(shop: &Shop, file: &str, damages: impl Fn(&[(u64, String)]) -> u64) {
     }
     drop(names);
     db.close().unwrap();
-    for end in ["", "-log"] {
+    for end in ["", "-log", ".stat"] {
         fs::remove_file(shop.path(&format!("live.db{end}"))).unwrap();
     }
     let rows: Vec<(u64, String)> = shop

@@ -14,6 +14,7 @@ use millpond::internals::io::{
     PageStore, ReadRequest, Submission, WriteRequest,
 };
 use millpond::internals::page::PageSize;
+use millpond_base::rounds::rounds;
 use traced::traced;
 
 fn options(direct: bool, submission: Submission) -> FileOptions {
@@ -329,4 +330,34 @@ fn a_folder_that_cannot_be_synced_is_named() {
     let error = device.sync_directory().unwrap_err();
     assert!(matches!(&error, DeviceError::Folder { path, .. } if *path == within), "{error:?}");
     assert!(error.to_string().contains("cannot be synced"), "{error}");
+}
+
+/// A process that created the file, and found it locked by another one, removed it: the store that
+/// the other one had made there.
+#[test]
+fn of_two_that_create_a_file_at_once_neither_removes_the_others() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("new");
+    let mut both = 0;
+    for _ in 0..rounds(1000, 20_000) {
+        let begin = std::sync::Barrier::new(2);
+        let create = || {
+            begin.wait();
+            let device = FileDevice::create(&path, &FileOptions::default()).ok()?;
+            device.grow(4096).unwrap();
+            Some(device)
+        };
+        let devices: Vec<FileDevice> = std::thread::scope(|scope| {
+            let threads = [scope.spawn(create), scope.spawn(create)];
+            threads.into_iter().filter_map(|thread| thread.join().unwrap()).collect()
+        });
+        both += usize::from(devices.len() == 2);
+        if !devices.is_empty() {
+            assert_eq!(std::fs::metadata(&path).unwrap().len(), 4096, "it is there");
+            assert!(devices.iter().all(|device| !device.is_displaced()));
+        }
+        drop(devices);
+        std::fs::remove_file(&path).unwrap_or_default();
+    }
+    assert_eq!(both, 0, "one at a time has the file");
 }

@@ -93,7 +93,8 @@ int main(int argc, char **argv) {
     mp_buffer_free(&key);
     mp_buffer_free(&name);
     mp_buffer_free(&value);
-    refused(mp_close(store), MP_IN_USE, "a store whose tree is open");
+    check(mp_close(store), "a store whose tree is open");
+    refused(mp_get(stock, NULL, "c", 1, &value), MP_CLOSED, "a tree whose store was closed");
     mp_tree_close(stock);
     return 0;
 }

@@ -18,6 +18,7 @@ use super::report::Recovery;
 use super::run;
 use crate::btree::apply_redo_note;
 use crate::io::file::new_file::create_like;
+use crate::io::real_path;
 use crate::io::simulated::planted::planted;
 use crate::io::{
     Device, Errno, FileDevice, FileOptions, OpenError, OpenFileError, OverlayDevice, PageStore,
@@ -280,7 +281,8 @@ pub(crate) fn log_file(
     empty: bool,
     file: &FileOptions,
 ) -> Result<Arc<dyn Device>, OpenLogError> {
-    let (store, path) = (path, log_path(path));
+    // The name may be a link to where the log is to be.
+    let (store, path) = (path, real_path(&log_path(path)));
     let exists = path.exists();
     if exists && !empty {
         return Ok(Arc::new(FileDevice::open(&path, file)?));

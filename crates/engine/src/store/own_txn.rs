@@ -43,6 +43,11 @@ impl<M: PoolStrategy> StoreTree<M> {
         self.write(DELETE, |_| self.in_own_transaction(|tx| tx.pop_uncounted(self, first)))
     }
 
+    /// Returns whether keys can be locked.
+    pub(crate) fn has_locks(&self) -> bool {
+        !M::TREES_ONLY && self.store().txns.locks().is_some()
+    }
+
     /// Locks `key`, and sets its entry to what `make` makes of it.
     pub(crate) fn update_locked(&self, key: &[u8], make: &mut Make<'_>) -> Result<(), Error> {
         self.in_own_transaction(|tx| {

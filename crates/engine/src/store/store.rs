@@ -222,10 +222,9 @@ impl<M: PoolStrategy> Store<M> {
 
     /// Fails if a file of the store is no longer where it was opened.
     fn confirm_place(&self) -> Result<(), Error> {
-        let log = self.txns.log().and_then(|log| log.displaced());
-        match self.pages.displaced().or(log) {
-            Some(path) => Err(Error::Displaced { path }),
-            None => Ok(()),
+        match &self.checkpointer {
+            Some(checkpointer) => Ok(checkpointer.confirm_place()?),
+            None => self.pages.displaced().map_or(Ok(()), |path| Err(Error::Displaced { path })),
         }
     }
 
@@ -334,9 +333,7 @@ impl<M: PoolStrategy> Store<M> {
     /// Makes all durable, and refuses the calls of all handles that are left. A call that is under
     /// way may end as if it had come before.
     fn refuse_calls(&self) -> Result<(), Error> {
-        if self.is_closing.swap(true, Ordering::Relaxed) {
-            return Ok(());
-        }
+        self.is_closing.store(true, Ordering::Relaxed);
         if let Some(locks) = self.txns.locks() {
             locks.end_waits();
         }
@@ -346,9 +343,13 @@ impl<M: PoolStrategy> Store<M> {
         match (&self.checkpointer, self.txns.log()) {
             (Some(checkpointer), Some(log)) => {
                 log.wait_durable(log.tail())?;
+                checkpointer.confirm_place()?;
                 Ok(checkpointer.take_here().map(drop)?)
             }
-            _ => self.write_pages(),
+            _ => {
+                self.write_pages()?;
+                self.confirm_place()
+            }
         }
     }
 

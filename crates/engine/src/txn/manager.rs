@@ -22,6 +22,10 @@ use crate::txn::trees::Trees;
 use crate::txn::undo_list::UndoRoom;
 use crate::txn::versions::VersionStore;
 
+/// Bytes of a value for which room in the log is made ahead, at most: of a longer one, most is in
+/// segments that checkpoints free while it is written.
+const COMING_MOST: u64 = 4 << 20;
+
 /// Log, locks, transaction table, and versions.
 pub struct TransactionManager {
     log: Option<Arc<Log>>,
@@ -208,7 +212,7 @@ impl TransactionManager {
         match &self.log {
             Some(log) => match log.poisoned() {
                 Some(error) => Err(error.into()),
-                None => Ok(self.make_log_room()?),
+                None => Ok(self.make_log_room(0)?),
             },
             None => Ok(()),
         }
@@ -226,11 +230,12 @@ impl TransactionManager {
         if self.is_here() { Ok(()) } else { Err(TxnError::Forked) }
     }
 
-    /// Fails if the log has no room for one more change beside what active transactions need to be
-    /// undone.
+    /// Fails if the log has no room for one more change, of a value of `coming` bytes, beside what
+    /// active transactions need to be undone.
     #[inline]
-    pub(super) fn make_log_room(&self) -> Result<(), LogError> {
-        self.log.as_ref().map_or(Ok(()), |log| log.make_room(self.undo_room.owed()))
+    pub(super) fn make_log_room(&self, coming: u64) -> Result<(), LogError> {
+        let owed = self.undo_room.owed() + coming.min(COMING_MOST);
+        self.log.as_ref().map_or(Ok(()), |log| log.make_room(owed))
     }
 
     /// A lower bound of the next record's LSN.

@@ -202,7 +202,13 @@ impl Transaction {
     ) -> Result<WriteOutcome, TxnError> {
         let actor = Actor::Transaction { tx: self.tx, prev: self.last };
         self.enter();
-        self.manager.make_log_room()?;
+        let coming = value.map_or(0, |value| value.len() as u64);
+        if let Err(error) = self.manager.make_log_room(coming) {
+            if let Some(built) = built {
+                free(tree.structure(), built);
+            }
+            return Err(error.into());
+        }
         // A large value may take seconds: its pages are written before the step that checkpoints
         // wait for, and outside the latch that the thread waits for which begins a snapshot.
         let large = value.map(|value| tree.large(key, value)).transpose().map_err(failed)?;
@@ -283,7 +289,7 @@ impl Transaction {
         self.lock_key(tree.owner_id(), key, LockMode::X)?;
         let actor = Actor::Transaction { tx: self.tx, prev: self.last };
         self.enter();
-        self.manager.make_log_room()?;
+        self.manager.make_log_room(0)?;
         let TxnScratch { active: Some(active), room, .. } = &mut self.scratch else {
             return Err(TxnError::Failed);
         };

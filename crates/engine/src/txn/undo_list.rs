@@ -35,7 +35,8 @@ const STORED_BYTES: usize = 12;
 /// Bytes that a large value is charged with, and a chunk in the file.
 const LARGE_BYTES: usize = 128;
 const SPILLED_BYTES: usize = 96;
-/// Bytes of the log that a transaction may need to be undone without a claim: the log keeps more.
+/// Bytes of the log that a transaction may need to be undone without a claim: the log keeps room for
+/// a dozen such transactions. More of them that roll back on a full disk at once may end the log.
 const UNCLAIMED: u64 = 8 << 10;
 /// Bytes of a CLR besides what it restores.
 const CLR_BYTES: usize = 96;
@@ -246,7 +247,7 @@ impl UndoList {
     /// [`TxnError::UndoTooLarge`].
     #[inline]
     pub(super) fn make_room(&mut self, room: &Arc<UndoRoom>) -> Result<(), TxnError> {
-        if self.newest.owed() > self.claimed + UNCLAIMED {
+        while self.newest.owed() > self.claimed + UNCLAIMED {
             self.claim(room);
         }
         let is_full = self.newest.weight() >= CHUNK || self.newest.versions >= VERSIONS;

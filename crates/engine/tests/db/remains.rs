@@ -163,8 +163,11 @@ fn displaced(change: impl Fn(&Path)) {
     drop(tree);
     // What the message advises.
     db.backup_to(&target).unwrap();
-    let error = db.close().unwrap_err();
-    assert!(error.to_string().contains("was deleted, renamed or replaced"), "{error}");
+    // With another handle left, and once more.
+    for close in [db.clone(), db.clone(), db] {
+        let error = close.close().unwrap_err();
+        assert!(error.to_string().contains("was deleted, renamed or replaced"), "{error}");
+    }
     assert_eq!(open(&target).tree::<u32, u32>("t").unwrap().len().unwrap(), 2);
 }
 
@@ -195,6 +198,19 @@ fn a_log_that_is_deleted_beneath_a_store_is_told_and_one_put_back_is_right() {
     std::fs::remove_file(&log).unwrap();
     db.close().unwrap();
     Db::open(&path, tiny(64)).unwrap().close().unwrap();
+}
+
+#[test]
+fn a_log_may_be_a_link_to_where_it_is_to_be() {
+    let (dir, path) = place();
+    let target = dir.path().join("elsewhere");
+    std::os::unix::fs::symlink(&target, side(&path, "-log")).unwrap();
+    let db = Db::open(&path, tiny(64)).unwrap();
+    db.tree::<u32, u32>("t").unwrap().put(&1, &2).unwrap();
+    assert!(std::fs::metadata(&target).unwrap().len() > 0);
+    db.close().unwrap();
+    let db = Db::open(&path, tiny(64)).unwrap();
+    assert_eq!(db.tree::<u32, u32>("t").unwrap().get(&1).unwrap(), Some(2));
 }
 
 const CHILD: &str = "MILLPOND_TEST_LIMITED";

@@ -297,3 +297,18 @@ fn an_update_that_lost_twice_locks_its_key_and_runs_its_closure_a_last_time() {
     });
     assert_eq!((none.unwrap(), tree.get(b"none").unwrap()), (None, None));
 }
+
+#[test]
+fn without_locks_an_update_tries_until_nobody_is_quicker() {
+    let db = Db::in_memory(Options::new().memory(16 << 20).lab(|lab| lab.locks = false)).unwrap();
+    let tree = db.raw_tree("t").unwrap();
+    let mut runs = 0;
+    let done = tree.update(b"a", |value| {
+        runs += 1;
+        if runs < 8 {
+            tree.put(b"a", format!("{runs}").as_bytes()).unwrap();
+        }
+        Some([value.unwrap_or(b""), b"!"].concat())
+    });
+    assert_eq!((runs, done.unwrap().as_deref()), (8, Some(&b"7!"[..])), "no write is lost");
+}

@@ -252,9 +252,11 @@ impl<'t> Place<'t> {
     }
 
     /// Sets the entry of `key` to what `make` makes of it. In a tree by itself `make` runs again if
-    /// others wrote meanwhile; then the key is locked first.
+    /// others wrote in between; after some tries the key is locked first, where there are locks.
     pub(crate) fn update(self, key: &[u8], make: &mut Make<'_>) -> Result<(), Error> {
-        for _ in 0..UNLOCKED_TRIES {
+        let has_locks = matches!(self, Place::Tree(tree) if tree.has_locks());
+        let mut tries = 0..UNLOCKED_TRIES;
+        while tries.next().is_some() || !has_locks {
             let old = self.get_to_write(key)?;
             let new = make(old.as_deref())?;
             if self.swap(key, old.as_deref(), new.as_deref())? {

@@ -89,12 +89,12 @@ pub(super) fn what_else(path: &Path, options: &FileOptions) -> Option<&'static s
     }
 }
 
-/// Creates an empty file at `path` unless there is one; returns whether it did.
-pub(super) fn create_file(path: &Path) -> Result<bool, Errno> {
+/// Creates an empty file at `path`, and returns it; `None` if there is one.
+pub(super) fn create_file(path: &Path) -> Result<Option<File>, Errno> {
     let mut how = OpenOptions::new();
     match open_above_standard(how.write(true).create_new(true), path) {
-        Ok(_) => Ok(true),
-        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(false),
+        Ok(file) => Ok(Some(file)),
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(None),
         Err(error) => Err(Errno::of(&error)),
     }
 }
@@ -110,11 +110,18 @@ pub(super) struct Origin {
 
 impl Origin {
     /// That of `file`, which was opened at `path`; `None` where the system does not say.
-    pub(super) fn of(file: &File, path: &Path) -> Option<Origin> {
+    ///
+    /// # Errors
+    /// The path leads to another file by now, or to none.
+    pub(super) fn of(file: &File, path: &Path) -> Result<Option<Origin>, Errno> {
         let id = |found: Metadata| (found.dev(), found.ino());
-        let path = std::path::absolute(path).ok()?;
-        let id_there = std::fs::metadata(&path).map(id).ok()?;
-        (id(file.metadata().ok()?) == id_there).then_some(Origin { path, id: id_there })
+        let found = file.metadata().ok().map(id).zip(std::path::absolute(path).ok());
+        let Some((id, path)) = found else { return Ok(None) };
+        let origin = Origin { path, id };
+        if origin.is_displaced() {
+            return Err(rustix::io::Errno::STALE.into());
+        }
+        Ok(Some(origin))
     }
 
     /// Returns whether the path leads to another file by now, or to none.

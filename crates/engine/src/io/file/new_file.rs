@@ -55,8 +55,9 @@ pub(crate) fn create_like(path: &Path, store: &Path) -> io::Result<File> {
     let set = || {
         let made = file.metadata()?;
         if (made.uid(), made.gid()) != (found.uid(), found.gid()) {
-            let given = std::os::unix::fs::fchown(&file, Some(found.uid()), Some(found.gid()));
-            // Only a privileged process may: otherwise the file stays its own.
+            let give = |owner| std::os::unix::fs::fchown(&file, owner, Some(found.gid()));
+            // Only a privileged process may give the owner: others give the group, if it is theirs.
+            let given = give(Some(found.uid())).or_else(|_| give(None));
             given.unwrap_or_else(|error| tracing::debug!(%error, "{} is ours", path.display()));
         }
         file.set_permissions(Permissions::from_mode(found.mode() & 0o666))

@@ -8,7 +8,7 @@ use super::file_open::{
     FileOptions, Origin, Submission, create_file, length_of, lock_and_probe, open_file, rings,
     what_else,
 };
-use super::system;
+use super::{lock, system};
 use crate::io::error::OpenFileError;
 use crate::io::process::Process;
 
@@ -30,19 +30,21 @@ impl FileDevice {
     pub fn create(path: &Path, options: &FileOptions) -> Result<FileDevice, OpenFileError> {
         let options = FileOptions { read_only: false, ..options.clone() };
         let fail = |errno| OpenFileError::Io { path: path.to_path_buf(), errno };
-        let is_new = create_file(path).map_err(fail)?;
-        let created = Self::open_existing(path, &options, is_new);
-        let created =
-            created.and_then(|device| match length_of(&device.file, 1).map_err(fail)? {
-                0 => Ok(device),
-                length => Err(OpenFileError::Exists { path: path.to_path_buf(), length }),
-            });
-        created.inspect_err(|_| {
-            if is_new {
-                // It was empty, and nobody else has it.
+        let made = create_file(path).map_err(fail)?;
+        let is_new = made.is_some();
+        if let Some(made) = made {
+            // Another process may have found the file, and make a store of it: then it is theirs.
+            lock::acquire(&made, path, true)?;
+            // Whatever keeps this process from opening it is found out while it has the lock.
+            open_file(path, &options).map_err(fail).inspect_err(|_| {
                 let _ = std::fs::remove_file(path);
-            }
-        })
+            })?;
+        }
+        let device = Self::open_existing(path, &options, is_new)?;
+        match length_of(&device.file, 1).map_err(fail)? {
+            0 => Ok(device),
+            length => Err(OpenFileError::Exists { path: path.to_path_buf(), length }),
+        }
     }
 
     fn open_existing(
@@ -58,7 +60,8 @@ impl FileDevice {
         let (file, direct) = lock_and_probe((file, direct), path, options)?;
         let block = direct.map_or(1, |need| need.offset.max(1));
         let length = length_of(&file, block).map_err(fail)?;
-        let origin = Origin::of(&file, path);
+        // Another process may have removed or replaced it before it was locked.
+        let origin = Origin::of(&file, path).map_err(fail)?;
         if direct.is_none() {
             system::expect_random_reads(&file);
         }

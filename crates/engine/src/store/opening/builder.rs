@@ -188,7 +188,7 @@ impl Opening<'_> {
         }
         let file = options.file_options();
         let (device, is_empty) = self.data_file(path)?;
-        let (device, page_size) = (Arc::new(device), page_size_of(options));
+        let page_size = page_size_of(options);
         let Tiered { device, tier } =
             tiered(device, Some(self.created), None, options, new_page_size(options)?)?;
         let pages = if is_empty {
@@ -207,11 +207,11 @@ impl Opening<'_> {
     }
 
     /// Opens the data file, or creates it; returns whether it is empty.
-    fn data_file(&self, path: &Path) -> Result<(FileDevice, bool), Error> {
+    fn data_file(&self, path: &Path) -> Result<(Arc<FileDevice>, bool), Error> {
         let (options, file) = (self.options, self.options.file_options());
         let length = std::fs::metadata(path).map_or(0, |meta| meta.len());
         let device = if length > 0 {
-            FileDevice::open(path, &file)?
+            Arc::new(FileDevice::open(path, &file)?)
         } else {
             if !path.exists() || !options.may_create() {
                 remains::check(path)?;
@@ -219,9 +219,9 @@ impl Opening<'_> {
             if !options.may_create() {
                 return Err(Error::NoStore { path: path.to_path_buf() });
             }
-            let device = FileDevice::create(path, &file)?;
+            let device = Arc::new(FileDevice::create(path, &file)?);
             if device.is_new() {
-                self.created.add_data(path);
+                self.created.add_data(path, device.clone());
             } else {
                 // Nobody else creates it now: this process has locked it.
                 remains::check(path)?;
@@ -246,7 +246,7 @@ impl Opening<'_> {
             Ok(log)
         };
         let Tiered { device, tier } =
-            tiered(Arc::new(device), Some(self.created), None, options, new_page_size(options)?)?;
+            tiered(device, Some(self.created), None, options, new_page_size(options)?)?;
         let (pages, logged) = open_or_create(device, log, options, self.names)?;
         let publisher = Arc::new(Publisher::new(path, PUBLISH_PERIOD));
         let prepared = Prepared::over(pages, Some(logged), options, Some(publisher))?;

@@ -73,10 +73,11 @@ pub(super) fn check_log(store: &Path, log: &Arc<dyn Device>) -> Result<(), Error
 }
 
 /// The files that an opening created. They are removed when this is dropped, unless the store was
-/// opened.
+/// opened. The data file stays locked until then: no other process makes a store of it.
 #[derive(Default)]
 pub(super) struct Created {
     paths: RefCell<Vec<PathBuf>>,
+    data: RefCell<Option<Arc<dyn Device>>>,
 }
 
 impl Created {
@@ -86,8 +87,9 @@ impl Created {
     }
 
     /// Adds the data file of a store, which did not exist.
-    pub(super) fn add_data(&self, path: &Path) {
+    pub(super) fn add_data(&self, path: &Path, data: Arc<dyn Device>) {
         self.paths.borrow_mut().extend([path.to_path_buf(), stat_path(path)]);
+        *self.data.borrow_mut() = Some(data);
     }
 
     /// Adds a file beside it, which did not exist either. The files beside a data file that was
