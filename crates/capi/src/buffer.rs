@@ -52,7 +52,7 @@ impl mp_buffer {
         unsafe { Vec::from_raw_parts(data.cast(), len, capacity) }
     }
 
-    /// Whether a byte is in its memory.
+    /// Returns whether `byte` is in its memory.
     pub(crate) fn has(&self, byte: *const c_void) -> bool {
         !self.data.is_null()
             && (0..self.capacity).contains(&byte.addr().wrapping_sub(self.data.addr()))

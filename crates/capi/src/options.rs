@@ -206,7 +206,7 @@ pub unsafe extern "C" fn mp_options_second_tier(
 mod tests {
     use super::*;
 
-    /// What a transaction of these options waits for a lock at most.
+    /// The longest wait for a lock of a transaction with these options.
     fn waits(options: *const mp_txn_options) -> Option<Duration> {
         // SAFETY: null, or options on the caller's stack.
         let options = unsafe { txn_options(options, Durability::Sync) };

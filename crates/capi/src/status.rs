@@ -127,7 +127,7 @@ impl mp_status {
 pub(crate) enum Failure {
     Misuse(String),
     Fault(Fault),
-    /// What a callback returned; the message is that of its own call that failed so, if one did.
+    /// The status that a callback returned. The message is that of its last call that failed with it.
     Callback(mp_status),
 }
 

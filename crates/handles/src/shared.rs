@@ -36,7 +36,7 @@ pub(crate) struct State {
     cursors: u64,
     /// The last call's failure, for what retries.
     pub(crate) failure: Option<ErrorKind>,
-    /// Whose own it is between its calls; `None`: that of the thread that made the last one.
+    /// Its owner between calls; `None`: the thread that made the last one.
     pub(crate) home: Option<Home>,
 }
 

@@ -32,7 +32,7 @@ struct Partial {
     data: PathBuf,
     log: PathBuf,
     is_placed: bool,
-    /// Whose they are: a child of that leaves them alone.
+    /// The process that created them: a child of it leaves them alone.
     process: Process,
 }
 

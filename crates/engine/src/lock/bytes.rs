@@ -6,9 +6,9 @@
 
 use millpond_base::sync::atomic::{AtomicUsize, Ordering};
 
-/// What an owner reserves first, and keeps.
+/// Bytes that an owner reserves first, and keeps.
 pub(super) const FIRST_PIECE: usize = 1 << 10;
-/// What an owner reserves at a time, at most.
+/// Bytes that an owner reserves at a time, at most.
 pub(super) const PIECE_MAX: usize = 16 << 10;
 /// What a key lock takes: its entry, its share of empty places in tables, and the owner's
 /// `KeyHold`.

@@ -156,7 +156,7 @@ impl LockError {
         }
     }
 
-    /// Whether the request was the victim of a deadlock.
+    /// Returns whether the request was the victim of a deadlock.
     #[doc(hidden)]
     pub fn is_deadlock(&self) -> bool {
         matches!(self, LockError::Deadlock { .. })

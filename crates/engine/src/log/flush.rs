@@ -338,7 +338,7 @@ impl Shared {
         loop {
             let until = self.segments.room_until(self.ring.tail());
             self.room_until.store(until, Ordering::Release);
-            // What a log that takes nothing more says, others find out.
+            // The next append, or wait, returns the error of a poisoned log.
             if until >= end || self.poisoned().is_some() {
                 return Ok(());
             }

@@ -126,8 +126,8 @@ impl Log {
         self.shared.poisoned()
     }
 
-    /// Makes sure that there is room in the file for `bytes` more than what was appended, and for
-    /// what those that are at it just now append. The room is on the disk, so that it is there
+    /// Makes sure that there is room in the file for `bytes` more than was appended, and for the
+    /// records of usual length that other threads append at this moment. The room is on the disk, so that it is there
     /// whatever happens to that.
     ///
     /// # Errors

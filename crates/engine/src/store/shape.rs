@@ -75,7 +75,7 @@ impl Tracer<'_> {
         if self.depth > DEPTH_MAX { Err(refused("it contains itself")) } else { Ok(()) }
     }
 
-    /// What has elements between two brackets; their names go before them.
+    /// Describes elements between two brackets, each after its name.
     fn elements<'de, V: Visitor<'de>>(
         mut self,
         (open, close): (&str, &str),

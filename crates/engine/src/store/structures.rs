@@ -336,7 +336,7 @@ fn expect_types(name: &str, found: TypeNames, wanted: &TypeNames) -> Result<(), 
     Ok(())
 }
 
-/// Whether two names of types mean one type. A tree of an older version has recorded no shapes.
+/// Returns whether two type names mean the same type. A tree of an older version has recorded no shapes.
 fn are_same(found: &str, wanted: &str) -> bool {
     #[cfg(feature = "serde")]
     {

@@ -208,7 +208,7 @@ impl TransactionManager {
         let mut owner = LockOwner::begin(locks, self.active.new_id());
         let release = Release(&mut owner);
         lock_tree(locks, release.0, tree, LockMode::X)?;
-        // What `work` runs of the caller's, the source of a bulk load, must not wait for it.
+        // The source of a bulk load, which `work` calls, must not wait for this lock.
         release.0.claim();
         let _modification = self.mark_bulk_modified(tree, is_empty()?, each)?;
         let _whole = self.rows().begin_whole(tree);

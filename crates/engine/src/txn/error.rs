@@ -183,7 +183,7 @@ impl TxnError {
         matches!(self, TxnError::Lock(error) if error.is_timeout())
     }
 
-    /// Whether it lost in a deadlock.
+    /// Returns whether it lost in a deadlock.
     #[doc(hidden)]
     pub fn is_deadlock(&self) -> bool {
         matches!(self, TxnError::Lock(error) if error.is_deadlock())

@@ -303,7 +303,7 @@ impl UndoList {
         }
     }
 
-    /// What was promised is not needed any more.
+    /// Gives back the bytes that were promised.
     fn break_promise(&self, promised: u64) {
         if let Some(room) = self.room.as_ref().filter(|_| promised > 0) {
             let before = room.promised.fetch_sub(promised, Ordering::Relaxed);

@@ -37,7 +37,7 @@ pub enum Fault {
          opens it without"
     )]
     Log {
-        /// What opening says.
+        /// The error of opening.
         reason: String,
     },
     /// The page cannot be read, or is not what was once written there.

@@ -107,7 +107,7 @@ macro_rules! raw_writes {
         }
 
         /// Sets the entry of `key` to what `f` makes of it, where `None` is no entry; returns that.
-        /// In a tree others may write meanwhile: `f` then runs again on what they wrote, a third
+        /// In a tree, if others write in between, `f` runs again on what they wrote, a third
         /// time with the key locked. Inside a transaction it is locked first, and `f` runs once.
         ///
         /// ```

@@ -103,8 +103,8 @@ pub enum Error {
     },
     /// The store cannot be closed by a closure that one of its calls runs.
     #[error(
-        "a closure cannot close the store in one of whose calls it runs, which is in use by {}: \
-         let it return first",
+        "the store cannot be closed by a closure that one of its calls runs ({} in use): let the \
+         closure return first",
         count(*handles, "other handle")
     )]
     InUse {
@@ -358,7 +358,7 @@ impl Error {
         matches!(self, Error::Txn(error) if error.is_timeout())
     }
 
-    /// Whether it lost in a deadlock.
+    /// Returns whether it lost in a deadlock.
     pub(crate) fn is_deadlock(&self) -> bool {
         matches!(self, Error::Txn(error) if error.is_deadlock())
     }

@@ -47,7 +47,7 @@ impl Reader {
         (self.timestamp, self.number)
     }
 
-    /// Whether it is lost.
+    /// Returns whether it is lost.
     pub(in crate::txn) fn is_lost(&self) -> bool {
         self.lost.load(Ordering::SeqCst)
     }
