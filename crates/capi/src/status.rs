@@ -127,7 +127,7 @@ impl mp_status {
 pub(crate) enum Failure {
     Misuse(String),
     Fault(Fault),
-    /// The status that a callback returned. The message is that of its last call that failed with it.
+    /// The status that a callback returned; the message is that of its last call with it.
     Callback(mp_status),
 }
 

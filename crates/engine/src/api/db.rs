@@ -92,9 +92,8 @@ impl Db {
     }
 
     /// A new store in memory: the file, too, is memory, so that everything is gone afterwards.
-    /// [`Options::memory`] is for the pool; the file comes on top. So do the bytes that transactions
-    /// and snapshots need beyond their share: four times the number at most, or
-    /// [`Options::spill_max`].
+    /// [`Options::memory`] is for the pool; the file comes on top. So does what transactions and
+    /// snapshots need beyond their share: four times the number at most, or [`Options::spill_max`].
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -479,8 +478,8 @@ impl Db {
     ///
     /// # Errors
     /// [`Error::InUse`]: a closure that looks at a page, or changes one in place, has called it.
-    /// [`Error::Forked`]: nothing is done. [`Error::Displaced`]: all is written, to a file that no longer has the
-    /// store's name. After any other error the file stays marked as open.
+    /// [`Error::Forked`]: nothing is done. [`Error::Displaced`]: all is written, to a file that no
+    /// longer has the store's name. After any other error the file stays marked as open.
     pub fn close(self) -> Result<(), Error> {
         self.store.close()
     }

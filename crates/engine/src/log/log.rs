@@ -127,8 +127,8 @@ impl Log {
     }
 
     /// Makes sure that there is room in the file for `bytes` more than was appended, and for the
-    /// records of usual length that other threads append at this moment. The room is on the disk, so that it is there
-    /// whatever happens to that.
+    /// records of usual length that other threads append at this moment. The room is on the disk,
+    /// so that it is there whatever happens to that.
     ///
     /// # Errors
     /// [`LogError::NoRoom`]; the log goes on as before.

@@ -336,7 +336,8 @@ fn expect_types(name: &str, found: TypeNames, wanted: &TypeNames) -> Result<(), 
     Ok(())
 }
 
-/// Returns whether two type names mean the same type. A tree of an older version has recorded no shapes.
+/// Returns whether two type names mean the same type. A tree of an older version has recorded no
+/// shapes.
 fn are_same(found: &str, wanted: &str) -> bool {
     #[cfg(feature = "serde")]
     {

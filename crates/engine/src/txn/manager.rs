@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use millpond_base::Lsn;
 
+use crate::btree::Detached;
 use crate::io::simulated::planted::planted;
 use crate::io::{Process, SpillFile};
 use crate::lock::LockManager;
@@ -18,6 +19,7 @@ use crate::txn::error::TxnError;
 use crate::txn::log_room::LogRoom;
 use crate::txn::options::Durability;
 use crate::txn::scratch::{ScratchSlot, TxnScratch};
+use crate::txn::structure::{Keyed, free};
 use crate::txn::trees::Trees;
 use crate::txn::undo_list::UndoRoom;
 use crate::txn::versions::VersionStore;
@@ -236,6 +238,24 @@ impl TransactionManager {
     pub(super) fn make_log_room(&self, coming: u64) -> Result<(), LogError> {
         let owed = self.undo_room.owed() + coming.min(COMING_MOST);
         self.log.as_ref().map_or(Ok(()), |log| log.make_room(owed))
+    }
+
+    /// Like [`TransactionManager::make_log_room`], for a write of `value` to `tree`. Returns the
+    /// value that was built, or frees it if there is no room.
+    #[inline]
+    pub(super) fn make_room_for<K: Keyed + ?Sized>(
+        &self,
+        tree: &K,
+        value: Option<&[u8]>,
+        built: Option<Detached>,
+    ) -> Result<Option<Detached>, LogError> {
+        let Err(error) = self.make_log_room(value.map_or(0, <[u8]>::len) as u64) else {
+            return Ok(built);
+        };
+        if let Some(built) = built {
+            free(tree.structure(), built);
+        }
+        Err(error)
     }
 
     /// A lower bound of the next record's LSN.

@@ -143,6 +143,16 @@ pub trait LargeValues {
     fn free_detached(&self, value: Detached) -> Result<(), PoolError>;
 }
 
+/// Frees a large value that is no longer needed. If that fails, the rest of its pages is freed when
+/// the store is opened the next time.
+pub(super) fn free(structure: &dyn Structure, large: Detached) {
+    if let Some(trees) = structure.large_values()
+        && let Err(error) = trees.free_detached(large)
+    {
+        tracing::warn!(%error, "the pages of a large value could not be freed");
+    }
+}
+
 /// What a transaction writes to.
 pub trait Keyed {
     /// Why a write fails.

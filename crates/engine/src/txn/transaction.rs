@@ -28,7 +28,7 @@ use crate::txn::error::TxnError;
 use crate::txn::manager::ManagerShare;
 use crate::txn::options::{Durability, Isolation, TxnOptions};
 use crate::txn::scratch::{Sequence, TxnScratch};
-use crate::txn::structure::{Keyed, Structure};
+use crate::txn::structure::{Keyed, Structure, free};
 use crate::txn::trees::StructureOf;
 use crate::txn::undo_buffer::UndoBuffer;
 
@@ -88,7 +88,7 @@ impl Transaction {
         self.state == State::Over || !self.manager.is_here()
     }
 
-    /// Whether it changed anything that is not undone.
+    /// Returns whether it changed anything that is not undone.
     pub fn has_written(&self) -> bool {
         self.changes_len() > 0
     }
@@ -202,13 +202,7 @@ impl Transaction {
     ) -> Result<WriteOutcome, TxnError> {
         let actor = Actor::Transaction { tx: self.tx, prev: self.last };
         self.enter();
-        let coming = value.map_or(0, |value| value.len() as u64);
-        if let Err(error) = self.manager.make_log_room(coming) {
-            if let Some(built) = built {
-                free(tree.structure(), built);
-            }
-            return Err(error.into());
-        }
+        let built = self.manager.make_room_for(tree, value, built)?;
         // A large value may take seconds: its pages are written before the step that checkpoints
         // wait for, and outside the latch that the thread waits for which begins a snapshot.
         let large = value.map(|value| tree.large(key, value)).transpose().map_err(failed)?;
@@ -476,16 +470,6 @@ impl Drop for Transaction {
 #[inline(never)]
 pub(super) fn failed<E: Into<TxnError>>(error: E) -> TxnError {
     error.into()
-}
-
-/// Frees a large value that is no longer needed. If that fails, the rest of its pages is freed when
-/// the store is opened the next time.
-pub(super) fn free(structure: &dyn Structure, large: Detached) {
-    if let Some(trees) = structure.large_values()
-        && let Err(error) = trees.free_detached(large)
-    {
-        tracing::warn!(%error, "the pages of a large value could not be freed");
-    }
 }
 
 /// Frees the places of the records that transaction `tx`, which has committed, removed. What fails

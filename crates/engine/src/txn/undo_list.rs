@@ -35,8 +35,8 @@ const STORED_BYTES: usize = 12;
 /// Bytes that a large value is charged with, and a chunk in the file.
 const LARGE_BYTES: usize = 128;
 const SPILLED_BYTES: usize = 96;
-/// Bytes of the log that a transaction may need to be undone without a claim: the log keeps room for
-/// a dozen such transactions. More of them that roll back on a full disk at once may end the log.
+/// Bytes of the log that a transaction may need to be undone without a claim. The log keeps room
+/// for a dozen of these; more that roll back at once on a full disk may end it.
 const UNCLAIMED: u64 = 8 << 10;
 /// Bytes of a CLR besides what it restores.
 const CLR_BYTES: usize = 96;
@@ -241,9 +241,7 @@ impl UndoList {
         self.len() == 0
     }
 
-    /// Reserves room for one more change; call it before the change (rule 1).
-    ///
-    /// # Errors
+    /// Reserves room for one more change, before it (rule 1), or fails as
     /// [`TxnError::UndoTooLarge`].
     #[inline]
     pub(super) fn make_room(&mut self, room: &Arc<UndoRoom>) -> Result<(), TxnError> {
