@@ -28,7 +28,7 @@ use crate::txn::error::TxnError;
 use crate::txn::manager::ManagerShare;
 use crate::txn::options::{Durability, Isolation, TxnOptions};
 use crate::txn::scratch::{Sequence, TxnScratch};
-use crate::txn::structure::{Keyed, Structure, free};
+use crate::txn::structure::{Keyed, free};
 use crate::txn::trees::StructureOf;
 use crate::txn::undo_buffer::UndoBuffer;
 
