@@ -168,6 +168,11 @@ fn keys_of_several_parts_are_written_as_the_types_that_the_store_knows() {
     let wrong = shop.fails(2, &["get", "n.db", "bolts"]);
     assert!(wrong.contains("'bolts' is no (String, u32)"), "{wrong}");
     assert!(shop.ok(&["scan", "n.db", "--hex", "--limit", "1"]).starts_with("626f6c7473"));
+    let nothing = ["put", "new.db", "x", "1", "--create", "--key-type", "u64"];
+    assert!(shop.fails(2, &nothing).contains("'x' is no u64"));
+    assert!(!shop.path("new.db").exists(), "no store is created for what cannot be written");
+    shop.fails(2, &[&["put", "n.db"], &nothing[2..], &["--tree", "other"]].concat());
+    assert!(!shop.ok(&["trees", "n.db"]).contains("other"));
     shop.ok(&["del", "n.db", "--prefix", r#"("bolts",)"#]);
     assert_eq!(shop.ok(&["scan", "n.db", "--count"]), "1\n");
 }

@@ -257,3 +257,55 @@ fn columns_and_ids_of_parquet_are_those_that_were_chosen() {
     refused(drain(open(&path, &columns("page=9"))), "there are no more");
     refused(drain(open(&path, &columns("page=obj,op=verb"))), "--ops");
 }
+
+/// Writes two rows: the first columns as they are, then those of `last`, whose values are -1 and 1,
+/// or null and 1.
+fn two_rows(path: &Path, schema: &str, last_is_null: bool) {
+    let schema = Arc::new(parse_message_type(schema).unwrap());
+    let properties = Arc::new(WriterProperties::builder().build());
+    let file = File::create(path).unwrap();
+    let mut writer = SerializedFileWriter::new(file, schema, properties).unwrap();
+    let mut group = writer.next_row_group().unwrap();
+    while let Some(mut column) = group.next_column().unwrap() {
+        match column.untyped() {
+            ColumnWriter::Int64ColumnWriter(w) => {
+                w.write_batch(&[0, 1], Some(&[1, 1]), None).unwrap();
+            }
+            ColumnWriter::Int32ColumnWriter(w) if last_is_null => {
+                w.write_batch(&[1], Some(&[0, 1]), None).unwrap();
+            }
+            ColumnWriter::Int32ColumnWriter(w) => {
+                w.write_batch(&[-1, 1], Some(&[1, 1]), None).unwrap();
+            }
+            _ => unreachable!(),
+        }
+        column.close().unwrap();
+    }
+    group.close().unwrap();
+    writer.close().unwrap();
+}
+
+#[test]
+fn parquet_never_makes_a_number_of_what_it_does_not_understand() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("t.parquet");
+    let nested = "message m { required group user { optional int64 key; } optional int64 obj_id; }";
+    two_rows(&path, nested, false);
+    assert_eq!(pages(drain(open(&path, &ReadOptions::default()))), [0, 1], "the flat column");
+    refused(drain(open(&path, &columns("page=key"))), "nested");
+    two_rows(&path, "message m { optional int64 page; optional int64 op; }", false);
+    let swapped = ReadOptions { ops: "0=W,1=R".parse().unwrap(), ..columns("page=page,op=op") };
+    assert_eq!(writes(drain(open(&path, &swapped))), [true, false]);
+    let skipping = ReadOptions { ops: "0=skip".parse().unwrap(), ..swapped };
+    assert_eq!(pages(drain(open(&path, &skipping))), [1]);
+    two_rows(&path, "message m { optional int64 offset; optional int32 len; }", false);
+    refused(drain(open(&path, &columns("offset=offset,size=len"))), "-1 is negative");
+    two_rows(&path, "message m { optional int64 page; optional int32 disk; }", true);
+    refused(drain(open(&path, &columns("page=page,volume=disk"))), "a volume is null");
+}
+
+#[test]
+fn a_line_that_may_be_a_header_or_a_reference_is_refused() {
+    refused(read("t.csv", "key,write\nabc,0\n", &columns("page=1,op=2")), "may be a header");
+    assert_eq!(pages(read("t.csv", "key,write\n7,0\n", &columns("page=key,op=write"))), [7]);
+}

@@ -152,6 +152,9 @@ pub(crate) struct PutArgs {
 }
 
 pub(crate) fn put(args: &PutArgs) -> Result<(), Failure> {
+    if args.create && !args.store.file.exists() {
+        check_new(args)?;
+    }
     let db = if args.create {
         open::create(&args.store.file, args.page_size, None, None)?
     } else {
@@ -161,6 +164,15 @@ pub(crate) fn put(args: &PutArgs) -> Result<(), Failure> {
     // Also after an error: the store stays as it was.
     open::close(db)?;
     result
+}
+
+/// Fails if a new structure would be created for a key or value that cannot be written to it.
+fn check_new(args: &PutArgs) -> Result<(), Failure> {
+    let notation = args.notation.of(&args.notation.types());
+    if args.kind != Kind::Heap {
+        notation.key(&args.key)?;
+    }
+    args.value.as_ref().map(|text| notation.value(text)).transpose().map(drop)
 }
 
 fn found_or_new(db: &Db, args: &PutArgs) -> Result<Opened, Failure> {
@@ -179,6 +191,7 @@ fn found_or_new(db: &Db, args: &PutArgs) -> Result<Opened, Failure> {
         Kind::Hash => Structure::Hash,
         Kind::Heap => Structure::Heap,
     };
+    check_new(args)?;
     db.make(kind, name, &args.notation.types()).map_err(failed)?;
     open::named(db, name, kind)
 }

@@ -111,6 +111,12 @@ impl Csv {
         let is_by_number = self.columns.as_ref().filter(|columns| !columns.need_header());
         if let Some(columns) = is_by_number {
             self.roles = columns.resolve(&fields)?;
+            if self.may_be_header(&fields) {
+                return Err(format!(
+                    "{} may be a header or a reference: name the columns (--columns page=NAME)",
+                    shown(line)
+                ));
+            }
             return Ok(self.looks_like_header(&fields));
         }
         match self.named_roles(&fields) {
@@ -167,6 +173,21 @@ impl Csv {
             !field.is_empty() && (is_word || role_of_header(field).is_some())
         };
         !known.clone().any(is_data) && known.clone().any(is_name)
+    }
+
+    /// Whether the first line may be either: its page has the usual name of a column, its operation
+    /// is a word that is both, such as `write`, and nothing in it is a number.
+    fn may_be_header(&self, fields: &[String]) -> bool {
+        let of = |wanted: Role| {
+            let at = self.roles.iter().position(|role| *role == Some(wanted))?;
+            fields.get(at)
+        };
+        let is_name = |field: &String| role_of_header(field).is_some();
+        let is_word = |field: &String| self.ops.find(field.as_bytes()).is_ok();
+        let known = self.roles.iter().zip(fields).filter(|(role, _)| role.is_some());
+        of(Role::Page).is_some_and(is_name)
+            && of(Role::AccessKind).is_some_and(is_word)
+            && !known.into_iter().any(|(_, field)| field.parse::<f64>().is_ok())
     }
 
     fn record<'a>(&self, line: &'a [u8], separator: u8) -> Result<Record<'a>, String> {

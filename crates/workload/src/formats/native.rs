@@ -313,6 +313,10 @@ fn places(
             let text = format!("column {} of {}: there are no more", roles.len(), names.len());
             return Err(text);
         }
+        let is_nested = |at: &usize| roles[*at].is_some() && !is_flat(*at);
+        if let Some(at) = (0..roles.len()).find(is_nested) {
+            return Err(format!("column '{}' is nested: only flat columns are read", names[at]));
+        }
         return Ok((of_roles(roles), Vec::new()));
     }
     let own = |at: usize| {
@@ -325,7 +329,16 @@ fn places(
     if own.contains(&Some(Role::Page)) {
         return Ok((of_roles(own), Vec::new()));
     }
-    let Some(roles) = roles_of_header(&names) else {
+    // The names of nested columns, such as the key of a map, mean nothing.
+    let flat: Vec<String> = names
+        .iter()
+        .enumerate()
+        .map(|(at, name)| match is_flat(at) {
+            true => name.clone(),
+            false => String::new(),
+        })
+        .collect();
+    let Some(roles) = roles_of_header(&flat) else {
         return Err(format!(
             "no column 'page' among {}: say which with --columns page=NAME",
             names.join(", ")

@@ -3,7 +3,7 @@
 use std::fs::File;
 
 use millpond_base::Reason;
-use parquet::basic::Type as Physical;
+use parquet::basic::{ConvertedType, Type as Physical};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::data_type::{
     BoolType, ByteArray, ByteArrayType, DataType, DoubleType, FloatType, Int32Type, Int64Type,
@@ -37,6 +37,8 @@ pub(super) struct Cells {
     role: Role,
     reader: Typed,
     is_optional: bool,
+    /// Whether values that look negative are large ones.
+    is_unsigned: bool,
     largest: i64,
     levels: Vec<i16>,
     /// The values of the last step.
@@ -77,6 +79,14 @@ impl Cells {
             }
         };
         let is_optional = schema.column(at).max_def_level() > 0;
+        let is_unsigned = role == Role::Page
+            || matches!(
+                schema.column(at).converted_type(),
+                ConvertedType::UINT_8
+                    | ConvertedType::UINT_16
+                    | ConvertedType::UINT_32
+                    | ConvertedType::UINT_64
+            );
         let largest = match role {
             Role::AccessKind | Role::Scan => 1,
             Role::Reason => 4,
@@ -85,7 +95,7 @@ impl Cells {
             _ => i64::MAX,
         };
         let (levels, values) = (Vec::new(), Vec::new());
-        Ok(Cells { role, reader: typed, is_optional, largest, levels, values })
+        Ok(Cells { role, reader: typed, is_optional, is_unsigned, largest, levels, values })
     }
 
     /// Decodes the next `n` values; nulls are 0, except where a reference cannot be without.
@@ -102,8 +112,9 @@ impl Cells {
             }
             Typed::Narrow(reader, raw) => {
                 records(reader, n, levels, raw)?;
-                // A page of 32 bits is unsigned if it looks negative.
-                values.extend(raw.iter().map(|v| i64::from(*v as u32)));
+                let is_unsigned = self.is_unsigned;
+                let wide = |v: &i32| if is_unsigned { i64::from(*v as u32) } else { i64::from(*v) };
+                values.extend(raw.iter().map(wide));
             }
             Typed::Wide(reader, raw) => {
                 records(reader, n, levels, raw)?;
@@ -128,6 +139,16 @@ impl Cells {
                 }
                 is_checked = true;
             }
+        }
+        if role == Role::AccessKind && !is_checked && !words.ops.is_empty() {
+            for value in values.iter_mut() {
+                *value = word_value(role, value.to_string().as_bytes(), words)?;
+            }
+            is_checked = true;
+        }
+        let is_size = matches!(role, Role::Offset | Role::Sector | Role::Size | Role::Sectors);
+        if let Some(v) = values.iter().find(|v| is_size && !self.is_unsigned && **v < 0) {
+            return Err(format!("{v} is negative, and no address or size"));
         }
         if role == Role::Page && !is_checked {
             for value in values.iter_mut() {
@@ -158,6 +179,7 @@ impl Cells {
             Role::Offset | Role::Sector | Role::Size | Role::Sectors => {
                 return Err("an address or a size is null".into());
             }
+            Role::Volume => return Err("a volume is null".into()),
             _ => {}
         }
         if self.levels.len() != n || self.values.len() + nulls != n {
