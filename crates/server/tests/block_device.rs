@@ -77,7 +77,9 @@ fn a_block_device_is_served_like_a_file() {
         if write_back {
             // The device alone is refused; with its cache, served without the flag, it gets all.
             let alone = VolumeSpec { cache: None, ..spec.clone() };
-            assert!(matches!(Volume::open(&alone), Err(OpenVolumeError::Cache(_))));
+            let Err(error) = Volume::open(&alone) else { panic!("opened without its cache") };
+            assert!(matches!(error, OpenVolumeError::CacheMissing { .. }), "{error}");
+            assert!(error.to_string().contains("serve it with that one"), "{error}");
             spec.cache.iter_mut().for_each(|cache| cache.write_back = false);
             Volume::open(&spec).unwrap().close().unwrap();
         }

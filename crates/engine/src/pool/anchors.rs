@@ -24,7 +24,7 @@ use crate::pool::sync::locked::locked;
 
 /// Holds the swip of a structure's root, outside any page; a parent like any other.
 ///
-/// Valid only with the [`Pages`] that returned it.
+/// Valid only with the [`Pages`](super::pages::Pages) that returned it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Anchor {
     pub(crate) frame: NonNull<FrameHeader>,

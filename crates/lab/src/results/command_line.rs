@@ -7,7 +7,7 @@ use serde_json::Value as Json;
 /// ```
 /// # use millpond_lab::results::shell_line;
 /// assert_eq!(shell_line(["sim", "a b.txt", "watt(sample=4)"]), "sim 'a b.txt' 'watt(sample=4)'");
-/// assert_eq!(shell_line(["it's"]), r"'it'\\''s'");
+/// assert_eq!(shell_line(["it's"]), r"'it'\''s'");
 /// ```
 pub fn shell_line<S: AsRef<str>>(words: impl IntoIterator<Item = S>) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || "-_./,:=+%@".contains(c);
