@@ -82,7 +82,7 @@ impl Reading {
     }
 }
 
-/// What to do with a trace that can be read only once.
+/// The advice for a trace that can be read only once.
 const STORE_IT: &str = "store it in a file";
 
 /// Opens each trace once, so that a mistyped name does not cost the work on the others. A trace

@@ -27,11 +27,11 @@ enum Form<T> {
 /// How keys and values are written: what was asked for.
 #[derive(clap::Args, Clone, Debug)]
 pub(crate) struct Notation {
-    /// What keys are: text, hex, or a type such as u64 or '(String, u32)'. By default the type that
+    /// Form of keys: text, hex, or a type such as u64 or '(String, u32)'. By default the type that
     /// the store knows, or text
     #[arg(long, value_name = "TYPE", value_parser = form::<KeyType>)]
     key_type: Option<Form<KeyType>>,
-    /// What values are, likewise
+    /// Form of values, likewise
     #[arg(long, value_name = "TYPE", value_parser = form::<ValueType>)]
     value_type: Option<Form<ValueType>>,
     /// Keys and values in hexadecimal: the same as --key-type hex --value-type hex
@@ -135,7 +135,7 @@ fn encoded<T: Display>(
     encode(&datum).map_err(|error| wrong(error.to_string()))
 }
 
-/// A literal; in hexadecimal what is not of the type.
+/// Returns a literal, or hexadecimal digits if the bytes are not of the type.
 fn shown(datum: Result<Datum, DatumError>, bytes: &[u8]) -> String {
     datum.map_or_else(|_| format!("0x{}", digits(bytes)), |datum| literal::show(&datum))
 }

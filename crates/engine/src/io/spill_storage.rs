@@ -10,7 +10,7 @@ use millpond_base::sync::unmodelled::RwLock;
 /// Bytes that are allocated at a time.
 const CHUNK: usize = 256 << 10;
 
-/// Where the bytes are.
+/// The storage of a spill file.
 pub(super) enum SpillStorage {
     /// In a file.
     File(File),

@@ -28,7 +28,7 @@ use crate::pool::{Actor, Anchor, Jump, MiniTransaction, Pages, PoolError, Swip, 
 /// What an entry's new value needs: the anchor that holds its root's swip, latched, and its name.
 struct Attaching<'o, 'a, P: Pages> {
     anchor: Write<'o, P>,
-    /// Where the swip is in the anchor's page.
+    /// Byte offset of the swip in the anchor's page.
     at: usize,
     value: &'a Detached,
 }
@@ -36,7 +36,7 @@ struct Attaching<'o, 'a, P: Pages> {
 /// The old value of an entry, which is in overflow pages, and the latched anchor for them.
 struct Detaching<'o, P: Pages> {
     trash: Write<'o, P>,
-    /// Where the anchor is in its page.
+    /// Byte offset of the anchor in its page.
     place: Anchor,
     reference: Reference,
 }

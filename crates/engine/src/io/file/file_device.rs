@@ -38,7 +38,7 @@ use crate::io::process::Process;
 /// memory of its own.
 static ZEROS: Zeros = Zeros([0; 256 << 10]);
 
-/// As aligned as direct I/O asks for.
+/// Aligned for direct I/O.
 #[repr(align(4096))]
 struct Zeros([u8; 256 << 10]);
 
@@ -47,11 +47,11 @@ struct Zeros([u8; 256 << 10]);
 pub struct FileDevice {
     pub(super) file: File,
     pub(super) path: PathBuf,
-    /// Where it was opened, if the system says.
+    /// The path and identity at opening, if the system tells them.
     pub(super) origin: Option<Origin>,
-    /// Whether it was created when it was opened.
+    /// Set if this opening created it.
     pub(super) is_new: bool,
-    /// Where it was opened: a child of that leaves it, and its lock, alone.
+    /// The process that opened it: its children leave the file, and its lock, alone.
     pub(super) process: Process,
     pub(super) read_only: bool,
     /// Whether it grows by zeros that are written.

@@ -99,7 +99,7 @@ pub(super) fn create_file(path: &Path) -> Result<Option<File>, Errno> {
     }
 }
 
-/// Where a file was opened, and what it is there.
+/// The path at which a file was opened, and the identity of the file there.
 #[derive(Debug)]
 pub(super) struct Origin {
     /// Absolute: the process may go to another folder.
@@ -109,7 +109,7 @@ pub(super) struct Origin {
 }
 
 impl Origin {
-    /// That of `file`, which was opened at `path`; `None` where the system does not say.
+    /// Returns the origin of `file`, opened at `path`; `None` where the system does not tell it.
     ///
     /// # Errors
     /// The path leads to another file by now, or to none.
