@@ -101,7 +101,7 @@ unsafe impl Send for SharedFrame {}
 
 struct SharedPage {
     of: (u32, usize),
-    /// Where anchors are free.
+    /// Positions of free anchors.
     free: Vec<u16>,
     used: usize,
 }
@@ -123,7 +123,7 @@ impl Anchors {
     /// its page.
     ///
     /// # Errors
-    /// [`PoolError::Memory`]: there is none.
+    /// [`PoolError::Memory`] if no memory is left.
     pub(crate) fn take(&self, word: Swip, owner: u32) -> Result<NonNull<FrameHeader>, PoolError> {
         self.take_page(word, PageHeader::of_anchor(owner))
     }

@@ -75,7 +75,7 @@ pub struct Store<M: PoolStrategy> {
     pub(in crate::store) durability: Durability,
     pub(in crate::store) plan: Plan,
     pub(in crate::store) opened: Instant,
-    /// Where it was opened.
+    /// The process that opened it.
     pub(in crate::store) process: Process,
     /// The only thread that may use it, without latches.
     pub(in crate::store) alone: Option<ThreadId>,

@@ -46,7 +46,7 @@ pub struct TransactionManager {
     pub(super) calls: ActiveWriters,
     /// How many entries trees have.
     rows: Arc<RowCounts>,
-    /// Where the store was opened.
+    /// The process that opened the store.
     process: Process,
 }
 

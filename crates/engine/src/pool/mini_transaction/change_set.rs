@@ -52,7 +52,7 @@ enum ChangeKind {
     Freed,
 }
 
-/// Where the redo records about a page are in the arena: two, without an allocation, or more.
+/// Positions of the redo records of a page in the arena: two, without an allocation, or more.
 #[derive(Default)]
 struct RedoRecords {
     first: Option<Range<usize>>,

@@ -16,7 +16,7 @@ pub(super) fn with_causes(error: &dyn Error) -> String {
     text
 }
 
-/// As in "1 handle", "2 handles".
+/// Returns a count with its noun: "1 handle", "2 handles".
 pub(super) fn count(number: usize, what: &str) -> String {
     if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
 }

@@ -30,7 +30,7 @@ fn changes_are_undone_from_the_newest() {
     assert!(list.is_empty() && list.end() == 0 && list.newest().unwrap().is_none());
 }
 
-/// What [`UndoList::each`] hands out, as numbers.
+/// The entries that [`UndoList::each`] passes to its closure, as numbers.
 fn numbers(list: &UndoList, from: usize, forward: bool) -> Vec<u64> {
     let mut seen = Vec::new();
     let each = list.each(from, forward, |(owner, key, before, _)| {
