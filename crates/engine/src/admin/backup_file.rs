@@ -5,7 +5,7 @@
 //! reports them, because it cannot know whether the other one still runs.
 
 use std::ffi::OsString;
-use std::fs::{self, File};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
@@ -14,7 +14,7 @@ use rustix::fs::{CWD, RenameFlags};
 
 use crate::admin::backup::{Backup, BackupPhase, BackupWatch, tell};
 use crate::io::copy::first_damaged;
-use crate::io::file::new_file::create_like;
+use crate::io::file::new_file::{create_like, sync_folder_of};
 use crate::io::{Device, FileDevice, FileOptions, PageStore, Process};
 use crate::pool::PoolStrategy;
 use crate::recovery::log_open::log_path;
@@ -105,10 +105,7 @@ impl Partial {
         }
         self.is_placed = true;
         device.release();
-        let parent = target.parent().filter(|parent| !parent.as_os_str().is_empty());
-        File::open(parent.unwrap_or(Path::new(".")))
-            .and_then(|directory| directory.sync_all())
-            .map_err(|error| misplaced(target, error))
+        sync_folder_of(target).map_err(|error| misplaced(target, error))
     }
 }
 

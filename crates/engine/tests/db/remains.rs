@@ -89,6 +89,35 @@ fn a_log_whose_first_block_is_lost_and_a_file_of_somebody_else_are_not_overwritt
 }
 
 #[test]
+fn a_data_file_of_zeros_does_not_cost_its_log() {
+    // A page, and less than one; the header of the log damaged, of another version, or whole.
+    for length in [1, 4096, 1 << 20] {
+        for at in [Some(0), Some(8), None] {
+            let folder = tempfile::tempdir().unwrap();
+            let (path, data) = store_in(folder.path(), false);
+            let log = side(&path, "-log");
+            let whole = std::fs::read(&log).unwrap();
+            let mut bytes = whole.clone();
+            if let Some(at) = at {
+                bytes[at..at + 4].fill(0xee);
+            }
+            std::fs::write(&log, &bytes).unwrap();
+            std::fs::write(&path, vec![0; length]).unwrap();
+            let before = files(folder.path());
+            for options in [tiny(64), tiny(64).create_if_missing(false)] {
+                Db::open(&path, options.clone()).expect_err("open");
+                Db::open_salvaging(&path, options).expect_err("salvage");
+                assert!(files(folder.path()) == before, "a file changed: {length}, {at:?}");
+            }
+            std::fs::write(&path, data).unwrap();
+            std::fs::write(&log, whole).unwrap();
+            let db = Db::open(&path, tiny(64)).unwrap();
+            assert_eq!(db.tree::<u32, u32>("t").unwrap().len().unwrap(), 500);
+        }
+    }
+}
+
+#[test]
 fn other_files_beside_a_store_that_is_missing_are_named() {
     for (suffix, bytes) in [
         ("-spill", &b"MPSPILL1 and rows"[..]),
@@ -176,9 +205,30 @@ fn a_data_file_that_is_deleted_renamed_or_replaced_beneath_a_store_is_told() {
     displaced(|path| std::fs::remove_file(path).unwrap());
     displaced(|path| std::fs::rename(path, side(path, "-old")).unwrap());
     displaced(|path| {
+        // With its folder.
+        let folder = path.parent().unwrap();
+        std::fs::remove_dir_all(folder).unwrap();
+        std::fs::create_dir(folder).unwrap();
+    });
+    displaced(|path| {
         std::fs::copy(path, side(path, "-new")).unwrap();
         std::fs::rename(side(path, "-new"), path).unwrap();
     });
+}
+
+#[test]
+fn a_store_whose_folder_is_renamed_is_where_it_was() {
+    let folder = tempfile::tempdir().unwrap();
+    let (old, new) = (folder.path().join("old"), folder.path().join("new"));
+    std::fs::create_dir(&old).unwrap();
+    let db = Db::open(old.join("s"), tiny(64)).unwrap();
+    db.tree::<u32, u32>("t").unwrap().put(&1, &2).unwrap();
+    std::fs::rename(&old, &new).unwrap();
+    db.checkpoint().unwrap();
+    db.flush().unwrap();
+    db.close().unwrap();
+    let db = Db::open(new.join("s"), tiny(64)).unwrap();
+    assert_eq!(db.tree::<u32, u32>("t").unwrap().get(&1).unwrap(), Some(2));
 }
 
 #[test]
@@ -224,15 +274,14 @@ fn child_that_creates_a_store_within_a_limit() {
     println!("refused: {error}");
 }
 
-/// Creates a store at `path` in a child of a shell that sets `limit`.
-fn fails_to_create(path: &Path, limit: &str) {
+/// Creates a store at `path` in a child of a shell that sets `limit`; returns whether that fails.
+fn is_refused(path: &Path, limit: &str) -> bool {
     let program = std::env::current_exe().unwrap();
     let child = "db::remains::child_that_creates_a_store_within_a_limit";
     let line = format!("trap '' XFSZ; ulimit {limit}; exec \"$0\" --exact {child} --nocapture");
     let mut shell = Command::new("bash");
     let out = shell.args(["-c", &line]).arg(program).env(CHILD, path).output().unwrap();
-    let text = String::from_utf8_lossy(&out.stdout).into_owned();
-    assert!(out.status.success() && text.contains("refused: "), "{limit}: {text}");
+    String::from_utf8_lossy(&out.stdout).contains("refused: ")
 }
 
 #[test]
@@ -245,22 +294,34 @@ fn a_creation_that_fails_leaves_no_file() {
     }
     // Blocks of 1 KiB that a file may have: the data file needs 512 of them.
     for size in [0, 100, 500] {
-        fails_to_create(&path, &format!("-f {size}"));
+        assert!(is_refused(&path, &format!("-f {size}")), "{size}");
         assert!(files(folder.path()).is_empty(), "{size}: {:?}", files(folder.path()).keys());
     }
     let mut failed = 0;
     for descriptors in 4..40 {
-        let program = std::env::current_exe().unwrap();
-        let child = "db::remains::child_that_creates_a_store_within_a_limit";
-        let line = format!("ulimit -n {descriptors}; exec \"$0\" --exact {child} --nocapture");
-        let mut shell = Command::new("bash");
-        let out = shell.args(["-c", &line]).arg(program).env(CHILD, &path).output().unwrap();
-        if String::from_utf8_lossy(&out.stdout).contains("refused: ") {
+        if is_refused(&path, &format!("-n {descriptors}")) {
             failed += 1;
             assert!(files(folder.path()).is_empty(), "{descriptors} descriptors");
         }
         for (file, _) in files(folder.path()) {
             std::fs::remove_file(file).unwrap();
+        }
+    }
+    assert!(failed > 0, "no limit made it fail");
+}
+
+#[test]
+fn a_creation_that_fails_leaves_the_link_that_its_log_was_to_follow() {
+    let (folder, path) = place();
+    let (link, target) = (side(&path, "-log"), folder.path().join("elsewhere"));
+    std::os::unix::fs::symlink(&target, &link).unwrap();
+    let mut failed = 0;
+    for descriptors in 4..40 {
+        if is_refused(&path, &format!("-n {descriptors}")) {
+            failed += 1;
+            assert!(link.is_symlink() && !target.exists() && !path.exists(), "{descriptors}");
+        } else if path.exists() {
+            break;
         }
     }
     assert!(failed > 0, "no limit made it fail");

@@ -21,6 +21,7 @@ use rustix::fs::FallocateFlags;
 
 use super::file_open::{Origin, Submission};
 use super::lock;
+use super::new_file::{folder_of, sync_folder_of};
 use super::range_sync::sync_ranges;
 use super::ring::RingPool;
 use super::system;
@@ -87,18 +88,16 @@ impl FileDevice {
         if self.rings.is_some() { Submission::Uring } else { Submission::Sync }
     }
 
-    /// Makes the file's name durable, by syncing the directory that holds it.
+    /// Makes the file's name durable, by syncing the directory that holds it, if its file system
+    /// can do that.
     ///
     /// # Errors
     /// If the directory cannot be opened or synced.
     pub fn sync_directory(&self) -> Result<(), DeviceError> {
-        let parent = match self.path.parent() {
-            Some(parent) if !parent.as_os_str().is_empty() => parent,
-            _ => Path::new("."),
-        };
-        File::open(parent)
-            .and_then(|directory| directory.sync_all())
-            .map_err(|e| DeviceError::Folder { path: parent.into(), errno: Errno::of(&e) })
+        sync_folder_of(&self.path).map_err(|error| DeviceError::Folder {
+            path: folder_of(&self.path).into(),
+            errno: Errno::of(&error),
+        })
     }
 
     /// The error for what the operating system said.
@@ -431,7 +430,7 @@ impl Device for FileDevice {
     }
 
     fn is_displaced(&self) -> bool {
-        self.origin.as_ref().is_some_and(Origin::is_displaced)
+        self.origin.as_ref().is_some_and(|origin| origin.is_displaced(&self.file))
     }
 
     fn release(&self) {

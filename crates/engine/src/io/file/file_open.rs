@@ -118,18 +118,24 @@ impl Origin {
         let found = file.metadata().ok().map(id).zip(std::path::absolute(path).ok());
         let Some((id, path)) = found else { return Ok(None) };
         let origin = Origin { path, id };
-        if origin.is_displaced() {
+        if origin.is_displaced(file) {
             return Err(rustix::io::Errno::STALE.into());
         }
         Ok(Some(origin))
     }
 
-    /// Returns whether the path leads to another file by now, or to none.
-    pub(super) fn is_displaced(&self) -> bool {
+    /// Returns whether the path leads to another file than `file` by now, or to none.
+    pub(super) fn is_displaced(&self, file: &File) -> bool {
         match std::fs::metadata(&self.path) {
             Ok(found) => (found.dev(), found.ino()) != self.id,
+            // A folder that was renamed, or that lies outside of the process's root by now, has its
+            // files still.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let is_deleted = file.metadata().is_ok_and(|found| found.nlink() == 0);
+                is_deleted || self.path.parent().is_some_and(Path::exists)
+            }
             // Of a folder that the process may not look into any more nothing is known.
-            Err(error) => error.kind() == std::io::ErrorKind::NotFound,
+            Err(_) => false,
         }
     }
 }

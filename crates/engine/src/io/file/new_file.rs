@@ -52,18 +52,59 @@ pub(crate) fn create_like(path: &Path, store: &Path) -> io::Result<File> {
     how.read(true).write(true).create_new(true);
     let Ok(found) = std::fs::metadata(store) else { return open_above_standard(&how, path) };
     let file = open_above_standard(how.mode(found.mode() & 0o600), path)?;
+    let mode = found.mode() & 0o666;
     let set = || {
         let made = file.metadata()?;
+        if made.mode() & 0o666 != mode
+            && let Err(error) = file.set_permissions(Permissions::from_mode(mode))
+        {
+            // Some file systems have one mode for all files.
+            if made.mode() & !found.mode() & 0o777 != 0 {
+                return Err(error);
+            }
+            tracing::debug!(%error, "{} keeps its mode", path.display());
+        }
         if (made.uid(), made.gid()) != (found.uid(), found.gid()) {
             let give = |owner| std::os::unix::fs::fchown(&file, owner, Some(found.gid()));
             // Only a privileged process may give the owner: others give the group, if it is theirs.
             let given = give(Some(found.uid())).or_else(|_| give(None));
             given.unwrap_or_else(|error| tracing::debug!(%error, "{} is ours", path.display()));
         }
-        file.set_permissions(Permissions::from_mode(found.mode() & 0o666))
+        Ok(())
     };
     set().inspect_err(|_| drop(std::fs::remove_file(path)))?;
     Ok(file)
+}
+
+/// Syncs the folder of the file at `path`, so that the file's name is durable.
+///
+/// Some file systems (CIFS, 9p) cannot sync a folder: then there is nothing to wait for. A folder
+/// that may be searched, but not listed, cannot be opened to sync it.
+///
+/// # Errors
+/// The folder cannot be opened or synced.
+pub(crate) fn sync_folder_of(path: &Path) -> io::Result<()> {
+    let parent = folder_of(path);
+    let synced = File::open(parent).and_then(|folder| folder.sync_all());
+    let Err(error) = synced else { return Ok(()) };
+    const UNKNOWN: [i32; 5] =
+        [libc::EINVAL, libc::ENOSYS, libc::EOPNOTSUPP, libc::EBADF, libc::EACCES];
+    if error.raw_os_error().is_none_or(|errno| !UNKNOWN.contains(&errno)) {
+        return Err(error);
+    }
+    tracing::warn!(
+        %error,
+        "the folder {} cannot be synced: after a power failure a file that was just created there \
+         may be missing",
+        parent.display()
+    );
+    Ok(())
+}
+
+/// Returns the folder of the file at `path`.
+pub(super) fn folder_of(path: &Path) -> &Path {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    parent.unwrap_or(Path::new("."))
 }
 
 #[cfg(test)]
@@ -84,5 +125,15 @@ mod tests {
             assert_eq!(again.kind(), io::ErrorKind::AlreadyExists);
             std::fs::remove_file(&side).unwrap();
         }
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_folder_that_knows_no_sync_is_no_failure_and_a_missing_one_is() {
+        let unsynced = File::open("/proc/self").unwrap().sync_all().unwrap_err();
+        assert_eq!(unsynced.raw_os_error(), Some(libc::EINVAL));
+        sync_folder_of(Path::new("/proc/self/pond")).unwrap();
+        let error = sync_folder_of(Path::new("/proc/self/none/pond")).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::NotFound);
     }
 }

@@ -33,12 +33,18 @@ impl FileDevice {
         let made = create_file(path).map_err(fail)?;
         let is_new = made.is_some();
         if let Some(made) = made {
-            // Another process may have found the file, and make a store of it: then it is theirs.
-            lock::acquire(&made, path, true)?;
             // Whatever keeps this process from opening it is found out while it has the lock.
-            open_file(path, &options).map_err(fail).inspect_err(|_| {
-                let _ = std::fs::remove_file(path);
-            })?;
+            let tried = lock::acquire(&made, path, true)
+                .and_then(|()| open_file(path, &options).map_err(fail));
+            match tried {
+                Ok(_) => {}
+                // Another process found the file, and makes a store of it: it is theirs.
+                Err(error @ OpenFileError::Locked { .. }) => return Err(error),
+                Err(error) => {
+                    let _ = std::fs::remove_file(path);
+                    return Err(error);
+                }
+            }
         }
         let device = Self::open_existing(path, &options, is_new)?;
         match length_of(&device.file, 1).map_err(fail)? {

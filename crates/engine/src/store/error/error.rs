@@ -62,9 +62,9 @@ pub enum Error {
         /// Where one was looked for.
         path: PathBuf,
     },
-    /// The data file of a store is missing or empty, and another file of the store exists.
+    /// The data file of a store is missing or holds nothing, and another file of the store exists.
     #[error(
-        "{} is missing or empty, and {} beside it is {what}: put the data file back, or, if that \
+        "{} is missing or holds nothing, and {} beside it is {what}: put the data file back, or, if that \
          store is given up, move {} away",
         path.display(),
         beside.display(),

@@ -241,7 +241,7 @@ impl Opening<'_> {
         let log = |is_new| {
             let log = log_open::log_file(path, is_new, &file)?;
             if is_new {
-                self.created.add(&log_open::log_path(path));
+                self.created.add(&real_path(&log_open::log_path(path)));
             }
             Ok(log)
         };
@@ -340,12 +340,8 @@ fn open_or_create(
     options: &Options,
     names: StructureNames,
 ) -> Result<(PageStore, OpenedLog), Error> {
-    // A small store whose superblock is lost looks like one that was never made. Its log knows.
-    let is_lost = || {
-        let may_be = device.length() > 0 && !planted!(LostStoreRecreated);
-        may_be && log(false).is_ok_and(log_open::was_in_use)
-    };
-    if !PageStore::is_unmarked(&*device)? || is_lost() {
+    let is_unmarked = PageStore::is_unmarked(&*device)?;
+    if !is_unmarked || is_lost(&*device, &log)? {
         let store = log_open::open_pages(device, page_size_of(options), || log(false))?;
         let (log_options, memory) = log_options(options, store.pages.page_size())?;
         let settings = LogSettings {
@@ -357,11 +353,6 @@ fn open_or_create(
         };
         return Ok(log_open::open(store, log, &settings)?);
     }
-    if device.length() == 0
-        && let Ok(log) = log(false)
-    {
-        remains::check_log(device.path(), &log)?;
-    }
     if !options.may_create() {
         return Err(Error::NoStore { path: device.path().to_path_buf() });
     }
@@ -369,6 +360,28 @@ fn open_or_create(
     let (log_options, _) = log_options(options, page_size)?;
     let placed = (page_size, options.lab.placement, options.compression);
     Ok(log_open::create(device, log(true)?, placed, &log_options)?)
+}
+
+/// Returns whether the log knows of a store on `device`, which bears no mark of one: a small store
+/// whose superblock is lost looks like one that was never made.
+///
+/// # Errors
+/// The log cannot be opened or read, or a new store must not overwrite it.
+fn is_lost(
+    device: &dyn Device,
+    log: impl Fn(bool) -> Result<Arc<dyn Device>, OpenLogError>,
+) -> Result<bool, Error> {
+    let log = match log(false) {
+        Ok(log) => log,
+        Err(OpenLogError::Missing { .. }) => return Ok(false),
+        Err(error) => return Err(error.into()),
+    };
+    match remains::check_log(device.path(), &log) {
+        Err(Error::Remains { .. }) if device.length() > 0 && log_open::was_in_use(log) => {
+            Ok(!planted!(LostStoreRecreated))
+        }
+        checked => checked.map(|()| false),
+    }
 }
 
 /// Returns the sizes of a log's parts, and the bytes of memory that the pool will have.

@@ -1,4 +1,4 @@
-//! Files of a store whose data file is missing or empty.
+//! Files of a store whose data file is missing, or holds nothing.
 //!
 //! A log holds every commit since the last checkpoint. A new store would need that name for a log
 //! of its own, so it is not created while such a file exists: the data file may come back. An
