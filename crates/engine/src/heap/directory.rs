@@ -69,3 +69,32 @@ pub(crate) fn is_directory(view: View<'_>, level: u8) -> bool {
         && view.u8(LEVEL) == level
         && (1..=LEVELS_MAX).contains(&level)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::page::{PAGES_MAX, PageBuffer, PageSize};
+
+    #[test]
+    fn a_directory_of_level_twelve_is_one_and_of_level_thirteen_is_none() {
+        let mut page = PageBuffer::new(512);
+        let kind = PageType::HEAP_DIRECTORY;
+        let (lsn, page_id) = (millpond_base::Lsn(0), millpond_base::PageId(5));
+        PageHeader { checksum: 0, lsn, page: page_id, owner: 1, kind, level: 0 }
+            .write(page.bytes_mut());
+        for level in 0..=u8::MAX {
+            set_level(page.bytes_mut(), level);
+            let is_one = (1..=LEVELS_MAX).contains(&level);
+            assert_eq!(is_directory(page.view(), level), is_one, "{level}");
+        }
+    }
+
+    #[test]
+    fn twelve_levels_lead_to_more_pages_than_any_store_has() {
+        for size in PageSize::ALL.into_iter().chain([PageSize::TINY]) {
+            let form = Directory::of(size.bytes());
+            let pages = span(form, LEVELS_MAX).saturating_mul(form.fan_out() as u64);
+            assert!(pages > PAGES_MAX, "{size:?}: {pages}");
+        }
+    }
+}

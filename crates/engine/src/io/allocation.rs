@@ -152,7 +152,7 @@ impl PageStore {
             (free.free_pages(), self.room_for(&free))
         };
         if ids < wanted {
-            self.add_ids(wanted);
+            self.add_ids(wanted)?;
         }
         let Some(missing) = wanted.checked_sub(room).filter(|missing| *missing > 0) else {
             return Ok(());
@@ -165,13 +165,20 @@ impl PageStore {
 
     /// Makes at least `wanted` page ids free, where pages are written out of place: there is no
     /// I/O.
-    fn add_ids(&self, wanted: u64) {
+    ///
+    /// # Errors
+    /// If the store would have more page ids than a store can have.
+    fn add_ids(&self, wanted: u64) -> Result<(), DeviceError> {
         let _growing = self.growing.lock().unwrap_or_else(PoisonError::into_inner);
         let mut free = self.free_map();
         let missing = wanted.saturating_sub(free.free_pages());
         let step = (free.pages() / GROWTH_PART).clamp(IDS_LEAST, IDS_MOST);
-        let ids = free.pages().saturating_add(missing.max(step)).min(MapEntry::PLACES);
+        if free.pages().saturating_add(missing) > self.most_pages {
+            return Err(self.too_long());
+        }
+        let ids = free.pages().saturating_add(missing.max(step)).min(self.most_pages);
         self.set_ids(&mut free, ids);
+        Ok(())
     }
 
     /// There are `ids` page ids, where pages are written out of place: not fewer than there were.
@@ -183,9 +190,9 @@ impl PageStore {
         self.pages.store(ids, Ordering::Release);
     }
 
-    /// The error of a store that has as many places as it can have.
+    /// The error of a store that has as many page ids, or places, as it can have.
     pub(super) fn too_long(&self) -> DeviceError {
-        let length = MapEntry::PLACES * self.page_size.bytes_u64();
+        let length = self.most_pages.saturating_mul(self.page_size.bytes_u64());
         DeviceError::TooLong { path: self.path().to_path_buf(), length }
     }
 
@@ -205,7 +212,7 @@ impl PageStore {
             return Ok(());
         }
         let page_bytes = self.page_size.bytes_u64();
-        let most = MapEntry::PLACES.min(u64::MAX / page_bytes);
+        let most = self.most_pages.min(u64::MAX / page_bytes);
         if old.saturating_add(missing) > most {
             return Err(self.too_long());
         }
@@ -245,8 +252,12 @@ impl PageStore {
         let maps = 2 * free_map::maps(self.page_size, missing);
         let needed = missing.saturating_add(maps + 1);
         let page_bytes = self.page_size.bytes_u64();
+        let most = self.most_pages.min(u64::MAX / page_bytes);
+        if old.saturating_add(needed) > most {
+            return Err(AllocateError::Grow(self.too_long()));
+        }
         let grow_by = |count: u64| {
-            let pages = old.saturating_add(count).min(u64::MAX / page_bytes);
+            let pages = old.saturating_add(count).min(most);
             self.device.grow(pages * page_bytes).map(|()| pages)
         };
         let pages = match grow_by(needed.max(self.step_bytes(old * page_bytes) / page_bytes)) {
@@ -285,5 +296,89 @@ impl PageStore {
             map.set(page, MapEntry::NONE);
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use millpond_base::{Lsn, Reason};
+
+    use super::*;
+    use crate::io::placement::map_read::{MapDamage, read_map_within};
+    use crate::io::{AlignedBuffer, MemoryDevice, PageWrite};
+    use crate::page::superblock::{Compression, Placement};
+    use crate::page::{PageHeader, PageSize, PageType};
+
+    /// Page ids, and places, that the stores of these tests can have.
+    const MOST: u64 = 1500;
+    const SIZE: PageSize = PageSize::TINY;
+
+    fn small(placement: Placement, compression: Compression) -> (Arc<MemoryDevice>, PageStore) {
+        let device = Arc::new(MemoryDevice::new());
+        let store =
+            PageStore::create_unmarked_on(device.clone(), SIZE, placement, compression).unwrap();
+        (device, PageStore { most_pages: MOST, ..store })
+    }
+
+    /// Allocates and writes pages until the store has no more, and returns them.
+    fn fill(store: &PageStore) -> Vec<PageId> {
+        let mut pages = Vec::new();
+        loop {
+            let page = match store.allocate() {
+                Ok(page) => page,
+                Err(AllocateError::Grow(DeviceError::TooLong { length, .. })) => {
+                    assert_eq!(length, MOST * SIZE.bytes_u64());
+                    return pages;
+                }
+                Err(error) => panic!("{error}"),
+            };
+            assert!(page.0 < MOST, "{page:?}");
+            pages.push(page);
+            let mut bytes = AlignedBuffer::new(SIZE.bytes());
+            let kind = PageType::HEAP_DATA;
+            PageHeader { checksum: 0, lsn: Lsn(8), page, owner: 3, kind, level: 0 }
+                .write(&mut bytes);
+            store.write_batch(&mut [PageWrite::new(page, Reason::Replace, &mut bytes)]).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_store_has_as_many_pages_as_it_can_have_and_says_when_there_are_no_more() {
+        for (placement, compression) in [
+            (Placement::InPlace, Compression::None),
+            (Placement::OutOfPlace, Compression::None),
+            (Placement::OutOfPlace, Compression::Lz4),
+        ] {
+            let (_, store) = small(placement, compression);
+            let pages = fill(&store);
+            let least = if compression == Compression::None { MOST * 3 / 4 } else { MOST - 1 };
+            assert!(pages.len() as u64 >= least, "{placement:?} {compression:?}: {}", pages.len());
+            let many = store.allocate_many(MOST as usize);
+            assert!(matches!(many, Err(AllocateError::Grow(DeviceError::TooLong { .. }))));
+            store.free(pages[7]).unwrap();
+            assert_eq!(store.allocate().unwrap(), pages[7]);
+            store.grow_to(MOST).unwrap();
+            let beyond = store.grow_to(MOST + 1);
+            assert!(matches!(beyond, Err(AllocateError::Grow(DeviceError::TooLong { .. }))));
+        }
+    }
+
+    #[test]
+    fn a_map_of_as_many_page_ids_as_a_store_can_have_is_read_and_one_more_is_not() {
+        let (device, store) = small(Placement::OutOfPlace, Compression::Lz4);
+        let pages = fill(&store);
+        assert_eq!(store.pages(), MOST);
+        let map = store.write_map().unwrap();
+        store.sync().unwrap();
+        store.set_log_position(Lsn(8), None, map.as_ref()).unwrap();
+        map.unwrap().release();
+        let again = PageStore::open_to_recover(device.clone(), None).unwrap();
+        let superblock = again.superblock().copied().unwrap();
+        let map = read_map_within(&*device, &superblock, true, MOST).unwrap();
+        assert_eq!((map.ids(), map.placed()), (MOST, pages.len() as u64));
+        let refused = read_map_within(&*device, &superblock, true, MOST - 1).unwrap_err();
+        assert_eq!(refused.damage, MapDamage::Ids { ids: MOST });
     }
 }

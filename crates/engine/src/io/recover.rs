@@ -119,10 +119,10 @@ impl PageStore {
         if pages <= old {
             return Ok(());
         }
+        if pages > self.most_pages {
+            return Err(AllocateError::Grow(self.too_long()));
+        }
         if self.map.is_some() {
-            if pages > MapEntry::PLACES {
-                return Err(AllocateError::Grow(self.too_long()));
-            }
             self.set_ids(&mut self.free_map(), pages);
             return Ok(());
         }

@@ -43,7 +43,7 @@ use super::store_error::FreeError;
 use super::store_error::SyncError;
 use super::store_error::WriteError;
 use crate::page::superblock::{Compression, Placement, Superblock};
-use crate::page::{MapEntry, PageSize, free_map};
+use crate::page::{MapEntry, PAGES_MAX, PageSize, free_map};
 
 /// What a store may be used for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -78,6 +78,8 @@ pub struct PageStore {
     /// Number of page ids: the length in pages where they are written in place. Changes under
     /// `growing`.
     pub(super) pages: AtomicU64,
+    /// Page ids, and places of the file, that there can be. Only tests set fewer.
+    pub(super) most_pages: u64,
     /// Which page ids are free. Locked before `map`.
     pub(super) free: Mutex<Bitmap>,
     /// Where pages are; `None` if they are written in place.
@@ -156,6 +158,7 @@ impl PageStore {
             map.as_ref().is_none_or(|map| map.ids() == free.pages()),
             "the page map has an entry for each page id"
         );
+        let most_pages = if map.is_some() { MapEntry::PLACES } else { PAGES_MAX };
         PageStore {
             device,
             page_size,
@@ -163,6 +166,7 @@ impl PageStore {
             superblock,
             anchor: Mutex::new(anchor),
             pages: AtomicU64::new(free.pages()),
+            most_pages,
             free: Mutex::new(free),
             map: map.map(Mutex::new),
             map_damage: None,

@@ -328,6 +328,19 @@ mod tests {
     }
 
     #[test]
+    fn a_durable_end_of_128_mebibytes_before_counts_as_unknown_and_a_nearer_one_is_known() {
+        let (record, start) = (record(1, 1, 8), 1 << 40);
+        let read = |durable| {
+            let bytes = encode(&record, Form::of(&record, 5), (start, durable), 9);
+            Header::decode(start, &bytes, 9).unwrap().durable
+        };
+        let bound = (128 << 20) - UNIT as u64;
+        assert_eq!(read(start - bound + 8), Some(Lsn(start - bound + 8)));
+        assert_eq!(read(start - bound), None);
+        assert_eq!(read(0), None);
+    }
+
+    #[test]
     fn a_commit_is_short() {
         let form = Form::of(&record(4, 1 << 20, 0), 0);
         assert_eq!((form.header(), form.whole()), (14, 16));

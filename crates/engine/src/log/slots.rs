@@ -237,6 +237,17 @@ mod tests {
     }
 
     #[test]
+    fn a_log_has_segments_from_sixteen_kibibytes_to_one_gibibyte_and_no_others() {
+        let read = |bytes| read_log_header(&log_header(&ID, bytes), &ID, Path::new("a-log"));
+        for bytes in [16 << 10, 20 << 10, (1 << 30) - BLOCK, 1 << 30] {
+            assert_eq!(read(bytes), Ok(bytes));
+        }
+        for bytes in [0, (16 << 10) - BLOCK, (16 << 10) + 512, (1 << 30) + BLOCK, u64::MAX] {
+            assert_eq!(read(bytes), Err(LogError::NotALog { path: "a-log".into() }), "{bytes}");
+        }
+    }
+
+    #[test]
     fn a_slot_is_empty_or_holds_a_segment_or_is_damaged() {
         let good = slot_header(&ID, 1234);
         assert_eq!(read_slot_header(&good, &ID), SlotState::Holds(1234));

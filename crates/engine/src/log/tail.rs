@@ -345,6 +345,30 @@ mod tests {
     }
 
     #[test]
+    fn what_lies_behind_the_end_is_wiped_as_far_as_the_largest_buffer_reaches() {
+        let device = Arc::new(MemoryDevice::new());
+        let options = LogOptions { segment_bytes: 16 << 20, ..tiny() };
+        let log = Log::create(device.clone(), ID, Lsn(0), &options).unwrap();
+        log.append(&Record { kind: 1, tx: 0, prev: Lsn(0), parts: &[b"first"] });
+        log.wait_durable(log.tail()).unwrap();
+        let end = log.tail().0;
+        log.close().unwrap();
+        device.grow(16 << 20).unwrap();
+        let segments = Segments::open(device.clone(), ID).unwrap();
+        let older = end.next_multiple_of(BLOCK);
+        device.write(segments.offset(older).unwrap(), &vec![0xAA; 6 << 20]).unwrap();
+        let (log, tail) = Log::open(device.clone(), ID, Lsn(4096), &options).unwrap();
+        assert_eq!(tail.end, Lsn(end));
+        drop(log);
+        let wiped = (end + BUFFER_MAX as u64).next_multiple_of(BLOCK);
+        let mut bytes = vec![0; 6 << 20];
+        device.read(segments.offset(older).unwrap(), &mut bytes).unwrap();
+        let (zeros, rest) = bytes.split_at((wiped - older) as usize);
+        assert!(zeros.iter().all(|byte| *byte == 0), "{} bytes are wiped", zeros.len());
+        assert!(rest.iter().all(|byte| *byte == 0xAA), "and no more");
+    }
+
+    #[test]
     fn a_record_that_must_be_there_and_is_not_whole_is_reported_before_anything_is_written() {
         let (device, _) = with_behind(&[(0, true), (0, false)]);
         let segments = Segments::open(device.clone(), ID).unwrap();

@@ -17,6 +17,10 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::page::View;
 
+/// Page ids that a store can have: all are below it. Where pages are written out of place there are
+/// fewer, [`MapEntry::PLACES`](super::MapEntry::PLACES).
+pub const PAGES_MAX: u64 = 1 << 40;
+
 /// Bytes of the common page header.
 pub const PAGE_HEADER: usize = 32;
 

@@ -21,7 +21,7 @@ pub mod view;
 pub use batch::{Batch, BatchEntry};
 pub use buffer::PageBuffer;
 pub use directory::{DIRECTORY_HEADER, Directory};
-pub use header::{PAGE_HEADER, PageHeader, PageType};
+pub use header::{PAGE_HEADER, PAGES_MAX, PageHeader, PageType};
 pub use page_map::{MapEntry, Spot};
 pub use size::{PageSize, PageSizeError};
 pub use view::{Scratch, View};

@@ -16,13 +16,11 @@ use crate::io::simulated::planted::planted;
 use crate::log::{Header, Log};
 use crate::page::record_body::{Section, sections};
 use crate::page::superblock::Placement;
+use crate::page::{MapEntry, PAGES_MAX};
 use crate::pool::mini_transaction::{PageSpace, kind};
 
 /// Bytes of the log between two reports of progress.
 const REPORT_BYTES: u64 = 4 << 20;
-
-/// Pages that no store has.
-const PAGES_MAX: u64 = 1 << 40;
 
 /// A transaction without an end in the log (rule 7).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -157,15 +155,17 @@ fn pages_of(taken: &[u64]) -> u64 {
     })
 }
 
-/// Refuses a page beyond those that any store has: the tables here would grow without bounds.
-fn check_page(lsn: Lsn, section: &Section<'_>) -> Result<(), RecoveryError> {
+/// Refuses a page from `most` on, which no store has: the tables here would grow without bounds.
+fn check_page(lsn: Lsn, section: &Section<'_>, most: u64) -> Result<(), RecoveryError> {
     match *section {
         Section::Image { page, .. }
+        | Section::Difference { page, .. }
+        | Section::Physiological { page, .. }
         | Section::Taken { page }
         | Section::Freed { page }
         | Section::Orphaned { page, .. }
         | Section::Attached { page }
-            if page.0 >= PAGES_MAX =>
+            if page.0 >= most =>
         {
             Err(RecoveryError::Damaged { lsn, page, what: "no store is that large" })
         }
@@ -193,9 +193,10 @@ impl Pass {
             kind => return Err(RecoveryError::Kind { at, kind }),
         }
         let mut undo = if header.kind == kind::COMPENSATION { Lsn(0) } else { at };
+        let most = if self.is_stored { MapEntry::PLACES } else { PAGES_MAX };
         for section in sections(body) {
             let section = section.map_err(|bad| RecoveryError::Body { at, byte: bad.at })?;
-            check_page(at, &section)?;
+            check_page(at, &section, most)?;
             self.pages(at, &section);
             if is_behind && !planted!(MapNotReplayed) {
                 self.space(&section);
@@ -301,4 +302,37 @@ fn undo_from(at: Lsn, kind: u8, body: &[u8]) -> Result<Lsn, RecoveryError> {
         }
     }
     Ok(undo)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::page::record_body::{
+        OrphanRoot, put_attached, put_difference, put_freed, put_image, put_orphaned,
+        put_physiological, put_taken,
+    };
+    use millpond_base::PageId;
+
+    #[test]
+    fn every_section_may_be_of_the_last_page_that_a_store_can_have_and_of_none_behind_it() {
+        let (before, after) = ([1; 512], [2; 512]);
+        for most in [MapEntry::PLACES, PAGES_MAX] {
+            for page in [most - 1, most, u64::MAX] {
+                let (id, mut body) = (PageId(page), Vec::new());
+                put_image(&mut body, id, &after);
+                assert!(put_difference(&mut body, id, &before, &after));
+                put_physiological(&mut body, id, b"a note");
+                put_taken(&mut body, id);
+                put_freed(&mut body, id);
+                put_orphaned(&mut body, id, OrphanRoot { kind: 3, stamp: 9 });
+                put_attached(&mut body, id);
+                let sections: Vec<_> = sections(&body).map(Result::unwrap).collect();
+                assert_eq!(sections.len(), 7);
+                for section in sections {
+                    let checked = check_page(Lsn(8), &section, most);
+                    assert_eq!(checked.is_ok(), page < most, "{section:?} of {most} pages");
+                }
+            }
+        }
+    }
 }

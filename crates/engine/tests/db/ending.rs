@@ -110,11 +110,17 @@ fn a_store_is_opened_and_closed_by_a_thread_that_is_ending() {
     in_an_ending_thread(
         || drop(filled(&path)),
         || {
-            let path = path.clone();
+            let (path, (folder, new)) = (path.clone(), place());
             Box::new(move || {
-                let (db, tree) = filled(&path);
-                drop(tree);
-                db.close().unwrap();
+                // One that is there, and a new one.
+                for path in [&path, &new] {
+                    let (db, tree) = filled(path);
+                    db.create_tree("late").unwrap();
+                    db.drop_tree("late").unwrap();
+                    drop(tree);
+                    db.close().unwrap();
+                }
+                drop(folder);
             })
         },
     );

@@ -156,17 +156,23 @@ fn a_backup_of_what_was_large_opens_and_can_be_salvaged_without_a_superblock() {
             }
             tree.remove_range(KeyRange::of_bytes(&KEPT.to_be_bytes()[..]..)).unwrap();
             drop(tree);
-            let target = folder.path().join("copy.mp");
-            db.backup_to(&target).expect(&what);
-            holds(&db, &what);
+            for (name, is_shrunk) in [("copy.mp", false), ("shrunk.mp", true)] {
+                let what = format!("{what}, shrunk: {is_shrunk}");
+                if is_shrunk {
+                    db.shrink().unwrap();
+                }
+                let target = folder.path().join(name);
+                db.backup_to(&target).expect(&what);
+                holds(&db, &what);
+                let mut bytes = std::fs::read(&target).unwrap();
+                let copy = Db::open(&target, options(size, form)).expect(&what);
+                holds(&copy, &what);
+                copy.close().unwrap();
+                bytes[..size.bytes()].fill(0xEE);
+                let headless = Arc::new(MemoryDevice::from_bytes(&bytes));
+                assert_eq!(salvaged(headless), KEPT as usize, "{what}, without a superblock");
+            }
             db.close().unwrap();
-            let mut bytes = std::fs::read(&target).unwrap();
-            let copy = Db::open(&target, options(size, form)).expect(&what);
-            holds(&copy, &what);
-            copy.close().unwrap();
-            bytes[..size.bytes()].fill(0xEE);
-            let headless = Arc::new(MemoryDevice::from_bytes(&bytes));
-            assert_eq!(salvaged(headless), KEPT as usize, "{what}, without a superblock");
         }
     }
 }

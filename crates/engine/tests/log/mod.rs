@@ -8,6 +8,7 @@ mod cut;
 mod cut_back;
 mod damage;
 mod failures;
+mod largest;
 mod stories;
 mod support;
 mod threads;

@@ -116,6 +116,12 @@ fn records_that_do_not_fit_their_pages_are_named() {
     assert_eq!(damaged(&body).0, PageId(6));
     assert_eq!(damaged(&image(1 << 41, 1)).0, PageId(1 << 41));
     body.clear();
+    put_physiological(&mut body, PageId(1 << 40), &[40, 0, 1]);
+    assert_eq!(damaged(&body).0, PageId(1 << 40));
+    body.clear();
+    assert!(put_difference(&mut body, PageId(1 << 40), &page(5, 1), &page(5, 2)));
+    assert_eq!(damaged(&body).0, PageId(1 << 40));
+    body.clear();
     put_taken(&mut body, PageId(u64::MAX));
     assert_eq!(damaged(&body).0, PageId(u64::MAX));
     body.clear();

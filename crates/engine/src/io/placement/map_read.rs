@@ -98,6 +98,16 @@ pub(in crate::io) fn read_map(
     superblock: &Superblock,
     waits: bool,
 ) -> Result<PageMap, Box<MapError>> {
+    read_map_within(device, superblock, waits, MapEntry::PLACES)
+}
+
+/// Reads the page map that `superblock` names, of at most `most` page ids.
+pub(in crate::io) fn read_map_within(
+    device: &dyn Device,
+    superblock: &Superblock,
+    waits: bool,
+    most: u64,
+) -> Result<PageMap, Box<MapError>> {
     let size = superblock.page_size;
     let places = device.length() / size.bytes_u64();
     let ids = if planted!(IdsBoundedByLength) {
@@ -110,7 +120,7 @@ pub(in crate::io) fn read_map(
         let (path, level) = (device.path().to_path_buf(), level as u8);
         Box::new(MapError { path, level, index, offset, damage })
     };
-    if !is_possible(ids) {
+    if ids > most || !has_memory(ids) {
         return Err(fail(0, 0, MapEntry::NONE, MapDamage::Ids { ids }));
     }
     let compresses = superblock.compression != Compression::None;
@@ -163,10 +173,10 @@ pub(in crate::io) fn read_map(
     }
 }
 
-/// Returns whether a store can have as many page ids, and memory has room for their entries. The
-/// file's length bounds nothing: ids stay when what was large is dropped and the file is cut.
-fn is_possible(ids: u64) -> bool {
-    ids <= MapEntry::PLACES && Vec::<MapEntry>::new().try_reserve_exact(ids as usize).is_ok()
+/// Returns whether memory has room for the entries of `ids` page ids. The file's length bounds
+/// nothing: ids stay when what was large is dropped and the file is cut.
+fn has_memory(ids: u64) -> bool {
+    Vec::<MapEntry>::new().try_reserve_exact(ids as usize).is_ok()
 }
 
 fn read_nodes(
@@ -274,8 +284,18 @@ fn scan(
     }
 }
 
-/// Makes a page map of the pages in the file: of each the version with the highest LSN.
+/// Makes a page map of the pages in the file: of each the version with the highest LSN. Pages whose
+/// ids are so high that memory has no room for the map are passed over.
 pub(in crate::io) fn find_pages(device: &dyn Device, size: PageSize) -> PageMap {
+    find_pages_within(device, size, has_memory)
+}
+
+/// Like [`find_pages`], where `has_memory` returns whether there is room for that many page ids.
+fn find_pages_within(
+    device: &dyn Device,
+    size: PageSize,
+    has_memory: impl Fn(u64) -> bool,
+) -> PageMap {
     let places = device.length() / size.bytes_u64();
     let mut newest: HashMap<PageId, (Lsn, MapEntry)> = HashMap::new();
     let mut finder = Finder::new(size);
@@ -289,7 +309,10 @@ pub(in crate::io) fn find_pages(device: &dyn Device, size: PageSize) -> PageMap 
         });
         ControlFlow::Continue(())
     });
-    let ids = newest.keys().map(|page| page.0 + 1).max().unwrap_or(0);
+    let mut found: Vec<u64> = newest.keys().map(|page| page.0 + 1).collect();
+    found.sort_unstable();
+    let ids = found.into_iter().rev().find(|ids| has_memory(*ids)).unwrap_or(0);
+    newest.retain(|page, _| page.0 < ids);
     let compresses =
         newest.values().any(|(_, entry)| entry.spot().is_some_and(|spot| !spot.is_place()));
     let mut map = PageMap::new((size, compresses), places, ids, true);
@@ -326,4 +349,34 @@ pub(in crate::io) fn has_free_map(device: &dyn Device, size: PageSize) -> bool {
 pub(in crate::io) fn page_size_by_free_map(device: &dyn Device) -> Option<PageSize> {
     let mut sizes = PageSize::ALL.into_iter().chain([PageSize::TINY]);
     sizes.find(|size| has_free_map(device, *size))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::io::MemoryDevice;
+
+    #[test]
+    fn a_page_whose_id_is_the_highest_of_all_costs_the_others_nothing() {
+        let size = PageSize::TINY;
+        let ids = [5, MapEntry::PLACES - 1, MapEntry::PLACES];
+        let pages = ids.map(|id| {
+            let (page, kind) = (PageId(id), PageType::HEAP_DATA);
+            let header = PageHeader { checksum: 0, lsn: Lsn(8), page, owner: 3, kind, level: 0 };
+            let mut bytes = vec![0; size.bytes()];
+            header.write(&mut bytes);
+            PageHeader::seal(page, &mut bytes);
+            bytes
+        });
+        let device = MemoryDevice::from_bytes(&[vec![0; size.bytes()], pages.concat()].concat());
+        let asked = std::cell::RefCell::new(Vec::new());
+        let map = find_pages_within(&device, size, |ids| {
+            asked.borrow_mut().push(ids);
+            ids <= 1 << 20
+        });
+        assert_eq!((map.ids(), map.placed()), (6, 1));
+        assert_eq!(map.entry(PageId(5)).place(), Some(1));
+        // One beyond the highest is no page, and the highest is one.
+        assert_eq!(asked.into_inner(), [MapEntry::PLACES, 6]);
+    }
 }

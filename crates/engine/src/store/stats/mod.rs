@@ -4,6 +4,8 @@ mod json;
 mod latency;
 mod process;
 mod prometheus;
+#[cfg(all(test, feature = "serde"))]
+mod stat_bounds;
 pub mod stat_file;
 // `Stats` has a file of its own name, as everything else has.
 #[allow(clippy::module_inception)]

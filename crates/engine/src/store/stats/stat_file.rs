@@ -36,7 +36,7 @@ use crate::store::stats::process::Process;
 pub const PUBLISH_PERIOD: Duration = Duration::from_secs(1);
 
 /// A file of this size and more is none of ours; all buckets of all histograms fit.
-const FILE_BYTES_MAX: u64 = 1 << 20;
+pub(super) const FILE_BYTES_MAX: u64 = 1 << 20;
 
 /// Where a store publishes: its path with `.stat` behind.
 pub fn stat_path(store: &Path) -> PathBuf {
