@@ -142,6 +142,23 @@ def test_what_cannot_be_is_told(traces, tmp_path):
         millpond.read_results(tmp_path / "nowhere")
 
 
+@pytest.mark.parametrize("way, says", [
+    ({"expand_sizes": True}, "expand_sizes = false, and not true"),
+    ({"columns": "page=2"}, 'columns = null, and not "page=2"'),
+    ({"map_ids": True}, "map_ids = false, and not true"),
+    ({"format": "csv"}, 'format = null, and not "csv"'),
+    ({"ops": "x=R"}, 'ops = null, and not "x=R"'),
+])
+def test_a_folder_has_one_way_of_reading_traces(tmp_path, way, says):
+    path, out = tmp_path / "objects.csv", tmp_path / "out"
+    rows = (f"{n * n * 7919 % 503},{4096 * (1 + n % 4)}" for n in range(3000))
+    path.write_text("page,size\n" + "\n".join(rows) + "\n")
+    rows = millpond.sweep(path, "lru", 100, out=out, progress=False)
+    with pytest.raises(ValueError, match=f"another sweep: they have {says}"):
+        millpond.sweep(path, "lru", 100, out=out, progress=False, **way)
+    assert millpond.read_results(out).rows() == rows.rows()
+
+
 def test_without_dask_it_says_what_to_install(traces, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(ImportError, match=r"pip install 'millpond\[dask\]'"):
