@@ -305,18 +305,21 @@ def _append(columns: dict[str, list[Any]], row: Mapping[str, Any]) -> None:
 
 
 def _traces(given: Any) -> list[Trace]:
-    """Traces, with a name for each array: rows are told apart by it."""
-    if isinstance(given, Trace):
+    """The traces, read into memory."""
+    return [one if isinstance(one, Trace) else read_trace(one) for one in _inputs(given)]
+
+
+def _inputs(given: Any) -> list[Trace | str | os.PathLike[str]]:
+    """Traces and paths of traces, with a name for each array: rows are told apart by it."""
+    if isinstance(given, (Trace, str, os.PathLike)):
         return [given]
-    if isinstance(given, (str, os.PathLike)):
-        return [read_trace(given)]
     if isinstance(given, (list, tuple)) and len(given) > 0 and not _is_page(given[0]):
-        found = []
+        found: list[Trace | str | os.PathLike[str]] = []
         for number, part in enumerate(given, 1):
             is_array = not isinstance(part, (Trace, str, os.PathLike, list, tuple)) or (
                 isinstance(part, (list, tuple)) and len(part) > 0 and _is_page(part[0])
             )
-            found += [trace(part, name=f"array {number}")] if is_array else _traces(part)
+            found += [trace(part, name=f"array {number}")] if is_array else _inputs(part)
         return found
     return [trace(given)]
 

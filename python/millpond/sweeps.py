@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from . import _millpond
-from .laboratory import Size, Trace, _sizes, trace
+from .laboratory import Size, Trace, _inputs, _sizes
 from .table import Table
 
 if TYPE_CHECKING:
@@ -130,13 +130,13 @@ def read_results(path: str | os.PathLike[str]) -> Table:
 
 def _files(given: Any, out: pathlib.Path) -> list[tuple[str, str]]:
     """Names of traces, and where they are; those in memory are written."""
-    if isinstance(given, (str, os.PathLike)):
-        return [(os.fspath(given), os.path.abspath(given))]
-    if isinstance(given, Trace):
-        return [(given.name, _written(given, out / "traces"))]
-    if isinstance(given, (list, tuple)) and len(given) > 0 and not isinstance(given[0], int):
-        return [file for one in given for file in _files(one, out)]
-    return _files(trace(given), out)
+    files = []
+    for one in _inputs(given):
+        if isinstance(one, Trace):
+            files.append((one.name, _written(one, out / "traces")))
+        else:
+            files.append((os.fspath(one), os.path.abspath(one)))
+    return files
 
 
 def _written(one: Trace, folder: pathlib.Path) -> str:

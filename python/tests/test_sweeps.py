@@ -91,6 +91,26 @@ def test_traces_in_memory_are_kept_beside_their_rows(tmp_path):
     assert sorted(map(len, kept)) == [4, 5000]
 
 
+@pytest.mark.parametrize("kind", ["list", "tuple", "array", "uint32", "rows"])
+def test_arrays_are_swept_as_they_are_simulated(tmp_path, kind):
+    pages, others = [1, 2, 3, 1, 2, 4, 1, 5, 2], [9, 8, 7, 6, 9, 9, 9, 8, 7]
+    make = {"list": list, "tuple": tuple}.get(kind)
+    if make is None:
+        numpy = pytest.importorskip("numpy")
+        dtype = numpy.uint32 if kind == "uint32" else numpy.int64
+        make = {"array": lambda all: numpy.array(all, dtype),
+                "uint32": lambda all: list(numpy.array(all, dtype)),
+                "rows": lambda all: list(numpy.array(all, dtype))}[kind]
+    several = [make(pages), make(others)]
+    if kind == "rows":
+        several = list(numpy.array([pages, others]))
+    for number, given in enumerate([make(pages), [make(pages)], several, several[:1] + several]):
+        once = millpond.simulate(given, ["lru", "fifo"], 3)
+        rows = millpond.sweep(given, ["lru", "fifo"], 3, out=tmp_path / str(number), progress=False)
+        key = ("trace", "policy", "size", "misses")
+        assert sorted(zip(*(rows[k] for k in key))) == sorted(zip(*(once[k] for k in key)))
+
+
 def test_what_cannot_be_is_told(traces, tmp_path):
     def sweep(traces=traces, policies="lru", sizes=10, **more):
         return millpond.sweep(traces, policies, sizes, **{"out": tmp_path / "out", **more})
@@ -120,6 +140,23 @@ def test_what_cannot_be_is_told(traces, tmp_path):
         sweep(out=tmp_path / "file")
     with pytest.raises(ValueError):
         millpond.read_results(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize("way, says", [
+    ({"expand_sizes": True}, "expand_sizes = false, and not true"),
+    ({"columns": "page=2"}, 'columns = null, and not "page=2"'),
+    ({"map_ids": True}, "map_ids = false, and not true"),
+    ({"format": "csv"}, 'format = null, and not "csv"'),
+    ({"ops": "x=R"}, 'ops = null, and not "x=R"'),
+])
+def test_a_folder_has_one_way_of_reading_traces(tmp_path, way, says):
+    path, out = tmp_path / "objects.csv", tmp_path / "out"
+    rows = (f"{n * n * 7919 % 503},{4096 * (1 + n % 4)}" for n in range(3000))
+    path.write_text("page,size\n" + "\n".join(rows) + "\n")
+    rows = millpond.sweep(path, "lru", 100, out=out, progress=False)
+    with pytest.raises(ValueError, match=f"another sweep: they have {says}"):
+        millpond.sweep(path, "lru", 100, out=out, progress=False, **way)
+    assert millpond.read_results(out).rows() == rows.rows()
 
 
 def test_without_dask_it_says_what_to_install(traces, tmp_path, monkeypatch):

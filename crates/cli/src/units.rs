@@ -6,7 +6,7 @@ use millpond_lab::registry::Registry;
 use millpond_lab::results::SweepFolder;
 use millpond_lab::sweep::Plan;
 use millpond_lab::units::{
-    Event, Local, Settings, TraceFile, UnitError, run_local, sources, units,
+    Event, Local, TraceFile, UnitError, common_settings, run_local, sources, units,
 };
 
 use crate::error::Failure;
@@ -27,7 +27,7 @@ pub(crate) struct Request<'a> {
 pub(crate) fn run(request: &Request<'_>) -> Result<(), Failure> {
     let Request { registry, plan, folder: path, .. } = *request;
     let units = units(request.traces, plan, registry)?;
-    let folder = SweepFolder::create(path, &Settings::of(plan).json(), sources())?;
+    let folder = SweepFolder::create(path, &common_settings(plan, request.traces), sources())?;
     let progress = Progress::new(request.quiet);
     let (all, mut done) = (units.len(), 0);
     let mut watch = |event: Event<'_>| {

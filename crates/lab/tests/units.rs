@@ -11,8 +11,8 @@ use millpond_lab::sweep::{
 };
 use millpond_lab::table::Table;
 use millpond_lab::units::{
-    CELLS_MAX, Event, Local, Outcome, Settings, TraceFile, Unit, UnitError, run_local, sources,
-    units,
+    CELLS_MAX, Event, Local, Outcome, TraceFile, Unit, UnitError, common_settings, run_local,
+    sources, units,
 };
 use millpond_policies::config::Spec;
 use millpond_workload::formats::{self, ReadOptions};
@@ -51,7 +51,7 @@ fn plan() -> Plan {
 fn run(plan: &Plan, traces: &[TraceFile], folder: &Path, how: Local) -> Outcome {
     let registry = Registry::builtin();
     let units = units(traces, plan, &registry).unwrap();
-    let settings = Settings::of(plan).json();
+    let settings = common_settings(plan, traces);
     let folder = SweepFolder::create(folder, &settings, sources()).unwrap();
     run_local(&units, &folder, &registry, how, &mut |_| true).unwrap()
 }
@@ -166,6 +166,35 @@ fn a_unit_is_described_and_read_and_runs_elsewhere() {
 }
 
 #[test]
+fn a_folder_refuses_traces_that_are_read_in_another_way() {
+    let place = TempDir::new().unwrap();
+    let (plan, traces) = (plan(), traces(place.path()));
+    let path = place.path().join("out");
+    let create = |traces: &[TraceFile]| {
+        SweepFolder::create(&path, &common_settings(&plan, traces), sources()).map(drop)
+    };
+    create(&traces).unwrap();
+    create(&traces[..1]).unwrap();
+    let changes: [(fn(&mut TraceFile), &str); 5] = [
+        (|trace| trace.expand_sizes = true, "expand_sizes = false, and not true"),
+        (|trace| trace.map_ids = true, "map_ids = false, and not true"),
+        (|trace| trace.format = Some("csv".into()), "format = null, and not \"csv\""),
+        (|trace| trace.columns = Some("page=2".into()), "columns = null, and not \"page=2\""),
+        (|trace| trace.ops = Some("x=R".into()), "ops = null, and not \"x=R\""),
+    ];
+    for (change, says) in changes {
+        let mut other = traces.clone();
+        other.iter_mut().for_each(change);
+        let error = create(&other).unwrap_err().to_string();
+        assert!(error.contains(says), "{error}");
+    }
+    let mut mixed = traces.clone();
+    mixed[1].map_ids = true;
+    let error = create(&mixed).unwrap_err().to_string();
+    assert!(error.contains("map_ids = false, and not [false,true]"), "{error}");
+}
+
+#[test]
 fn a_name_says_what_rows_depend_on_and_nothing_else() {
     let place = TempDir::new().unwrap();
     let (plan, traces) = (plan(), traces(place.path()));
@@ -213,7 +242,7 @@ fn a_sweep_that_is_stopped_goes_on_later() {
     let registry = Registry::builtin();
     let units = units(&traces, &plan, &registry).unwrap();
     let out = place.path().join("out");
-    let folder = SweepFolder::create(&out, &Settings::of(&plan).json(), sources()).unwrap();
+    let folder = SweepFolder::create(&out, &common_settings(&plan, &traces), sources()).unwrap();
     let how = Local { threads: 1, ..Local::default() };
     let mut watch = |event: Event<'_>| !matches!(event, Event::Done(_));
     let outcome = run_local(&units, &folder, &registry, how, &mut watch).unwrap();
@@ -234,7 +263,7 @@ fn long_units_begin_first() {
     let registry = Registry::builtin();
     let units = units(&traces, &plan, &registry).unwrap();
     let out = place.path().join("out");
-    let folder = SweepFolder::create(&out, &Settings::of(&plan).json(), sources()).unwrap();
+    let folder = SweepFolder::create(&out, &common_settings(&plan, &traces), sources()).unwrap();
     let mut order = Vec::new();
     let mut watch = |event: Event<'_>| {
         if let Event::Done(unit) = event {

@@ -37,7 +37,9 @@ impl AsRef<[u8]> for Owned {
 }
 
 /// Runs what may wait for a device; `None` if it panicked.
-async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+pub(crate) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Option<T> {
     match tokio::runtime::Handle::try_current() {
         Ok(runtime) => runtime.spawn_blocking(work).await.ok(),
         Err(_) => Some(work()),
@@ -103,14 +105,8 @@ impl Front {
         blocking(work).await;
     }
 
-    /// Offers what was written: whole parts from `first` on, the last one of the object may be
-    /// shorter.
-    pub async fn offer(&self, first: u64, payload: PutPayload, reason: Reason) {
-        let front = self.clone();
-        blocking(move || front.offer_now(first, &payload, reason)).await;
-    }
-
-    fn offer_now(&self, first: u64, payload: &PutPayload, reason: Reason) {
+    /// Copies what was written, by the thread that calls: see `Reservation::offer`.
+    pub fn offer_now(&self, first: u64, payload: &PutPayload, reason: Reason) {
         let mut parts = Parts { chunks: payload.iter().collect(), at: 0, offset: 0 };
         let mut number = first;
         loop {

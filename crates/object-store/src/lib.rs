@@ -38,6 +38,7 @@ mod options;
 mod plan;
 mod read;
 mod registry;
+mod reservation;
 mod saved;
 mod stats;
 mod store;

@@ -237,13 +237,18 @@ impl Registry {
         }
     }
 
-    /// Objects that an earlier session knew.
-    pub fn restore(&self, objects: Vec<Object>) {
+    /// Takes the objects that an earlier session knew. Returns the numbers whose copies the cache
+    /// has to forget before they are given to an object: a write that the earlier session did not
+    /// finish may have left copies with numbers of no saved object.
+    pub fn restore(&self, objects: Vec<Object>) -> Vec<Range<u64>> {
         let mut tables = self.tables();
+        let mut gone = Vec::new();
         for object in objects {
             tables.next = tables.next.max(object.numbers(self.part).end);
-            self.insert(&mut tables, object);
+            gone.append(&mut self.insert(&mut tables, object).1);
         }
+        gone.push(tables.next..u64::MAX);
+        gone
     }
 
     pub fn all(&self) -> Vec<Arc<Object>> {

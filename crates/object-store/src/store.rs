@@ -104,7 +104,7 @@ impl CachedStore {
         let objects_max = (frames as usize).max(OBJECTS_MIN);
         let saved = Arc::new(Saved::of(&options.path, part));
         let registry = Registry::new(part, objects_max);
-        registry.restore(saved.load());
+        let gone = registry.restore(saved.load());
         let below = Arc::new(Nowhere { path: options.path.clone() });
         let told = saved.clone();
         let identity = move |_: &dyn Device| told.identity();
@@ -112,6 +112,7 @@ impl CachedStore {
         let tier = SecondTier::open(below, fast, &tier_options, identity, host)?;
         saved.opened();
         let front = Front { tier: Arc::new(tier), part };
+        front.forget(gone);
         let core = Core {
             inner,
             front,

@@ -1,6 +1,5 @@
 //! Uploads in several parts, whose bytes go to the cache as they come.
 
-use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -14,6 +13,7 @@ use object_store::{
 
 use crate::hints::{Class, WritePlan};
 use crate::object::Object;
+use crate::reservation::Reservation;
 use crate::store::Core;
 
 /// Bytes that are collected before they go to the cache.
@@ -22,10 +22,9 @@ const COLLECTED: usize = 1 << 20;
 /// What goes to the cache meanwhile.
 struct Copying {
     reason: Reason,
-    /// Numbers for its parts.
-    numbers: Range<u64>,
-    /// Parts that were handed to the cache.
-    offered: u64,
+    reserved: Arc<Reservation>,
+    /// Numbers before this one are for its parts.
+    end: u64,
     /// What is not a whole part yet, or waits for more.
     collected: Vec<Bytes>,
     bytes: usize,
@@ -60,8 +59,8 @@ impl Core {
             WritePlan::Pass => None,
             WritePlan::Keep(reason) => self.registry.reserve_many().map(|numbers| Copying {
                 reason,
-                numbers,
-                offered: 0,
+                reserved: Reservation::new(&self.front, numbers.start),
+                end: numbers.end,
                 collected: Vec::new(),
                 bytes: 0,
             }),
@@ -94,18 +93,14 @@ impl Copying {
         }
         self.collected.retain(|bytes| !bytes.is_empty());
         self.bytes -= most;
-        let first = self.numbers.start + self.offered;
-        self.offered += most.div_ceil(part) as u64;
-        Some((first, PutPayload::from_iter(taken)))
+        Some((self.reserved.take(most as u64), PutPayload::from_iter(taken)))
     }
 }
 
 impl Upload {
     /// Nothing of it is kept.
-    fn give_up(&self, copying: &Copying) {
-        let end = copying.numbers.start + copying.offered;
-        self.core.front.forget_parts(copying.numbers.start..end);
-        self.core.registry.give_back(end..copying.numbers.end);
+    fn give_up(&self, copying: Copying) {
+        self.core.registry.give_back(copying.reserved.end()..copying.end);
     }
 }
 
@@ -113,7 +108,7 @@ impl Drop for Upload {
     fn drop(&mut self) {
         // An upload that ended well has taken this out.
         if let Some(copying) = self.copying.take() {
-            self.give_up(&copying);
+            self.give_up(copying);
         }
     }
 }
@@ -125,26 +120,25 @@ impl MultipartUpload for Upload {
         self.begun += 1;
         let mut offer = None;
         let part = self.core.front.part;
-        let has_numbers = |copying: &Copying| {
-            self.size.div_ceil(part) <= copying.numbers.end - copying.numbers.start
-        };
+        let has_numbers =
+            |copying: &Copying| self.size.div_ceil(part) <= copying.end - copying.reserved.first();
         if !self.copying.as_ref().is_none_or(has_numbers)
             && let Some(copying) = self.copying.take()
         {
-            self.give_up(&copying);
+            self.give_up(copying);
         }
         if let Some(copying) = &mut self.copying {
             copying.collected.extend(data.iter().cloned());
             copying.bytes += data.content_length();
             let taken = copying.take(part as usize, false);
-            offer = taken.map(|taken| (taken, copying.reason));
+            offer = taken.map(|taken| (copying.reserved.clone(), taken, copying.reason));
         }
         let sent = self.inner.put_part(data);
-        let (core, arrived) = (self.core.clone(), self.arrived.clone());
+        let arrived = self.arrived.clone();
         Box::pin(async move {
             let copy = async {
-                if let Some(((first, payload), reason)) = offer {
-                    core.front.offer(first, payload, reason).await;
+                if let Some((reserved, (first, payload), reason)) = offer {
+                    reserved.offer(first, payload, reason).await;
                 }
             };
             let (sent, ()) = futures::future::join(sent, copy).await;
@@ -170,18 +164,19 @@ impl MultipartUpload for Upload {
             write.done(None);
             return result;
         };
-        let base = copying.numbers.start;
+        let base = copying.reserved.first();
         let Some(object) = self.core.written(&self.path, self.size, base, done) else {
-            self.give_up(&copying);
+            self.give_up(copying);
             write.done(None);
             return result;
         };
         let count = Object::parts_of(self.size, self.core.front.part);
-        self.core.registry.give_back(base + count..copying.numbers.end);
+        self.core.registry.give_back(base + count..copying.end);
         if let Some((first, payload)) = copying.take(self.core.front.part as usize, true) {
-            self.core.front.offer(first, payload, copying.reason).await;
+            copying.reserved.clone().offer(first, payload, copying.reason).await;
         }
         write.done(Some(object));
+        copying.reserved.keep();
         result
     }
 

@@ -7,6 +7,7 @@ use object_store::{Error, PutOptions, PutPayload, PutResult, Result};
 
 use crate::hints::WritePlan;
 use crate::object::{Identity, Object};
+use crate::reservation::Reservation;
 use crate::store::Core;
 
 /// A write under way. Dropped without a judgement, nobody knows whether it was done.
@@ -100,10 +101,15 @@ impl Core {
         };
         let base = self.registry.reserve(Object::parts_of(size, self.front.part));
         let object = base.and_then(|base| self.written(path, size, base, done));
-        if let Some(object) = &object {
-            self.front.offer(object.base, payload, reason).await;
-        }
-        write.done(object);
+        let Some(object) = object else {
+            write.done(None);
+            return result;
+        };
+        let reserved = Reservation::new(&self.front, object.base);
+        let first = reserved.take(size);
+        reserved.clone().offer(first, payload, reason).await;
+        write.done(Some(object));
+        reserved.keep();
         result
     }
 }

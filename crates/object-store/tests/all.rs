@@ -7,3 +7,4 @@ mod model;
 mod restart;
 mod standard;
 mod support;
+mod unfinished;

@@ -5,6 +5,7 @@ mod foreign;
 mod formats;
 mod generators;
 mod mutations;
+mod parquet_types;
 mod shared_traces;
 mod stat;
 mod tpcc;

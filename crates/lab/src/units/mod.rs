@@ -5,11 +5,13 @@
 //! arrays, clusters and a single machine leave the same files with the same bytes, and what is
 //! there need not be run again.
 
+mod common;
 mod content;
 mod estimate;
 mod local;
 mod unit;
 
+pub use common::common_settings;
 pub use content::{content_hash, sources};
 pub use local::{Event, Local, Outcome, run_local};
 pub use unit::{CELLS_MAX, Settings, TraceFile, Unit, UnitError, table_of, units};

@@ -121,12 +121,23 @@ impl TraceFile {
         })
     }
 
+    /// How it is read, as it is written.
+    pub(super) fn reading(&self) -> Json {
+        json!({
+            "format": self.format,
+            "columns": self.columns,
+            "ops": self.ops,
+            "expand_sizes": self.expand_sizes,
+            "map_ids": self.map_ids,
+        })
+    }
+
     fn failed(&self, error: &impl ToString) -> UnitError {
         UnitError::Trace { path: self.path.clone(), error: error.to_string() }
     }
 }
 
-/// What all units of a folder have in common.
+/// What all units of a plan have in common.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Settings {
     /// Bytes per page.
@@ -292,18 +303,13 @@ impl Unit {
 
     /// Everything but the trace's content and place.
     fn described(&self) -> Json {
-        json!({
-            "trace": self.trace.name,
-            "format": self.trace.format,
-            "columns": self.trace.columns,
-            "ops": self.trace.ops,
-            "expand_sizes": self.trace.expand_sizes,
-            "map_ids": self.trace.map_ids,
-            "policy": self.policy,
-            "sizes": self.sizes,
-            "seeds": self.seeds,
-            "settings": self.settings.json(),
-        })
+        let mut all = self.trace.reading();
+        all["trace"] = json!(self.trace.name);
+        all["policy"] = json!(self.policy);
+        all["sizes"] = json!(self.sizes);
+        all["seeds"] = json!(self.seeds);
+        all["settings"] = self.settings.json();
+        all
     }
 
     /// What its rows depend on: the parameters, the trace's content, and the program's sources; of

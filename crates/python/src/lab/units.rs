@@ -4,7 +4,7 @@ use millpond_lab::registry::Registry;
 use millpond_lab::results::{ResultDir, ResultError, SweepFolder};
 use millpond_lab::sweep::{Plan, Shard};
 use millpond_lab::units::{
-    Event, Local, Settings, TraceFile, Unit, UnitError, run_local, sources, table_of, units,
+    Event, Local, TraceFile, Unit, UnitError, common_settings, run_local, sources, table_of, units,
 };
 use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyRuntimeError};
 use pyo3::prelude::*;
@@ -92,7 +92,7 @@ impl Sweep {
             .collect();
         py.detach(|| {
             let units = units(&traces, &plan, &Registry::builtin()).map_err(|e| failed(&e))?;
-            let settings = Settings::of(&plan).json();
+            let settings = common_settings(&plan, &traces);
             let folder = SweepFolder::create(&out.0, &settings, sources()).map_err(unreadable)?;
             Ok(Sweep { units, folder })
         })

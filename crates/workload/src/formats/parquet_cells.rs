@@ -3,13 +3,14 @@
 use std::fs::File;
 
 use millpond_base::Reason;
-use parquet::basic::{ConvertedType, Type as Physical};
+use parquet::basic::{ConvertedType, LogicalType};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::data_type::{
     BoolType, ByteArray, ByteArrayType, DataType, DoubleType, FloatType, Int32Type, Int64Type,
 };
 use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::schema::types::ColumnDescriptor;
 
 use super::columns::Role;
 use super::ids::Ids;
@@ -39,6 +40,8 @@ pub(super) struct Cells {
     is_optional: bool,
     /// Whether values that look negative are large ones.
     is_unsigned: bool,
+    /// Digits behind the point of a decimal, which is stored without its point.
+    scale: u32,
     largest: i64,
     levels: Vec<i16>,
     /// The values of the last step.
@@ -62,31 +65,37 @@ impl Cells {
         (role, at): (Role, usize),
     ) -> Result<Cells, String> {
         let column = guarded(|| reader.get_row_group(group)?.get_column_reader(at))?;
-        let schema = reader.metadata().file_metadata().schema_descr();
+        let schema = reader.metadata().file_metadata().schema_descr().column(at);
+        let converted = schema.converted_type();
+        let is_decimal = converted == ConvertedType::DECIMAL;
         let is_flag = matches!(role, Role::Scan | Role::AccessKind);
         let has_words = matches!(role, Role::Page | Role::Volume | Role::AccessKind | Role::Reason);
         let typed = match column {
             ColumnReader::BoolColumnReader(r) if is_flag => Typed::Bool(r, Vec::new()),
-            ColumnReader::Int32ColumnReader(r) => Typed::Narrow(r, Vec::new()),
-            ColumnReader::Int64ColumnReader(r) => Typed::Wide(r, Vec::new()),
+            ColumnReader::Int32ColumnReader(r) if is_number(&schema) => {
+                Typed::Narrow(r, Vec::new())
+            }
+            ColumnReader::Int64ColumnReader(r) if is_number(&schema) => Typed::Wide(r, Vec::new()),
             ColumnReader::FloatColumnReader(r) => Typed::Float(r, Vec::new()),
             ColumnReader::DoubleColumnReader(r) => Typed::Double(r, Vec::new()),
-            ColumnReader::ByteArrayColumnReader(r) if has_words => Typed::Text(r, Vec::new()),
+            ColumnReader::ByteArrayColumnReader(r) if has_words && !is_decimal => {
+                Typed::Text(r, Vec::new())
+            }
             _ => {
-                let kind: Physical = schema.column(at).physical_type();
-                let name = schema.column(at).name().to_string();
+                let (name, kind) = (schema.name(), kind_of(&schema));
                 return Err(format!("column '{name}' is {kind}, not an integer"));
             }
         };
-        let is_optional = schema.column(at).max_def_level() > 0;
-        let is_unsigned = role == Role::Page
-            || matches!(
-                schema.column(at).converted_type(),
-                ConvertedType::UINT_8
-                    | ConvertedType::UINT_16
-                    | ConvertedType::UINT_32
-                    | ConvertedType::UINT_64
-            );
+        let is_optional = schema.max_def_level() > 0;
+        let is_unsigned = matches!(
+            converted,
+            ConvertedType::UINT_8
+                | ConvertedType::UINT_16
+                | ConvertedType::UINT_32
+                | ConvertedType::UINT_64
+        );
+        let scale = if is_decimal { schema.type_scale() } else { 0 };
+        let scale = u32::try_from(scale).map_err(|_| format!("a decimal of scale {scale}"))?;
         let largest = match role {
             Role::AccessKind | Role::Scan => 1,
             Role::Reason => 4,
@@ -95,7 +104,8 @@ impl Cells {
             _ => i64::MAX,
         };
         let (levels, values) = (Vec::new(), Vec::new());
-        Ok(Cells { role, reader: typed, is_optional, is_unsigned, largest, levels, values })
+        let reader = typed;
+        Ok(Cells { role, reader, is_optional, is_unsigned, scale, largest, levels, values })
     }
 
     /// Decodes the next `n` values; nulls are 0, except where a reference cannot be without.
@@ -139,6 +149,10 @@ impl Cells {
                 }
                 is_checked = true;
             }
+        }
+        if self.scale > 0 {
+            let whole = |value: &i64| whole_decimal(*value, self.scale);
+            *values = values.iter().map(whole).collect::<Result<_, String>>()?;
         }
         if role == Role::AccessKind && !is_checked && !words.ops.is_empty() {
             for value in values.iter_mut() {
@@ -230,6 +244,50 @@ fn word_value(role: Role, word: &[u8], words: &mut Words) -> Result<i64, String>
             reason.map(|reason| reason as i64).map_err(|()| format!("{} is no reason", shown(word)))
         }
     }
+}
+
+/// Whether a column of integers holds numbers: dates and times are none.
+fn is_number(column: &ColumnDescriptor) -> bool {
+    match column.logical_type_ref() {
+        // Of an unknown type are columns of nulls.
+        Some(LogicalType::Integer(_) | LogicalType::Decimal(_) | LogicalType::Unknown) => true,
+        Some(_) => false,
+        None => !matches!(
+            column.converted_type(),
+            ConvertedType::DATE
+                | ConvertedType::TIME_MILLIS
+                | ConvertedType::TIME_MICROS
+                | ConvertedType::TIMESTAMP_MILLIS
+                | ConvertedType::TIMESTAMP_MICROS
+        ),
+    }
+}
+
+/// The type of a column for an error: how it is stored, and what it stands for.
+fn kind_of(column: &ColumnDescriptor) -> String {
+    let stored = column.physical_type();
+    let means = match (column.converted_type(), column.logical_type_ref()) {
+        (ConvertedType::NONE, Some(LogicalType::Time(_))) => "TIME".to_string(),
+        (ConvertedType::NONE, Some(LogicalType::Timestamp(_))) => "TIMESTAMP".to_string(),
+        (ConvertedType::NONE, Some(LogicalType::Uuid)) => "UUID".to_string(),
+        (ConvertedType::NONE, Some(LogicalType::Float16)) => "FLOAT16".to_string(),
+        (ConvertedType::NONE, _) => return stored.to_string(),
+        (converted, _) => converted.to_string(),
+    };
+    format!("{stored} ({means})")
+}
+
+/// The number that a decimal is, from its digits without the point.
+fn whole_decimal(digits: i64, scale: u32) -> Result<i64, String> {
+    // A larger unit than any number has only zeros before the point.
+    let unit = 10u64.checked_pow(scale).unwrap_or(u64::MAX);
+    let (whole, rest) = (digits.unsigned_abs() / unit, digits.unsigned_abs() % unit);
+    if rest > 0 {
+        let (sign, width) = (if digits < 0 { "-" } else { "" }, scale as usize);
+        return Err(format!("{sign}{whole}.{rest:0width$} is no whole number"));
+    }
+    let whole = whole as i64;
+    Ok(if digits < 0 { -whole } else { whole })
 }
 
 /// Integers with gaps are floats in many a data frame.
