@@ -309,3 +309,52 @@ fn a_line_that_may_be_a_header_or_a_reference_is_refused() {
     refused(read("t.csv", "key,write\nabc,0\n", &columns("page=1,op=2")), "may be a header");
     assert_eq!(pages(read("t.csv", "key,write\n7,0\n", &columns("page=key,op=write"))), [7]);
 }
+
+/// Writes a column of 64-bit integers, one of which is null if `null` says so.
+fn long_column(path: &Path, columns: &[(&str, Vec<i64>)], null: Option<usize>) {
+    let fields: String =
+        columns.iter().map(|(name, _)| format!("optional int64 {name}; ")).collect();
+    let schema = Arc::new(parse_message_type(&format!("message m {{ {fields} }}")).unwrap());
+    let file = File::create(path).unwrap();
+    let properties = Arc::new(WriterProperties::builder().build());
+    let mut writer = SerializedFileWriter::new(file, schema, properties).unwrap();
+    let mut group = writer.next_row_group().unwrap();
+    let mut all = columns.iter();
+    while let Some(mut column) = group.next_column().unwrap() {
+        let ColumnWriter::Int64ColumnWriter(w) = column.untyped() else { unreachable!() };
+        let mut values = all.next().unwrap().1.clone();
+        let mut levels = vec![1; values.len()];
+        if let Some(null) = null {
+            levels[null] = 0;
+            values.remove(null);
+        }
+        w.write_batch(&values, Some(&levels), None).unwrap();
+        column.close().unwrap();
+    }
+    group.close().unwrap();
+    writer.close().unwrap();
+}
+
+#[test]
+fn an_error_of_parquet_names_the_row_that_is_wrong() {
+    const ROWS: i64 = 40_000;
+    const BAD: usize = 17_320;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("t.parquet");
+    let plain: Vec<i64> = (0..ROWS).collect();
+    let with = |bad: i64| {
+        let mut values = vec![1; ROWS as usize];
+        values[BAD] = bad;
+        values
+    };
+    let at = format!("record {}: ", BAD + 1);
+    // What the values of a step are checked for, and what the runs of pages are.
+    long_column(&path, &[("page", plain.clone()), ("op", with(7))], None);
+    refused(drain(open(&path, &columns("page=page,op=op"))), &at);
+    long_column(&path, &[("offset", plain.clone()), ("size", with(-3))], None);
+    refused(drain(open(&path, &columns("offset=offset,size=size"))), &at);
+    long_column(&path, &[("offset", plain.clone()), ("size", with(i64::MAX))], None);
+    refused(drain(open(&path, &columns("offset=offset,size=size"))), &at);
+    long_column(&path, &[("page", plain)], Some(BAD));
+    refused(drain(open(&path, &columns("page=page"))), &at);
+}

@@ -88,6 +88,9 @@ pub enum PoolError {
         /// Pages that such closures of this thread hold.
         pages: u32,
     },
+    /// The check of the calling thread ended a call that takes long, on behalf of a signal, say.
+    #[error("the call was interrupted; what it had changed so far stays, and nothing is half done")]
+    Interrupted,
     /// The operating system could not start a thread.
     #[error("no background thread could be started ({reason})")]
     Thread {
