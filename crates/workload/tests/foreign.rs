@@ -358,3 +358,26 @@ fn an_error_of_parquet_names_the_row_that_is_wrong() {
     long_column(&path, &[("page", plain)], Some(BAD));
     refused(drain(open(&path, &columns("page=page"))), &at);
 }
+
+#[test]
+fn options_that_a_format_does_not_use_are_named_in_a_note() {
+    let notes = |text: &str, format: Format| {
+        let ops: Ops = "gets=R".parse().unwrap();
+        let options = ReadOptions { map_ids: true, expand_sizes: true, ops, ..Default::default() };
+        let options = ReadOptions { format: Some(format), ..options };
+        read("t", text, &options).unwrap().1.join("; ")
+    };
+    let unused = "not used with the format";
+    for (text, format, says) in [
+        ("5 4 0 1\n", Format::Lis, "lis: --ops, --expand-sizes, --map-ids"),
+        ("5 4\n", Format::Extents, "extents: --ops, --expand-sizes, --map-ids"),
+        ("5\n*\n6\n", Format::Lirs, "lirs: --ops, --expand-sizes"),
+        ("0,8,4096,W,0.5\n", Format::Spc, "spc: --expand-sizes, --map-ids"),
+        ("5 W\n", Format::Text, "text: --expand-sizes"),
+    ] {
+        let said = notes(text, format);
+        assert!(said.ends_with(&format!("{unused} {says}")), "{said}");
+    }
+    let said = notes("page,op,size\n5,gets,1\n", Format::Csv);
+    assert!(!said.contains(unused), "{said}");
+}
