@@ -300,6 +300,7 @@ fn of_pool(error: &PoolError) -> ErrorKind {
         | PoolError::Full { .. }
         | PoolError::Starved { .. }
         | PoolError::TooSmall { .. }
+        | PoolError::NoRoom { .. }
         | PoolError::Thread { .. } => ErrorKind::Memory,
         PoolError::PageSize { .. } | PoolError::Policy { .. } | PoolError::Unregistered { .. } => {
             ErrorKind::Invalid
