@@ -24,6 +24,10 @@ def look_for(library: str, extra: str = "") -> None:
         ) from error
 
 
+#: Columns that say what a row is of: rows that differ there repeat nothing.
+_KINDS = ("trace", "content", "options", "policy", "params", "block", "model", "method")
+
+
 class Table(Mapping[str, list[Any]]):
     """Rows of named columns: a mapping from names to lists of one length.
 
@@ -104,30 +108,46 @@ class Table(Mapping[str, list[Any]]):
         """Draws `y` over `x`, a line for each value of `by`; returns the axes (needs `matplotlib`).
 
         Without `y` it is the first of `miss_ratio`, `misses` and `over_best` that there is. Values
-        of several rows with the same `x`, as those of seeds, are averaged.
+        of several rows with the same `x`, as those of seeds, are averaged. Rows that differ in
+        what they are of (their trace, its references, a policy's parameters, options or block) are
+        no repetitions: a `ValueError` says in what, and `where` or `by` chooses among them.
         """
-        if ax is None:
-            look_for("matplotlib", "plot")
-            import matplotlib.pyplot
-
-            ax = matplotlib.pyplot.subplots()[1]
         if y is None:
             known = [name for name in ("miss_ratio", "misses", "over_best") if name in self]
             if not known:
                 raise ValueError(f"there is nothing to draw: name one of {', '.join(self)} as y")
             y = known[0]
-        for label in dict.fromkeys(self[by]):
-            points: dict[Any, list[float]] = {}
-            for row in self.where(**{by: label}).rows():
-                if row[x] is not None and row[y] is not None:
-                    points.setdefault(row[x], []).append(row[y])
-            places = sorted(points)
-            means = [sum(points[place]) / len(points[place]) for place in places]
-            ax.plot(places, means, marker=".", label=str(label))
+        lines = {label: self._means(x, y, by, label) for label in dict.fromkeys(self[by])}
+        if ax is None:
+            look_for("matplotlib", "plot")
+            import matplotlib.pyplot
+
+            ax = matplotlib.pyplot.subplots()[1]
+        for label, means in lines.items():
+            ax.plot(list(means), list(means.values()), marker=".", label=str(label))
         ax.set_xlabel(x.replace("_", " "))
         ax.set_ylabel(y.replace("_", " "))
         ax.legend()
         return ax
+
+    def _means(self, x: str, y: str, by: str, label: Any) -> dict[Any, float]:
+        """The means of `y` at each `x`, over rows that repeat each other."""
+        points: dict[Any, list[float]] = {}
+        kinds: dict[Any, dict[str, Any]] = {}
+        for row in self.where(**{by: label}).rows():
+            if row[x] is None or row[y] is None:
+                continue
+            points.setdefault(row[x], []).append(row[y])
+            kind = {name: row[name] for name in _KINDS if name in row and name != x}
+            first = kinds.setdefault(row[x], kind)
+            for name in kind:
+                if kind[name] != first[name]:
+                    raise ValueError(
+                        f"rows of {by} {label} at {x} {row[x]} differ in {name} "
+                        f"({first[name]!r} and {kind[name]!r}), and have no mean: choose "
+                        f"among them with where({name}=…), or draw by={name!r}"
+                    )
+        return {place: sum(points[place]) / len(points[place]) for place in sorted(points)}
 
     def __str__(self) -> str:
         used = {

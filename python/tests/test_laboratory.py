@@ -231,6 +231,21 @@ def test_plots_are_one_call():
         millpond.Table({"policy": ["lru"], "size": [1]}).plot()
 
 
+@pytest.mark.parametrize("column", ["trace", "content", "options", "params", "block"])
+def test_a_plot_has_no_mean_of_rows_that_are_of_different_things(column):
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    rows = {"policy": ["lru"] * 3, "size": [1, 1, 2], "misses": [7, 5, 3]}
+    table = millpond.Table({**rows, column: ["a", "b", "a"]})
+    with pytest.raises(ValueError, match=f"differ in {column} .'a' and 'b'."):
+        table.plot()
+    axes = table.where(**{column: "a"}).plot()
+    assert list(axes.lines[-1].get_ydata()) == [7, 3]
+    assert list(table.plot(by=column).lines[-2].get_ydata()) == [7, 3]
+    millpond.Table({**rows, "seed": [1, 2, 1]}).plot()
+    matplotlib.pyplot.close("all")
+
+
 def test_what_is_no_reference_is_refused_and_never_taken_for_one():
     for pages in (b"0123456789abcdef", bytearray(16), memoryview(bytes(16)), "12"):
         with pytest.raises(TypeError, match="pages are integers"):

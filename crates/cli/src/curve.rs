@@ -1,19 +1,30 @@
 //! `millpond sim --curve`: miss-ratio curves.
 
-use millpond_lab::curve::{CurveRow, CurveTask};
+use millpond_lab::curve::{CurveRow, CurveTask, Curves};
 use millpond_lab::registry::Registry;
 use millpond_lab::results::{ResultDir, RunInfo};
-use millpond_lab::sweep::Plan;
+use millpond_lab::sweep::{CONTENT, OPTIONS, Plan};
 use millpond_lab::table::{Table, Value};
 use millpond_policies::config::Spec;
 
 use crate::error::Failure;
 use crate::interrupt;
-use crate::output::Output;
+use crate::output::{Form, Output};
 use crate::progress::Progress;
 
-const COLUMNS: [&str; 9] =
-    ["trace", "policy", "params", "size", "seed", "miss_ratio", "hit_ratio", "method", "rate"];
+const COLUMNS: [&str; 11] = [
+    "trace",
+    "policy",
+    "params",
+    "size",
+    "seed",
+    "miss_ratio",
+    "hit_ratio",
+    "method",
+    "rate",
+    CONTENT,
+    OPTIONS,
+];
 
 /// What the curves are drawn for, and where they go.
 pub(crate) struct Request<'a> {
@@ -44,11 +55,13 @@ pub(crate) fn run(request: &Request<'_>) -> Result<(), Failure> {
                 seed,
                 check: request.check,
             };
-            let rows = task.run(trace, &mut |what, share, done| {
+            let Curves { rows, content } = task.run(trace, &mut |what, share, done| {
                 progress.show(&format!("{}: {what}", trace.name), share, done, "references");
                 interrupt::asked()
             })?;
-            rows.iter().for_each(|row| table.rows.push(values(&trace.name, plan, seed, row)));
+            for row in &rows {
+                table.rows.push(values((&trace.name, content), plan, seed, row));
+            }
             if request.check {
                 errors(&rows, &plan.policies).iter().for_each(|line| progress.say(line));
             }
@@ -59,11 +72,14 @@ pub(crate) fn run(request: &Request<'_>) -> Result<(), Failure> {
     if let Some(dir) = request.dir {
         dir.write(request.info, &table, complete)?;
     }
+    if request.output.format == Form::Table {
+        table = table.without(CONTENT).without(OPTIONS);
+    }
     request.output.write("sim --curve", &request.info.params, &table)?;
     if complete { Ok(()) } else { Err(Failure::Interrupted) }
 }
 
-fn values(trace: &str, plan: &Plan, seed: u64, row: &CurveRow) -> Vec<Value> {
+fn values((trace, content): (&str, u64), plan: &Plan, seed: u64, row: &CurveRow) -> Vec<Value> {
     let spec = &plan.policies[row.point.policy];
     let params: Vec<String> = spec.params.iter().map(|(n, v)| format!("{n}={v}")).collect();
     let mut values: Vec<Value> = vec![
@@ -76,6 +92,8 @@ fn values(trace: &str, plan: &Plan, seed: u64, row: &CurveRow) -> Vec<Value> {
         (1.0 - row.point.miss_ratio).into(),
         row.point.method.name().into(),
         row.point.rate.into(),
+        format!("{content:016x}").into(),
+        plan.options().into(),
     ];
     if let Some(exact) = row.exact {
         values.push(exact.into());

@@ -101,6 +101,7 @@ impl Failure {
             ) => 2,
             Failure::Trace(TraceError::Options(_)) => 2,
             Failure::Compare(CompareError::Metric { .. } | CompareError::Unknown { .. }) => 2,
+            Failure::Report(ReportError::Reference { .. }) => 2,
             Failure::Experiment(ExperimentError::Plan(_)) => 2,
             Failure::Bench(error) if error.is_usage() => 2,
             Failure::Interrupted | Failure::Bench(BenchError::Stopped) => 130,

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
+use millpond::internals::lock::interrupt_waits_by;
 use signal_hook::consts::SIGTERM;
 use signal_hook::flag;
 
@@ -20,6 +21,12 @@ pub(crate) fn listen() {
             std::process::exit(130);
         }
     });
+}
+
+/// Has Ctrl-C end recoveries, waits for locks and other long calls of stores, as far as the calling
+/// thread makes them.
+pub(crate) fn end_long_calls() {
+    interrupt_waits_by(Some(asked));
 }
 
 /// Whether Ctrl-C was pressed.

@@ -36,6 +36,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let data = ReportData::read(&args.dirs)?;
+    let relative_to = args.relative_to.as_deref().map(|asked| data.reference(asked)).transpose()?;
     let sections = match args.compare.as_deref() {
         Some(metric) => compared(&args.dirs, metric)?.sections(),
         None => Vec::new(),
@@ -43,7 +44,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let options = ReportOptions {
         title: args.title.clone(),
         sections,
-        relative_to: args.relative_to.clone(),
+        relative_to,
         ..ReportOptions::default()
     };
     let page = render(&data, &options);

@@ -56,7 +56,7 @@ pub(crate) struct Args {
     /// Draw the miss-ratio curve: in one pass, exact for lru, opt and mru, sampled for others
     #[arg(long, conflicts_with_all = [
         "warmup", "batch", "model", "shard", "tables", "charge_ghosts", "scan_hints",
-        "resume", "relative_to",
+        "resume", "relative_to", "threads",
     ])]
     curve: bool,
     /// With --curve: also run every point exactly and print the mean absolute error

@@ -21,3 +21,4 @@ mod serve;
 mod stores;
 mod top;
 mod tour;
+mod typed;

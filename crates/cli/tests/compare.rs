@@ -143,3 +143,41 @@ fn what_cannot_be_compared_is_refused() {
     let two = [&cut[..], &["4", "--model", "rw"]].concat();
     lab.fails(&two, 2, "leave --blocks away");
 }
+
+#[test]
+fn points_of_a_curve_say_of_which_references_and_options_they_are() {
+    let lab = Lab::with_traces(2);
+    fs::copy(lab.folder.path().join("t1.parquet"), lab.folder.path().join("copy.parquet")).unwrap();
+    let curve =
+        ["t1.parquet", "copy.parquet", "t2.parquet", "-p", "lru,mru", "-s", "50", "--curve"];
+    let json = ["sim", "-q", "--no-results", "--json"];
+    let rows: Json = serde_json::from_str(&lab.ok(&[&json[..], &curve].concat())).unwrap();
+    let content = |trace: &str| {
+        let row =
+            rows["rows"].as_array().unwrap().iter().find(|row| row["trace"] == trace).unwrap();
+        assert_eq!(row["options"], "pool");
+        row["content"].as_str().unwrap().to_string()
+    };
+    assert_eq!(content("t1.parquet"), content("copy.parquet"));
+    assert_ne!(content("t1.parquet"), content("t2.parquet"));
+    let simulated = ["t1.parquet", "-p", "lru", "-s", "50"];
+    let one: Json = serde_json::from_str(&lab.ok(&[&json[..], &simulated].concat())).unwrap();
+    assert_eq!(one["rows"][0]["content"], content("t1.parquet").as_str());
+    let dir = lab.sim("c", &curve);
+    let shown = lab.ok(&["compare", &dir, "--replicate", "trace"]);
+    assert!(shown.contains("over 2 traces"), "a copy is no third trace: {shown}");
+    let threads = [&["sim", "-q", "--no-results", "--threads", "2"][..], &curve].concat();
+    lab.fails(&threads, 2, "cannot be used with");
+}
+
+#[test]
+fn a_report_relative_to_a_policy_that_no_row_is_of_is_refused() {
+    let lab = Lab::with_traces(1);
+    let dir = &lab.sim("r", &["t1.parquet", "-p", "lru,lfu", "-s", "10%"]);
+    let report = ["report", dir, "--out", "page.html", "--relative-to"];
+    lab.fails(&[&report[..], &["arc"]].concat(), 2, "no row is of 'arc'");
+    assert!(!lab.folder.path().join("page.html").exists());
+    lab.ok(&[&report[..], &["lfu"]].concat());
+    let page = fs::read_to_string(lab.folder.path().join("page.html")).unwrap();
+    assert!(page.contains("Misses relative to lfu"), "{page}");
+}

@@ -7,7 +7,7 @@ use std::process::{Command, Output, Stdio};
 
 use tempfile::TempDir;
 
-struct Shop {
+pub(crate) struct Shop {
     folder: TempDir,
 }
 
@@ -16,11 +16,11 @@ fn text(bytes: &[u8]) -> String {
 }
 
 impl Shop {
-    fn new() -> Shop {
+    pub(crate) fn new() -> Shop {
         Shop { folder: tempfile::tempdir().unwrap() }
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
@@ -30,13 +30,13 @@ impl Shop {
         command
     }
 
-    fn run(&self, args: &[&str]) -> Output {
+    pub(crate) fn run(&self, args: &[&str]) -> Output {
         self.command(args).output().unwrap()
     }
 
     /// What the command prints, which must succeed.
     #[track_caller]
-    fn ok(&self, args: &[&str]) -> String {
+    pub(crate) fn ok(&self, args: &[&str]) -> String {
         let output = self.run(args);
         assert!(output.status.success(), "{args:?}: {}", text(&output.stderr));
         text(&output.stdout)
@@ -44,14 +44,14 @@ impl Shop {
 
     /// What the command says on standard error when it fails with this code.
     #[track_caller]
-    fn fails(&self, code: i32, args: &[&str]) -> String {
+    pub(crate) fn fails(&self, code: i32, args: &[&str]) -> String {
         let output = self.run(args);
         let error = text(&output.stderr);
         assert_eq!(output.status.code(), Some(code), "{args:?}: {error}");
         error
     }
 
-    fn load(&self, file: &str, dump: &str) {
+    pub(crate) fn load(&self, file: &str, dump: &str) {
         let mut child = self.command(&["load", file]).stdin(Stdio::piped()).spawn().unwrap();
         child.stdin.take().unwrap().write_all(dump.as_bytes()).unwrap();
         assert!(child.wait().unwrap().success());

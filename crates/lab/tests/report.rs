@@ -133,3 +133,76 @@ fn traces_of_one_name_are_told_apart_and_each_plot_has_its_own_legend() {
     assert_eq!(entries.collect::<Vec<_>>(), [1, 1], "one line in each plot, one entry");
     assert!(page.contains(">24</td>") && !page.contains("24.0"), "whole numbers stay whole");
 }
+
+/// The columns of a sweep that was cut into blocks.
+const BLOCKS: [&str; 8] =
+    ["trace", "policy", "size", "references", "misses", "block", "content", "options"];
+
+/// Rows of `lru` at two sizes, with these misses of 100 references in each block.
+fn blocks(content: &str, options: &str, misses: &[u64]) -> Vec<Vec<millpond_lab::table::Value>> {
+    let row = |size: u64, block: usize| {
+        let counts = [100u64.into(), misses[block].into(), (block as u64).into()];
+        let head = vec!["t".into(), "lru".into(), size.into()];
+        [head, counts.to_vec(), vec![content.into(), options.into()]].concat()
+    };
+    [10, 20].into_iter().flat_map(|size| (0..misses.len()).map(move |at| row(size, at))).collect()
+}
+
+#[test]
+fn blocks_of_two_runs_with_equal_numbers_stay_with_their_runs() {
+    let root = tempfile::tempdir().unwrap();
+    let one = lru_rows(root.path(), "one", &BLOCKS, blocks("c", "pool", &[10, 20]));
+    let other = lru_rows(root.path(), "other", &BLOCKS, blocks("c", "pool", &[10, 30]));
+    let page = render(&ReportData::read(&[one, other]).unwrap(), &ReportOptions::default());
+    assert!(page.contains("lru, 10 frames: 0.1750"), "the mean of 15 and 20 of 100: {page}");
+    assert!(
+        page.contains("over the runs") && page.contains("blocks of a trace are taken together")
+    );
+}
+
+#[test]
+fn a_simulation_that_two_directories_have_is_one_run() {
+    let root = tempfile::tempdir().unwrap();
+    let dirs = ["one", "other"]
+        .map(|name| lru_rows(root.path(), name, &BLOCKS, blocks("c", "p", &[9, 8])));
+    let page = render(&ReportData::read(&dirs).unwrap(), &ReportOptions::default());
+    assert!(page.contains("Each point is one run, and there are no bands."), "{page}");
+}
+
+#[test]
+fn two_contents_under_one_name_are_two_traces_in_a_report() {
+    let root = tempfile::tempdir().unwrap();
+    let one = lru_rows(root.path(), "one", &BLOCKS, blocks("aaaaaaaaaa", "pool", &[10, 20]));
+    let other = lru_rows(root.path(), "other", &BLOCKS, blocks("bbbbbbbbbb", "pool", &[50, 50]));
+    let page = render(&ReportData::read(&[one, other]).unwrap(), &ReportOptions::default());
+    for part in ["t (content aaaaaaaa)", "t (content bbbbbbbb)", "0.1500", "0.5000"] {
+        assert!(page.contains(part), "no {part}: {page}");
+    }
+    assert!(!page.contains("0.3250"), "no mean of two traces");
+}
+
+#[test]
+fn a_policy_that_others_are_relative_to_may_have_several_options() {
+    let root = tempfile::tempdir().unwrap();
+    let columns = ["trace", "policy", "size", "references", "misses", "options"];
+    let row = |policy: &str, options: &str, misses: u64| {
+        let counts = [1000u64.into(), misses.into(), options.into()];
+        [vec!["t".into(), policy.into(), 10u64.into()], counts.to_vec()].concat()
+    };
+    let rows = vec![
+        row("tide", "pool", 100),
+        row("lru", "pool", 150),
+        row("tide", "pool warmup=10%", 50),
+        row("lru", "pool warmup=10%", 90),
+    ];
+    let data = ReportData::read(&[lru_rows(root.path(), "sim", &columns, rows)]).unwrap();
+    for options in [
+        ReportOptions::default(),
+        ReportOptions { relative_to: Some("tide".into()), ..Default::default() },
+    ] {
+        let page = render(&data, &options);
+        assert!(page.contains("Misses relative to tide"), "{page}");
+        assert!(page.contains(">1.50</td>") && page.contains(">1.80</td>"), "{page}");
+        assert!(page.contains("relative to the one with its own options"), "{page}");
+    }
+}

@@ -14,26 +14,28 @@ use pyo3::prelude::*;
 const PERIOD: Duration = Duration::from_millis(100);
 
 thread_local! {
-    /// What a handler raised while the thread waited for a lock.
+    /// What a handler raised while the thread waited for a lock, or was in another long call.
     static RAISED: RefCell<Option<PyErr>> = const { RefCell::new(None) };
 }
 
 /// Runs the handlers of signals now and then, and keeps what one of them raised.
 pub(crate) struct Signals {
-    asked: Instant,
+    /// When it asked last; `None` if it has not.
+    asked: Option<Instant>,
     pub(crate) raised: Option<PyErr>,
 }
 
 impl Signals {
     pub(crate) fn new() -> Signals {
-        Signals { asked: Instant::now(), raised: None }
+        Signals { asked: None, raised: None }
     }
 
     /// Whether to stop.
     pub(crate) fn stop(&mut self) -> bool {
-        if self.raised.is_none() && self.asked.elapsed() >= PERIOD {
+        let is_time = self.asked.is_none_or(|asked| asked.elapsed() >= PERIOD);
+        if self.raised.is_none() && is_time {
             self.raised = Python::attach(|py| py.check_signals()).err();
-            self.asked = Instant::now();
+            self.asked = Some(Instant::now());
         }
         self.raised.is_some()
     }
@@ -54,14 +56,14 @@ pub(crate) fn interruptibly<R: Send + 'static>(
     });
     py.detach(move || {
         loop {
+            if let Err(raised) = Python::attach(|py| py.check_signals()) {
+                is_over.store(true, Ordering::Relaxed);
+                return Err(raised);
+            }
             match result.recv_timeout(PERIOD) {
                 Ok(result) => return Ok(result),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
-            }
-            if let Err(raised) = Python::attach(|py| py.check_signals()) {
-                is_over.store(true, Ordering::Relaxed);
-                return Err(raised);
             }
         }
         // It panicked, and so does the caller.
@@ -72,7 +74,8 @@ pub(crate) fn interruptibly<R: Send + 'static>(
     })
 }
 
-/// Has the handlers of signals run while this thread waits for locks.
+/// Has the handlers of signals run while this thread waits for locks, recovers a store, or walks a
+/// whole tree.
 pub(crate) fn watch_waits() {
     interrupt_waits_by(Some(is_interrupted));
 }
@@ -84,7 +87,7 @@ fn is_interrupted() -> bool {
     true
 }
 
-/// What a handler raised while the thread waited for a lock, if that ended the wait.
+/// What a handler raised while the thread was in a call of the engine, if that ended the call.
 pub(crate) fn take_raised() -> Option<PyErr> {
     RAISED.try_with(RefCell::take).ok().flatten()
 }

@@ -13,6 +13,7 @@ use crate::core::{Core, Handle};
 use crate::error::{Failure, Invalid};
 use crate::path::AnyPath;
 use crate::place::{Place, Within};
+use crate::signals::{Signals, watch_waits};
 use crate::transaction::{Snapshot, Transaction, transact};
 use crate::tree::Tree;
 use crate::value::{BYTES, Types, type_name};
@@ -100,6 +101,8 @@ fn common(
 
 /// Opens the store in the file at `path`, or creates it.
 ///
+/// A signal whose handler raises ends a recovery; the next opening begins it again.
+///
 /// `memory` is in bytes, or a text as '64MiB'; `durability` is 'sync', 'group', 'async' or 'bulk';
 /// `policy` is a replacement policy as 'watt' or 'lru'; `tier` is a second-tier cache on another
 /// device: a path, its bytes and its policy. What is left out has the engine's defaults.
@@ -150,7 +153,10 @@ pub(crate) fn open(
     if let Some((path, bytes, policy)) = tier {
         options = options.second_tier(path.0, bytes_of(&bytes)?, policy).write_back(write_back);
     }
-    let db = py.detach(|| Db::open(path.0, options).map_err(Failure::from))?;
+    let db = py.detach(|| {
+        watch_waits();
+        Db::open(path.0, options).map_err(Failure::from)
+    })?;
     Ok(Store { core: Core::new(db) })
 }
 
@@ -420,7 +426,16 @@ impl Store {
     /// Verifies all structures: for each a dictionary with its name, its kind, its entries, and
     /// the faults that were found, as texts.
     fn check<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
-        let report = py.detach(|| self.core.with(|db| Ok(db.check()?)))?;
+        let mut signals = Signals::new();
+        let mut watch = |_| match signals.stop() {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        };
+        let report = py.detach(|| self.core.with(|db| Ok(db.check_with(&mut watch)?)));
+        if let Some(raised) = signals.raised {
+            return Err(raised);
+        }
+        let report = report?;
         let one = |structure: &millpond::CheckedStructure| {
             let row = PyDict::new(py);
             row.set_item("name", &structure.name)?;

@@ -424,7 +424,8 @@ impl Tree {
         entry.map(|entry| self.place.types.item(py, &entry)).transpose()
     }
 
-    /// Removes all keys from `start` on that are below `stop`; returns how many.
+    /// Removes all keys from `start` on that are below `stop`; returns how many. If the handler of a
+    /// signal ends the call, some of them are left; in a transaction, it can be aborted.
     #[pyo3(signature = (start = None, stop = None))]
     fn remove_range(
         &self,
@@ -436,7 +437,8 @@ impl Tree {
         Ok(py.detach(|| write!(&self.place, |tree| tree.remove_range(range.clone())))?)
     }
 
-    /// Removes everything; returns how many entries there were.
+    /// Removes everything; returns how many entries there were. A signal ends it as it ends
+    /// `remove_range`.
     fn clear(&self, py: Python<'_>) -> PyResult<u64> {
         Ok(py.detach(|| write!(&self.place, |tree| tree.clear()))?)
     }

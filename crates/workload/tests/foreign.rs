@@ -309,3 +309,75 @@ fn a_line_that_may_be_a_header_or_a_reference_is_refused() {
     refused(read("t.csv", "key,write\nabc,0\n", &columns("page=1,op=2")), "may be a header");
     assert_eq!(pages(read("t.csv", "key,write\n7,0\n", &columns("page=key,op=write"))), [7]);
 }
+
+/// Writes a column of 64-bit integers, one of which is null if `null` says so.
+fn long_column(path: &Path, columns: &[(&str, Vec<i64>)], null: Option<usize>) {
+    let fields: String =
+        columns.iter().map(|(name, _)| format!("optional int64 {name}; ")).collect();
+    let schema = Arc::new(parse_message_type(&format!("message m {{ {fields} }}")).unwrap());
+    let file = File::create(path).unwrap();
+    let properties = Arc::new(WriterProperties::builder().build());
+    let mut writer = SerializedFileWriter::new(file, schema, properties).unwrap();
+    let mut group = writer.next_row_group().unwrap();
+    let mut all = columns.iter();
+    while let Some(mut column) = group.next_column().unwrap() {
+        let ColumnWriter::Int64ColumnWriter(w) = column.untyped() else { unreachable!() };
+        let mut values = all.next().unwrap().1.clone();
+        let mut levels = vec![1; values.len()];
+        if let Some(null) = null {
+            levels[null] = 0;
+            values.remove(null);
+        }
+        w.write_batch(&values, Some(&levels), None).unwrap();
+        column.close().unwrap();
+    }
+    group.close().unwrap();
+    writer.close().unwrap();
+}
+
+#[test]
+fn an_error_of_parquet_names_the_row_that_is_wrong() {
+    const ROWS: i64 = 40_000;
+    const BAD: usize = 17_320;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("t.parquet");
+    let plain: Vec<i64> = (0..ROWS).collect();
+    let with = |bad: i64| {
+        let mut values = vec![1; ROWS as usize];
+        values[BAD] = bad;
+        values
+    };
+    let at = format!("record {}: ", BAD + 1);
+    // What the values of a step are checked for, and what the runs of pages are.
+    long_column(&path, &[("page", plain.clone()), ("op", with(7))], None);
+    refused(drain(open(&path, &columns("page=page,op=op"))), &at);
+    long_column(&path, &[("offset", plain.clone()), ("size", with(-3))], None);
+    refused(drain(open(&path, &columns("offset=offset,size=size"))), &at);
+    long_column(&path, &[("offset", plain.clone()), ("size", with(i64::MAX))], None);
+    refused(drain(open(&path, &columns("offset=offset,size=size"))), &at);
+    long_column(&path, &[("page", plain)], Some(BAD));
+    refused(drain(open(&path, &columns("page=page"))), &at);
+}
+
+#[test]
+fn options_that_a_format_does_not_use_are_named_in_a_note() {
+    let notes = |text: &str, format: Format| {
+        let ops: Ops = "gets=R".parse().unwrap();
+        let options = ReadOptions { map_ids: true, expand_sizes: true, ops, ..Default::default() };
+        let options = ReadOptions { format: Some(format), ..options };
+        read("t", text, &options).unwrap().1.join("; ")
+    };
+    let unused = "not used with the format";
+    for (text, format, says) in [
+        ("5 4 0 1\n", Format::Lis, "lis: --ops, --expand-sizes, --map-ids"),
+        ("5 4\n", Format::Extents, "extents: --ops, --expand-sizes, --map-ids"),
+        ("5\n*\n6\n", Format::Lirs, "lirs: --ops, --expand-sizes"),
+        ("0,8,4096,W,0.5\n", Format::Spc, "spc: --expand-sizes, --map-ids"),
+        ("5 W\n", Format::Text, "text: --expand-sizes"),
+    ] {
+        let said = notes(text, format);
+        assert!(said.ends_with(&format!("{unused} {says}")), "{said}");
+    }
+    let said = notes("page,op,size\n5,gets,1\n", Format::Csv);
+    assert!(!said.contains(unused), "{said}");
+}

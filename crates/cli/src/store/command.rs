@@ -6,6 +6,7 @@ use super::{
     backup, check, destage, dump, entry, load, log, recover, scan, shrink, stat, top, trees,
 };
 use crate::error::Failure;
+use crate::interrupt;
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum Command {
@@ -42,6 +43,7 @@ pub(crate) enum Command {
 }
 
 pub(crate) fn run(command: &Command) -> Result<(), Failure> {
+    interrupt::end_long_calls();
     match command {
         Command::Get(args) => entry::get(args),
         Command::Put(args) => entry::put(args),

@@ -12,6 +12,7 @@ use millpond::internals::io::{FileOptions, PageStore};
 use millpond::internals::page::PageSize;
 
 use super::check::page_size;
+use super::notation::literals_of;
 use super::open::{self, Opened, StoreArgs, TreeArgs, failed, size_of};
 use crate::error::Failure;
 use crate::interrupt;
@@ -21,6 +22,9 @@ const EXAMPLES: &str = "Examples:
   millpond dump shop.db > shop.dump
   millpond dump shop.db --tree users --format json
   millpond dump shop.db --salvage --out rescued.dump
+
+Keys and values whose types the store knows, and that are not text, are shown as `scan` shows them: \
+in a remark above the entry, in JSON as `key_shown` and `value_shown`. `load` reads the bytes.
 
 With --salvage, whatever is intact in a store that is damaged, or was not closed, is written, and \
 what was lost is reported on standard error; exit code 1 if anything was, or may have been.";
@@ -46,6 +50,9 @@ pub(crate) struct Args {
     /// How keys and values are written
     #[arg(long, value_enum, default_value = "text", value_name = "FORM")]
     format: DumpForm,
+    /// Do not show entries as literals of their types: bytes only, and a smaller dump
+    #[arg(long)]
+    bytes: bool,
     /// Write to this file, which appears only once it is whole
     #[arg(long, short, value_name = "PATH")]
     out: Option<PathBuf>,
@@ -75,6 +82,9 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
             DumpForm::Json => Form::Json,
         };
         let mut dump = DumpWriter::new(out, form)?;
+        if !args.bytes {
+            dump.show_literals(literals_of);
+        }
         dump.remark(&format!("{}", args.store.file.display()))?;
         match &source {
             Source::Damaged(store) => report = Some(save(store, &mut dump)?),

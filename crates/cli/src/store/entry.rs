@@ -9,7 +9,7 @@ use millpond::{Db, RawHeap, RawTree, Structure};
 use millpond_lab::table::Table;
 use serde_json::json;
 
-use super::notation::{Notation, TypedNotation};
+use super::notation::{KnownTypes, Notation, TypedNotation};
 use super::open::{self, Opened, StoreArgs, TreeArgs, failed, record_id, size_of};
 use crate::error::Failure;
 use crate::output::{Form, Output, complain, print};
@@ -198,10 +198,17 @@ fn found_or_new(db: &Db, args: &PutArgs) -> Result<Opened, Failure> {
 
 fn put_into(db: &Db, args: &PutArgs) -> Result<(), Failure> {
     let to = found_or_new(db, args)?;
-    let notation = args.notation.to_write(&open::types(db, &to)?, to.name())?;
+    let types = open::types(db, &to)?;
+    let (known, notation) =
+        (KnownTypes::of(&types, to.name()), args.notation.to_write(&types, to.name())?);
     let key = &key_in(&to, &notation, &args.key)?;
+    if !matches!(to, Opened::Heap(_)) {
+        known.check_key(key)?;
+    }
     let value = args.value.as_ref().map(|text| notation.value(text)).transpose()?;
-    if let (None, Some(path), Opened::Tree(tree)) = (&value, &args.value_file, &to) {
+    if let (None, Some(path), Opened::Tree(tree)) = (&value, &args.value_file, &to)
+        && known.takes_any_value()
+    {
         return put_file(tree, key, path);
     }
     let value = match (value, &args.value_file) {
@@ -209,6 +216,7 @@ fn put_into(db: &Db, args: &PutArgs) -> Result<(), Failure> {
         (None, Some(path)) => std::fs::read(path).map_err(|error| named(path, &error))?,
         (None, None) => return Err(Failure::Usage("no value was given".to_string())),
     };
+    known.check_value(&value)?;
     let is_new = match &to {
         Opened::Heap(heap) => return put_record(heap, args, &value),
         Opened::Tree(tree) if args.if_absent => tree.insert_if_absent(key, &value),

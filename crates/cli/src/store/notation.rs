@@ -6,8 +6,9 @@
 use std::fmt::Display;
 use std::str::FromStr;
 
-use millpond::TypeNames;
 use millpond::internals::admin::dump::notation::{escaped, hex, unescape, unhex};
+use millpond::internals::admin::dump::{Literals, ReadLiterals};
+use millpond::{Structure, TypeNames};
 use millpond_handles::{Datum, DatumError, KeyType, ValueType};
 
 use super::literal;
@@ -108,6 +109,70 @@ impl Notation {
 pub(crate) struct TypedNotation {
     key: Form<KeyType>,
     value: Form<ValueType>,
+}
+
+/// The types that the store knows of one structure, as far as their names tell their encoding.
+pub(crate) struct KnownTypes<'n> {
+    name: &'n str,
+    key: Option<KeyType>,
+    value: Option<ValueType>,
+}
+
+/// Refuses bytes that are none of the type that the store knows.
+fn check<T: Display>(
+    known: Option<&T>,
+    decode: impl FnOnce(&T) -> Result<Datum, DatumError>,
+    (what, name): (&str, &str),
+) -> Result<(), Failure> {
+    let Some(of) = known else { return Ok(()) };
+    let wrong = |error: DatumError| {
+        let text = format!("{what} of '{name}' are {of}, and this is none: {error}");
+        Failure::Usage(text)
+    };
+    decode(of).map(drop).map_err(wrong)
+}
+
+impl<'n> KnownTypes<'n> {
+    /// Those of the structure `name`.
+    pub(crate) fn of(types: &TypeNames, name: &'n str) -> KnownTypes<'n> {
+        let key = types.key.as_deref().and_then(|key| key.parse().ok());
+        let value = types.value.as_deref().and_then(|value| value.parse().ok());
+        KnownTypes { name, key, value }
+    }
+
+    /// Refuses a key that the structure's typed handles could not read.
+    pub(crate) fn check_key(&self, key: &[u8]) -> Result<(), Failure> {
+        check(self.key.as_ref(), |of| of.decode(key), ("keys", self.name))
+    }
+
+    /// Refuses a value likewise.
+    pub(crate) fn check_value(&self, value: &[u8]) -> Result<(), Failure> {
+        check(self.value.as_ref(), |of| of.decode(value), ("values", self.name))
+    }
+
+    /// Whether every sequence of bytes is a value.
+    pub(crate) fn takes_any_value(&self) -> bool {
+        self.value.as_ref().is_none_or(|of| of.to_string() == "Vec<u8>")
+    }
+}
+
+/// How entries are read for a dump: `None` where keys and values are text.
+pub(crate) fn literals_of(kind: Structure, types: &TypeNames) -> Option<Box<ReadLiterals>> {
+    let key = match known::<KeyType>(types.key.as_deref()) {
+        Form::Of(of) if kind != Structure::Heap => Some(of),
+        _ => None,
+    };
+    let value = match known::<ValueType>(types.value.as_deref()) {
+        Form::Of(of) => Some(of),
+        _ => None,
+    };
+    if key.is_none() && value.is_none() {
+        return None;
+    }
+    Some(Box::new(move |key_bytes, value_bytes| Literals {
+        key: key.as_ref().map(|of| shown(of.decode(key_bytes), key_bytes)),
+        value: value.as_ref().map(|of| shown(of.decode(value_bytes), value_bytes)),
+    }))
 }
 
 fn digits(bytes: &[u8]) -> String {

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use millpond::internals::heap::RecordId;
-use millpond::{Db, Error, Options, RawHashIndex, RawHeap, RawTree, Structure, TypeNames};
+use millpond::{Db, Error, ErrorKind, Options, RawHashIndex, RawHeap, RawTree, Structure, TypeNames};
 use millpond_base::size::Size;
 
 use super::compression::CompressionArg;
@@ -41,6 +41,7 @@ pub(crate) fn size_of(text: &str) -> Result<u64, String> {
 pub(crate) fn failed(error: Error) -> Failure {
     match error {
         Error::Options(_) => Failure::Usage(error.to_string()),
+        _ if error.kind() == ErrorKind::Cancelled => Failure::Interrupted,
         other => Failure::Store(other.to_string()),
     }
 }

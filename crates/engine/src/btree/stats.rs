@@ -6,6 +6,7 @@ use crate::btree::descend::{Seek, ahead};
 use crate::btree::node::layout::{Node, OVERFLOW, stride};
 use crate::btree::tree::{BTree, mark};
 use crate::btree::value::layout::pages_of;
+use crate::lock::is_interrupted;
 use crate::page::{PageBuffer, PageHeader};
 use crate::pool::{MiniTransaction, Pages, PoolError, Read, Try};
 
@@ -179,6 +180,9 @@ impl<P: Pages> BTree<P> {
         let mut count = 0;
         let mut key = Vec::new();
         while let Some(next) = self.count_some(&key, &mut count)? {
+            if is_interrupted() {
+                return Err(PoolError::Interrupted);
+            }
             key = next;
         }
         Ok(count)

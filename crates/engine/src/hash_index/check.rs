@@ -13,6 +13,7 @@ use crate::hash_index::bucket::{Bucket, PREFIX, RECORD_HEADER, parts, record_len
 use crate::hash_index::descend::mark;
 use crate::hash_index::directory::{DIRECTORY_FLAG, SEED, USED, prefix_of, run_of, slot_in};
 use crate::hash_index::index::HashIndex;
+use crate::lock::is_interrupted;
 use crate::page::{Directory, PageBuffer, PageHeader, PageType, View};
 use crate::pool::{Pages, PoolError, Read, Swip};
 
@@ -263,6 +264,9 @@ impl<P: Pages> HashIndex<P> {
         let mut todo = vec![Expected { path: 0, depth: 0, bits: 0, is_directory: true }];
         let mut page = PageBuffer::new(self.pages.page_size());
         while let Some(expected) = todo.pop() {
+            if is_interrupted() {
+                return Err(PoolError::Interrupted);
+            }
             let Some(id) = self.copy_page(&expected, &mut page)? else { continue };
             let broken = report.violations.len();
             let mut note = |violation| report.violations.push((id, violation));

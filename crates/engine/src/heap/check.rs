@@ -12,6 +12,7 @@ use crate::heap::data::{Data, Form, ID, NUMBER, room};
 use crate::heap::descend::mark;
 use crate::heap::directory::{COUNT, count_in, index_in, level_in, span};
 use crate::heap::table::{Heap, RecordId};
+use crate::lock::is_interrupted;
 use crate::page::{Directory, PageBuffer, PageHeader, PageType, View};
 use crate::pool::{Pages, PoolError, Read, Swip};
 
@@ -228,6 +229,9 @@ impl<P: Pages> Heap<P> {
         let top = level_in(page.view());
         todo.push(Expected { first: 0, level: top, depth: 0 });
         while let Some(expected) = todo.pop() {
+            if is_interrupted() {
+                return Err(PoolError::Interrupted);
+            }
             let Some(id) = self.copy_at(&expected, top, &mut page)? else { continue };
             let before = report.violations.len();
             let mut note = |violation| report.violations.push((id, violation));

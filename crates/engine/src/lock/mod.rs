@@ -30,3 +30,4 @@ pub use options::LockOptions;
 pub use owner::LockOwner;
 pub(crate) use spinlock::{Guard as SpinlockGuard, Spinlock};
 pub use waiter::interrupt_waits_by;
+pub(crate) use waiter::is_interrupted;

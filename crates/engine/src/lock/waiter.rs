@@ -1,4 +1,5 @@
-//! The event on which a waiting owner sleeps, and what interrupts a thread that sleeps there.
+//! The event on which a waiting owner sleeps, and what interrupts a thread that sleeps there, or
+//! is in a long call.
 
 use std::cell::Cell;
 use std::sync::PoisonError;
@@ -11,16 +12,32 @@ const CHECK_PERIOD: Duration = Duration::from_millis(50);
 
 thread_local! {
     static CHECK: Cell<Option<fn() -> bool>> = const { Cell::new(None) };
+    /// When a long call last called the check; `None` if no call has since the check was set.
+    static CHECKED: Cell<Option<Instant>> = const { Cell::new(None) };
 }
 
 /// Sets the check of the calling thread, and returns the one that it had. While the thread waits
 /// for a lock, it calls the check now and then; the wait ends with
-/// [`LockError::Interrupted`](super::LockError::Interrupted) when the check returns `true`.
+/// [`LockError::Interrupted`](super::LockError::Interrupted) when the check returns `true`. Calls
+/// that walk a whole tree, and recovery, call the check, too ([`is_interrupted`]).
 ///
 /// Languages whose signals only their interpreter handles need this. No latch is held during the
 /// check, which may use the store.
 pub fn interrupt_waits_by(check: Option<fn() -> bool>) -> Option<fn() -> bool> {
+    CHECKED.set(None);
     CHECK.replace(check)
+}
+
+/// Returns whether the calling thread's check ends the long call that asks. The first question
+/// after the check was set calls the check, and later ones do so now and then.
+pub(crate) fn is_interrupted() -> bool {
+    let Some(check) = CHECK.get() else { return false };
+    let now = Instant::now();
+    if CHECKED.get().is_some_and(|last| now.duration_since(last) < CHECK_PERIOD) {
+        return false;
+    }
+    CHECKED.set(Some(now));
+    check()
 }
 
 /// The calling thread's check, and until when it sleeps at most before it calls it.

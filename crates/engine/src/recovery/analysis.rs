@@ -13,6 +13,7 @@ use super::progress::Phase;
 use super::progress::Progress;
 use crate::btree::Undo;
 use crate::io::simulated::planted::planted;
+use crate::lock::is_interrupted;
 use crate::log::{Header, Log};
 use crate::page::record_body::{Section, sections};
 use crate::page::superblock::Placement;
@@ -112,6 +113,9 @@ impl Analysis {
         let (mut records, mut reported) = (0, 0);
         report(0);
         while let Some((at, header, body)) = reader.next_record()? {
+            if is_interrupted() {
+                return Err(RecoveryError::Interrupted);
+            }
             debug_assert!(at >= start && at < header.end, "LSNs grow");
             pass.record(at, &header, body)?;
             records += 1;

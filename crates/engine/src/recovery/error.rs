@@ -106,6 +106,9 @@ pub enum RecoveryError {
         /// What does not fit.
         what: &'static str,
     },
+    /// The check of the calling thread ended the recovery, on behalf of a signal, say.
+    #[error("the recovery was interrupted: the next opening of the store begins it again")]
+    Interrupted,
     /// The data file cannot be grown to the length that the log names.
     #[error("recovery cannot make the store as long as it was: {0}")]
     Grow(AllocateError),

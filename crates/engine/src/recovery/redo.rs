@@ -30,6 +30,7 @@ use super::rebuild::Piece;
 use super::rebuild::Rebuild;
 use super::rebuild::Tally;
 use crate::io::{BUFFER_ALIGNMENT, PageStore};
+use crate::lock::is_interrupted;
 use crate::log::Log;
 use crate::page::record_body::{Section, sections};
 
@@ -208,6 +209,9 @@ impl Pass<'_> {
         let mut reader = log.reader(start);
         while self.ended + self.late.len() < self.wanted.len() {
             let Some((at, header, body)) = reader.next_record()? else { break };
+            if is_interrupted() {
+                return Err(RecoveryError::Interrupted);
+            }
             if !is_about_pages(header.kind) {
                 continue;
             }

@@ -14,6 +14,7 @@ use crate::btree::{BTree, Undo};
 use crate::hash_index::HashIndex;
 use crate::heap::Heap;
 use crate::io::{AlignedBuffer, PageStore};
+use crate::lock::is_interrupted;
 use crate::log::{Log, Record};
 use crate::page::record_body::{OrphanRoot, Section, sections};
 use crate::page::{PAGE_HEADER, PageHeader, PageType};
@@ -57,6 +58,9 @@ where
     let (mut body, mut bytes) = (Vec::new(), Vec::new());
     progress(Progress { phase: Phase::Undo, done, total });
     while let Some((at, tx)) = next.pop() {
+        if is_interrupted() {
+            return Err(UndoError::Pool(PoolError::Interrupted).into());
+        }
         let prev = last.get(&tx).copied().unwrap_or_default();
         if at == Lsn(0) {
             log.append(&Record { kind: kind::ABORT, tx, prev, parts: &[] });

@@ -59,6 +59,28 @@ fn refused(why: &str) -> Refused {
     serde::de::Error::custom(why)
 }
 
+/// The brackets around the elements of a sequence, a tuple or a struct.
+struct Brackets {
+    open: &'static str,
+    close: &'static str,
+}
+
+const SQUARE: Brackets = Brackets { open: "[", close: "]" };
+const ROUND: Brackets = Brackets { open: "(", close: ")" };
+const CURLY: Brackets = Brackets { open: "{", close: "}" };
+
+/// How many elements there are, and their names if they have any.
+struct Fields<'n> {
+    names: &'n [&'n str],
+    count: usize,
+}
+
+impl Fields<'_> {
+    fn unnamed(count: usize) -> Self {
+        Fields { names: &[], count }
+    }
+}
+
 /// Writes down what is asked for, and returns a made-up value.
 struct Tracer<'t> {
     text: &'t mut String,
@@ -78,23 +100,25 @@ impl Tracer<'_> {
     /// Describes elements between two brackets, each after its name.
     fn elements<'de, V: Visitor<'de>>(
         mut self,
-        (open, close): (&str, &str),
-        (names, count): (&[&str], usize),
+        brackets: Brackets,
+        fields: Fields<'_>,
         visitor: V,
     ) -> Result<V::Value, Refused> {
-        self.note(open)?;
-        let mut elements = Elements { tracer: self.inner(), names, count, at: 0 };
+        self.note(brackets.open)?;
+        let names = fields.names;
+        let mut elements = Elements { tracer: self.inner(), fields, at: 0 };
         let done = visitor.visit_seq(&mut elements);
         let at = elements.at;
         if done.is_err() {
             let rest = names.get(at..).unwrap_or_default();
             rest.iter().for_each(|name| self.text.extend([",", name]));
         }
-        self.text.push_str(close);
+        self.text.push_str(brackets.close);
         done
     }
 }
 
+// A type parameter cannot stand for the name of a method, and serde has one for each scalar.
 macro_rules! scalars {
     ($($method:ident $visit:ident $name:literal $value:expr;)*) => {
         $(fn $method<V: Visitor<'de>>(mut self, visitor: V) -> Result<V::Value, Refused> {
@@ -165,7 +189,7 @@ impl<'de> Deserializer<'de> for Tracer<'_> {
     }
 
     fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Refused> {
-        self.elements(("[", "]"), (&[], 1), visitor)
+        self.elements(SQUARE, Fields::unnamed(1), visitor)
     }
 
     fn deserialize_tuple<V: Visitor<'de>>(
@@ -173,7 +197,7 @@ impl<'de> Deserializer<'de> for Tracer<'_> {
         len: usize,
         visitor: V,
     ) -> Result<V::Value, Refused> {
-        self.elements(("(", ")"), (&[], len), visitor)
+        self.elements(ROUND, Fields::unnamed(len), visitor)
     }
 
     fn deserialize_tuple_struct<V: Visitor<'de>>(
@@ -183,7 +207,7 @@ impl<'de> Deserializer<'de> for Tracer<'_> {
         visitor: V,
     ) -> Result<V::Value, Refused> {
         self.note(name)?;
-        self.elements(("(", ")"), (&[], len), visitor)
+        self.elements(ROUND, Fields::unnamed(len), visitor)
     }
 
     fn deserialize_struct<V: Visitor<'de>>(
@@ -193,7 +217,7 @@ impl<'de> Deserializer<'de> for Tracer<'_> {
         visitor: V,
     ) -> Result<V::Value, Refused> {
         self.note(name)?;
-        self.elements(("{", "}"), (fields, fields.len()), visitor)
+        self.elements(CURLY, Fields { names: fields, count: fields.len() }, visitor)
     }
 
     fn deserialize_map<V: Visitor<'de>>(mut self, visitor: V) -> Result<V::Value, Refused> {
@@ -230,8 +254,7 @@ impl<'de> Deserializer<'de> for Tracer<'_> {
 /// The elements of a sequence, a tuple or a struct.
 struct Elements<'t> {
     tracer: Tracer<'t>,
-    names: &'t [&'t str],
-    count: usize,
+    fields: Fields<'t>,
     at: usize,
 }
 
@@ -242,13 +265,13 @@ impl<'de> SeqAccess<'de> for &mut Elements<'_> {
         &mut self,
         seed: S,
     ) -> Result<Option<S::Value>, Refused> {
-        if self.at == self.count {
+        if self.at == self.fields.count {
             return Ok(None);
         }
         if self.at > 0 {
             self.tracer.text.push(',');
         }
-        if let Some(name) = self.names.get(self.at) {
+        if let Some(name) = self.fields.names.get(self.at) {
             self.tracer.text.extend([name, ":"]);
         }
         self.at += 1;

@@ -13,5 +13,5 @@ pub mod priority;
 pub mod run;
 pub mod sampled;
 
-pub use pass::{CurveRow, CurveTask};
+pub use pass::{CurveRow, CurveTask, Curves};
 pub use run::{Curve, CurveError, Method, Point, curve_sizes};

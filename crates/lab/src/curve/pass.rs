@@ -38,6 +38,14 @@ pub struct CurveRow {
     pub exact: Option<f64>,
 }
 
+/// The points of some curves over a trace.
+pub struct Curves {
+    /// The points, policy by policy, sizes ascending; none where the run was stopped.
+    pub rows: Vec<CurveRow>,
+    /// A hash of the trace's references, as [`Content`](crate::sweep::Content) has it.
+    pub content: u64,
+}
+
 const POINTS: u32 = 24;
 
 impl CurveTask<'_> {
@@ -50,7 +58,7 @@ impl CurveTask<'_> {
         &self,
         trace: &TraceInput,
         step: &mut dyn FnMut(&str, Option<f64>, u64) -> bool,
-    ) -> Result<Vec<CurveRow>, CurveError> {
+    ) -> Result<Curves, CurveError> {
         let small = |size: &&Size| matches!(size, Size::Bytes(b) if *b < self.page_size);
         if let Some(Size::Bytes(bytes)) = self.sizes.iter().find(small) {
             return Err(CurveError::Size { bytes: *bytes, page_size: self.page_size });
@@ -66,8 +74,9 @@ impl CurveTask<'_> {
             }
             flow(step("first pass", share, 0))
         })?;
+        let content = counted.content;
         if counted.stopped {
-            return Ok(Vec::new());
+            return Ok(Curves { rows: Vec::new(), content });
         }
         if counted.references == 0 {
             return Err(TraceError::Empty { path: trace.name.clone().into() }.into());
@@ -90,7 +99,7 @@ impl CurveTask<'_> {
             streamed.stopped
         };
         if stopped {
-            return Ok(Vec::new());
+            return Ok(Curves { rows: Vec::new(), content });
         }
         let mut exact = Vec::new();
         if self.check {
@@ -99,7 +108,8 @@ impl CurveTask<'_> {
         }
         let mut exact = exact.into_iter();
         let rows = curve.points().into_iter();
-        Ok(rows.map(|point| CurveRow { point, exact: exact.next() }).collect())
+        let rows = rows.map(|point| CurveRow { point, exact: exact.next() }).collect();
+        Ok(Curves { rows, content })
     }
 
     fn over_memory(

@@ -79,10 +79,10 @@ pub(super) fn series_class(index: usize) -> String {
 /// The plot of one trace; `labels` fixes each policy's colour over the whole report. None where
 /// no policy has two sizes.
 pub(super) fn curves(trace: &TraceData, labels: &[&str]) -> Option<String> {
-    if !trace.lines.iter().any(|(_, _, line)| line.len() > 1) {
+    if !trace.lines.iter().any(|line| line.cells.len() > 1) {
         return None;
     }
-    let cells = || trace.lines.iter().flat_map(|(_, _, line)| line.iter());
+    let cells = || trace.lines.iter().flat_map(|line| line.cells.iter());
     let x = across(cells().map(|(size, _)| *size as f64), true);
     let y = upwards(cells().flat_map(|(_, cell)| cell.miss_ratios()));
     let mut svg = format!(
@@ -90,9 +90,11 @@ pub(super) fn curves(trace: &TraceData, labels: &[&str]) -> Option<String> {
          size\">{}",
         grid(&x, &y, "cache size (frames)", "miss ratio")
     );
-    for (label, _, line) in &trace.lines {
+    for line in &trace.lines {
+        let label = &line.label;
         let index = labels.iter().position(|l| l == label).unwrap_or(0);
         let points: Vec<(u64, Interval)> = line
+            .cells
             .iter()
             .filter_map(|(size, cell)| Some((*size, Interval::of_rates(&cell.miss_ratios())?)))
             .collect();

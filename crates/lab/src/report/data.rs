@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use serde_json::Value as Json;
 
 use crate::results::{ResultDir, ResultError};
-use crate::sweep::OPTIONS;
+use crate::sweep::{CONTENT, OPTIONS};
 use crate::table::{Table, Value, short_names};
 
 /// Why a report could not be made.
@@ -19,10 +19,19 @@ pub enum ReportError {
     /// Directories without a row.
     #[error("nothing to report: no row in {0}")]
     Empty(String),
+    /// A policy to compare with that no row is of.
+    #[error("no row is of '{asked}', to which misses were to be relative; there are {known}")]
+    Reference {
+        /// What was asked for.
+        asked: String,
+        /// The policies that there are.
+        known: String,
+    },
 }
 
 /// One policy at one size of one trace: what each of its units counted. A unit is a seed, a
-/// repetition, or a run of its own; its parts are the blocks of a trace, or the whole.
+/// repetition, or a run of its own, in one result directory; its parts are the blocks of a trace,
+/// or the whole.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Cell {
     units: Vec<(Unit, Vec<Part>)>,
@@ -33,11 +42,22 @@ pub(super) struct Cell {
 struct Unit {
     seed: String,
     repetition: String,
+    /// The index of its result directory.
+    directory: usize,
+    /// Tells units of one directory apart that are alike in everything else.
     run: usize,
 }
 
 /// Reads a part of what names a unit.
 type KeyOf = fn(&Unit) -> String;
+
+/// One row: its unit, and its numbers.
+struct RowOf {
+    seed: String,
+    repetition: String,
+    directory: usize,
+    part: Part,
+}
 
 /// The numbers of a row.
 #[derive(Clone, PartialEq, Debug)]
@@ -52,9 +72,10 @@ struct Part {
 impl Cell {
     /// Takes a row: a part of its unit, nothing new where it is there already, or of another run
     /// where its unit has other numbers.
-    fn take(&mut self, seed: &str, repetition: &str, part: Part) {
+    fn take(&mut self, row: RowOf) {
+        let RowOf { seed, repetition, directory, part } = row;
         for run in 0.. {
-            let unit = Unit { seed: seed.to_string(), repetition: repetition.to_string(), run };
+            let unit = Unit { seed: seed.clone(), repetition: repetition.clone(), directory, run };
             let Some((_, parts)) = self.units.iter_mut().find(|(known, _)| *known == unit) else {
                 self.units.push((unit, vec![part]));
                 return;
@@ -67,6 +88,24 @@ impl Cell {
                 }
                 Some(known) if *known == part => return,
                 _ => {}
+            }
+        }
+    }
+
+    /// Drops units whose numbers another directory has, too: a simulation that was run again.
+    fn drop_copies(&mut self) {
+        let all = std::mem::take(&mut self.units);
+        for (unit, parts) in all {
+            let is_there = |(known, there): &(Unit, Vec<Part>)| {
+                let is_alike = known.seed == unit.seed && known.repetition == unit.repetition;
+                let is_elsewhere = known.directory != unit.directory;
+                is_alike
+                    && is_elsewhere
+                    && there.len() == parts.len()
+                    && parts.iter().all(|part| there.contains(part))
+            };
+            if !self.units.iter().any(is_there) {
+                self.units.push((unit, parts));
             }
         }
     }
@@ -104,7 +143,7 @@ impl Cell {
         let of: [(&'static str, KeyOf); 3] = [
             ("seeds", |unit| unit.seed.clone()),
             ("repetitions", |unit| unit.repetition.clone()),
-            ("runs", |unit| unit.run.to_string()),
+            ("runs", |unit| format!("{} {}", unit.directory, unit.run)),
         ];
         for (word, key) in of {
             let all: BTreeSet<String> = self.units.iter().map(|(unit, _)| key(unit)).collect();
@@ -119,15 +158,28 @@ impl Cell {
     }
 }
 
-/// One policy with its parameters on one trace, by size.
-pub(super) type Line = BTreeMap<u64, Cell>;
+/// One policy with its parameters and options on one trace.
+#[derive(Clone, Debug)]
+pub(super) struct Line {
+    /// The name in plots and tables: the policy, and the options where rows differ in them.
+    pub label: String,
+    /// The policy with its parameters.
+    pub name: String,
+    /// The policy without them.
+    pub id: String,
+    /// The end of the label: numbers of lines are compared where this is equal.
+    pub options: String,
+    /// What was counted, by size.
+    pub cells: BTreeMap<u64, Cell>,
+}
 
 /// One trace: its policies in the order of their first row.
 #[derive(Clone, Debug, Default)]
 pub(super) struct TraceData {
     pub name: String,
-    /// Label and id of each policy, and its line.
-    pub lines: Vec<(String, String, Line)>,
+    pub lines: Vec<Line>,
+    /// The hash of its references; empty where rows do not say it.
+    content: String,
 }
 
 /// The rows of some result directories.
@@ -136,7 +188,7 @@ pub struct ReportData {
     pub(super) table: Table,
     pub(super) runs: Vec<Json>,
     /// Whether rows have different options, so that labels say which.
-    has_options: bool,
+    pub(super) has_options: bool,
 }
 
 impl ReportData {
@@ -146,10 +198,12 @@ impl ReportData {
     /// [`ReportError`].
     pub fn read(paths: &[PathBuf]) -> Result<ReportData, ReportError> {
         let (mut table, mut runs) = (Table::default(), Vec::new());
-        for path in paths {
+        let mut directories = Vec::new();
+        for (at, path) in paths.iter().enumerate() {
             let dir = ResultDir::open(path)?;
             runs.push(dir.run()?);
             table.append(dir.rows()?);
+            directories.resize(table.rows.len(), at);
         }
         if table.rows.is_empty() {
             let names: Vec<String> = paths.iter().map(|p| p.display().to_string()).collect();
@@ -161,19 +215,55 @@ impl ReportData {
             .collect();
         let has_options = options.len() > 1;
         let mut data = ReportData { traces: Vec::new(), table, runs, has_options };
-        (0..data.table.rows.len()).for_each(|row| data.take(row));
+        directories.iter().enumerate().for_each(|(row, of)| data.take(row, *of));
+        let lines = data.traces.iter_mut().flat_map(|trace| &mut trace.lines);
+        lines.flat_map(|line| line.cells.values_mut()).for_each(Cell::drop_copies);
         data.shorten();
         Ok(data)
+    }
+
+    /// Finds the policy to which misses are relative: `asked` is the name of a policy with its
+    /// parameters, as rows write it, or a label with its options.
+    ///
+    /// # Errors
+    /// [`ReportError::Reference`]: no row is of it.
+    pub fn reference(&self, asked: &str) -> Result<String, ReportError> {
+        let known = || self.traces.iter().flat_map(|trace| &trace.lines);
+        if known().any(|line| line.name == asked || line.label == asked) {
+            return Ok(asked.to_string());
+        }
+        let mut names: Vec<&str> = Vec::new();
+        for line in known() {
+            if !names.contains(&line.name.as_str()) {
+                names.push(&line.name);
+            }
+        }
+        Err(ReportError::Reference { asked: asked.to_string(), known: names.join(", ") })
     }
 
     /// Gives traces the shortest names that tell them apart.
     fn shorten(&mut self) {
         let paths: Vec<String> = self.traces.iter().map(|trace| trace.name.clone()).collect();
-        let names = short_names(&paths);
-        let at = self.table.column("trace");
+        let mut names = short_names(&paths);
+        let twice = |at: usize| paths.iter().filter(|path| **path == paths[at]).count() > 1;
+        // One name of two traces: the table has a column that tells their rows apart.
+        for at in (0..paths.len()).filter(|at| twice(*at)) {
+            let content = &self.traces[at].content;
+            names[at] += &match content.as_str() {
+                "" => " (unknown content)".to_string(),
+                hash => format!(" (content {})", hash.get(..8).unwrap_or(hash)),
+            };
+        }
+        let (at, content) = (self.table.column("trace"), self.table.column(CONTENT));
         for row in &mut self.table.rows {
+            let content = content.map(|at| row[at].to_string()).unwrap_or_default();
+            let is_of =
+                |trace: &TraceData, name: &str| trace.name == name && trace.content == content;
             if let Some(at) = at
-                && let Some(known) = paths.iter().position(|path| *path == row[at].to_string())
+                && let Some(known) = {
+                    let name = row[at].to_string();
+                    self.traces.iter().position(|trace| is_of(trace, &name))
+                }
             {
                 row[at] = Value::Text(names[known].clone());
             }
@@ -183,7 +273,7 @@ impl ReportData {
         }
     }
 
-    fn take(&mut self, row: usize) {
+    fn take(&mut self, row: usize, directory: usize) {
         let text = |name: &str| self.table.get(row, name).map(ToString::to_string);
         let number = |name: &str| self.table.get(row, name).and_then(|v| v.number());
         let (Some(trace), Some(policy), Some(size)) =
@@ -191,18 +281,17 @@ impl ReportData {
         else {
             return;
         };
-        let mut label = match text("params") {
+        let name = match text("params") {
             Some(params) if !params.is_empty() => format!("{policy}({params})"),
             _ => policy.clone(),
         };
-        if self.has_options
-            && let Some(options) = text(OPTIONS)
-        {
-            label += &format!(", {options}");
-        }
+        let mut options = match text(OPTIONS) {
+            Some(options) if self.has_options => format!(", {options}"),
+            _ => String::new(),
+        };
         // An estimate is no measurement: they are never averaged, nor joined in one line.
         if text("method").as_deref() == Some("sampled") {
-            label += ", sampled";
+            options += ", sampled";
         }
         let part = Part {
             block: text("block").unwrap_or_default(),
@@ -212,29 +301,27 @@ impl ReportData {
             writes: number("writes"),
         };
         let [seed, repetition] = ["seed", "repetition"].map(|name| text(name).unwrap_or_default());
-        let at = match self.traces.iter().position(|t| t.name == trace) {
-            Some(at) => at,
-            None => {
-                self.traces.push(TraceData { name: trace, lines: Vec::new() });
-                self.traces.len() - 1
-            }
-        };
+        let content = text(CONTENT).unwrap_or_default();
+        let is_of = |known: &TraceData| known.name == trace && known.content == content;
+        let at = self.traces.iter().position(is_of).unwrap_or_else(|| {
+            self.traces.push(TraceData { name: trace, lines: Vec::new(), content });
+            self.traces.len() - 1
+        });
         let lines = &mut self.traces[at].lines;
-        let at = match lines.iter().position(|(l, _, _)| *l == label) {
-            Some(at) => at,
-            None => {
-                lines.push((label, policy, Line::new()));
-                lines.len() - 1
-            }
-        };
-        let cell = lines[at].2.entry(size as u64).or_default();
-        cell.take(&seed, &repetition, part);
+        let is_of = |line: &Line| line.name == name && line.options == options;
+        let at = lines.iter().position(is_of).unwrap_or_else(|| {
+            let label = format!("{name}{options}");
+            lines.push(Line { label, name, id: policy, options, cells: BTreeMap::new() });
+            lines.len() - 1
+        });
+        let cell = lines[at].cells.entry(size as u64).or_default();
+        cell.take(RowOf { seed, repetition, directory, part });
     }
 
     /// What a point of a plot is, and what its band is over, in a sentence or two.
     pub(super) fn caption(&self) -> String {
         let cells =
-            || self.traces.iter().flat_map(|t| &t.lines).flat_map(|(_, _, line)| line.values());
+            || self.traces.iter().flat_map(|t| &t.lines).flat_map(|line| line.cells.values());
         let mut over = BTreeSet::new();
         cells().for_each(|cell| cell.repeated_over(&mut over));
         let over: Vec<&str> = over.into_iter().collect();
@@ -255,9 +342,9 @@ impl ReportData {
     /// Every policy's label, in the order of first appearance: the order of colours.
     pub(super) fn labels(&self) -> Vec<&str> {
         let mut labels: Vec<&str> = Vec::new();
-        for (label, _, _) in self.traces.iter().flat_map(|t| &t.lines) {
-            if !labels.contains(&label.as_str()) {
-                labels.push(label);
+        for line in self.traces.iter().flat_map(|t| &t.lines) {
+            if !labels.contains(&line.label.as_str()) {
+                labels.push(&line.label);
             }
         }
         labels

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-use super::data::{Line, TraceData};
+use super::data::{Cell, Line, TraceData};
 use super::html::{escaped, short};
 use crate::interval::Interval;
 
@@ -66,17 +66,27 @@ impl HeatMap {
     }
 }
 
-/// The map of one trace: misses relative to those of the policy labelled `reference`.
+/// The map of one trace: misses relative to those of `reference`, each line to the one with its own
+/// options. None if no line has a reference, or there is nothing to compare with it.
 pub(super) fn heatmap(trace: &TraceData, reference: &str) -> Option<String> {
-    let (_, _, base) = trace.lines.iter().find(|(label, _, _)| label == reference)?;
+    let base_of = |line: &Line| {
+        let is_base = |other: &&Line| {
+            other.options == line.options && (other.name == reference || other.label == reference)
+        };
+        trace.lines.iter().find(is_base)
+    };
+    let lines: Vec<(&Line, &Line)> =
+        trace.lines.iter().filter_map(|line| Some((line, base_of(line)?))).collect();
+    let has_misses = |(size, cell): (&u64, &Cell)| (!cell.misses().is_empty()).then_some(*size);
     let sizes: BTreeSet<u64> =
-        base.iter().filter(|(_, c)| !c.misses().is_empty()).map(|(size, _)| *size).collect();
-    if sizes.is_empty() || trace.lines.len() < 2 {
+        lines.iter().flat_map(|(_, base)| base.cells.iter().filter_map(has_misses)).collect();
+    if sizes.is_empty() || lines.len() < 2 {
         return None;
     }
-    let misses =
-        |line: &Line, size: &u64| Interval::of(&line.get(size)?.misses()).map(|spread| spread.mean);
-    let ratios = |line: &Line| {
+    let misses = |line: &Line, size: &u64| {
+        Interval::of(&line.cells.get(size)?.misses()).map(|spread| spread.mean)
+    };
+    let ratios = |(line, base): &(&Line, &Line)| {
         let ratio = |size: &u64| {
             let base = misses(base, size).filter(|base| *base > 0.0)?;
             Some(misses(line, size)? / base)
@@ -88,7 +98,7 @@ pub(super) fn heatmap(trace: &TraceData, reference: &str) -> Option<String> {
         note: String::new(),
         across: "frames".to_string(),
         columns: sizes.iter().map(|size| short(*size as f64)).collect(),
-        rows: trace.lines.iter().map(|(label, _, line)| (label.clone(), ratios(line))).collect(),
+        rows: lines.iter().map(|pair| (pair.0.label.clone(), ratios(pair))).collect(),
     };
     Some(map.with_mean().figure())
 }

@@ -17,8 +17,9 @@ use super::tradeoff::tradeoff;
 pub struct ReportOptions {
     /// The heading.
     pub title: String,
-    /// The policy that the heat map is relative to: a label as in the table. None: `tide`, else
-    /// `watt`, else the first policy.
+    /// The policy that the heat map is relative to, as [`ReportData::reference`] returns it; lines
+    /// of other options than its own are relative to the line of the policy with their options.
+    /// None: `tide`, else `watt`, else the first policy.
     pub relative_to: Option<String>,
     /// A paragraph below the heading, as plain text.
     pub note: Option<String>,
@@ -59,9 +60,9 @@ const REFERENCES: [&str; 2] = ["tide", "watt"];
 /// What is drawn from rows of simulations: curves, heat maps, trade-offs.
 fn by_traces(html: &mut String, data: &ReportData, options: &ReportOptions) {
     let labels = data.labels();
-    let first = labels.first().copied().unwrap_or("");
-    let known = || REFERENCES.iter().find(|reference| labels.contains(reference));
-    let fallback = known().copied().unwrap_or(first);
+    let names = || data.traces.iter().flat_map(|t| &t.lines).map(|line| line.name.as_str());
+    let known = || REFERENCES.into_iter().find(|reference| names().any(|name| name == *reference));
+    let fallback = known().or_else(|| names().next()).unwrap_or("");
     let reference = options.relative_to.as_deref().unwrap_or(fallback);
     let plots: Vec<(&str, String)> =
         data.traces.iter().filter_map(|t| Some((t.name.as_str(), curve_of(t, &labels)?))).collect();
@@ -72,16 +73,7 @@ fn by_traces(html: &mut String, data: &ReportData, options: &ReportOptions) {
             figure(html, name, &plot);
         }
     }
-    let maps: Vec<String> = data.traces.iter().filter_map(|t| heatmap(t, reference)).collect();
-    if !maps.is_empty() {
-        let _ = write!(
-            html,
-            "<h2>Misses relative to {}</h2><p class=\"hint\">Above 1 is more misses than {0}, \
-             below 1 is fewer. The mean is geometric.</p>{}",
-            escaped(reference),
-            maps.concat()
-        );
-    }
+    heatmaps(html, data, reference);
     let trades: Vec<(&str, String)> =
         data.traces.iter().filter_map(|t| Some((t.name.as_str(), tradeoff(t, &labels)?))).collect();
     if !trades.is_empty() {
@@ -93,10 +85,38 @@ fn by_traces(html: &mut String, data: &ReportData, options: &ReportOptions) {
     }
 }
 
+/// The heat maps of all traces, and which traces and lines are in none.
+fn heatmaps(html: &mut String, data: &ReportData, reference: &str) {
+    let (mut maps, mut without) = (String::new(), Vec::new());
+    for trace in &data.traces {
+        match heatmap(trace, reference) {
+            Some(map) => maps += &map,
+            None => without.push(trace.name.as_str()),
+        }
+    }
+    if maps.is_empty() {
+        return;
+    }
+    let mut hint = "The mean is geometric.".to_string();
+    if data.has_options {
+        hint += " Each line is relative to the one with its own options.";
+    }
+    if !without.is_empty() {
+        hint += &format!(" There is nothing to compare on {}.", without.join(", "));
+    }
+    let _ = write!(
+        html,
+        "<h2>Misses relative to {}</h2><p class=\"hint\">Above 1 is more misses than {0}, below 1 \
+         is fewer. {}</p>{maps}",
+        escaped(reference),
+        escaped(&hint),
+    );
+}
+
 /// A trace's curves, below a legend of those that it has.
 fn curve_of(trace: &TraceData, labels: &[&str]) -> Option<String> {
     let svg = curves(trace, labels)?;
-    let has = |label: &str| trace.lines.iter().any(|(own, _, _)| own == label);
+    let has = |label: &str| trace.lines.iter().any(|line| line.label == label);
     let own = labels.iter().copied().enumerate().filter(|(_, label)| has(label));
     Some(format!("{}{}{svg}", legend_of(own), name_above("miss ratio")))
 }

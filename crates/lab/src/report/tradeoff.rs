@@ -10,8 +10,9 @@ use crate::interval::Interval;
 pub(super) fn tradeoff(trace: &TraceData, labels: &[&str]) -> Option<String> {
     let size = middle_size(trace)?;
     let mut points = Vec::new();
-    for (label, id, line) in &trace.lines {
-        let Some(cell) = line.get(&size) else { continue };
+    for line in &trace.lines {
+        let (label, id) = (&line.label, &line.id);
+        let Some(cell) = line.cells.get(&size) else { continue };
         let means = Interval::of(&cell.misses()).zip(Interval::of(&cell.writes()));
         let Some((misses, writes)) = means else { continue };
         points.push(Point {
@@ -34,7 +35,8 @@ pub(super) fn tradeoff(trace: &TraceData, labels: &[&str]) -> Option<String> {
 }
 
 fn middle_size(trace: &TraceData) -> Option<u64> {
-    let mut sizes: Vec<u64> = trace.lines.iter().flat_map(|(_, _, l)| l.keys().copied()).collect();
+    let mut sizes: Vec<u64> =
+        trace.lines.iter().flat_map(|line| line.cells.keys().copied()).collect();
     sizes.sort_unstable();
     sizes.dedup();
     sizes.get(sizes.len() / 2).copied()

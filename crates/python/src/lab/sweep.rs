@@ -1,10 +1,12 @@
 //! Built-in policies on traces: sweeps and curves.
 
 use millpond_base::Size;
-use millpond_lab::curve::{CurveError, CurveTask};
+use millpond_lab::curve::{CurveError, CurveTask, Curves};
 use millpond_lab::registry::Registry;
 use millpond_lab::sim::Stalled;
-use millpond_lab::sweep::{Model, Observer, Plan, Row, Sweep, SweepError, rows_to_table};
+use millpond_lab::sweep::{
+    CONTENT, Model, OPTIONS, Observer, Plan, Row, Sweep, SweepError, rows_to_table,
+};
 use millpond_lab::table::Table;
 use millpond_policies::config::Spec;
 use pyo3::exceptions::{PyKeyboardInterrupt, PyValueError};
@@ -138,8 +140,9 @@ pub(crate) fn curve<'py>(
         CurveError::Trace(trace) => failed(trace),
         other => wrong(other),
     })?;
-    let names = ["trace", "policy", "size", "miss_ratio", "method", "rate", "exact_miss_ratio"];
-    let mut table = Table::new(if check { &names[..] } else { &names[..6] }.iter().copied());
+    let Curves { rows, content } = rows;
+    let names = ["trace", "policy", "size", "miss_ratio", "method", "rate", CONTENT, OPTIONS];
+    let mut table = Table::new(names.into_iter().chain(check.then_some("exact_miss_ratio")));
     for row in &rows {
         let mut values = vec![
             trace.name().into(),
@@ -148,6 +151,8 @@ pub(crate) fn curve<'py>(
             row.point.miss_ratio.into(),
             row.point.method.name().into(),
             row.point.rate.into(),
+            format!("{content:016x}").into(),
+            Model::Pool.to_string().into(),
         ];
         if check {
             values.push(row.exact.into());

@@ -1,6 +1,7 @@
 //! Traces in memory.
 
-use std::path::Path;
+use std::io::ErrorKind::Interrupted;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use millpond_base::{Mark, Seed};
@@ -16,7 +17,7 @@ use pyo3::types::PyBytes;
 
 use crate::error::in_python;
 use crate::path::AnyPath;
-use crate::signals::interruptibly;
+use crate::signals::{Signals, interruptibly};
 
 /// References to pages, in memory: what policies are simulated on.
 #[pyclass(frozen, module = "millpond")]
@@ -67,6 +68,21 @@ impl Source for Memory {
 
     fn progress(&self) -> Option<f64> {
         Some(self.at as f64 / self.batch.len().max(1) as f64)
+    }
+}
+
+/// A source that fails when the handler of a signal has raised.
+struct Interruptible<'s> {
+    source: Box<dyn Source>,
+    signals: &'s mut Signals,
+}
+
+impl Source for Interruptible<'_> {
+    fn fill(&mut self, batch: &mut Batch, limit: usize) -> Result<usize, TraceError> {
+        match self.signals.stop() {
+            true => Err(TraceError::Io { path: PathBuf::new(), error: Interrupted.into() }),
+            false => self.source.fill(batch, limit),
+        }
     }
 }
 
@@ -179,13 +195,18 @@ impl Trace {
     }
 
     /// Writes it to a file, whose name says the format: `.parquet`, `.csv`, `.txt`, with `.gz` or
-    /// `.zst` behind.
+    /// `.zst` behind. The file appears when it is whole.
     fn write(&self, py: Python<'_>, path: AnyPath) -> PyResult<()> {
-        py.detach(|| {
+        let mut signals = Signals::new();
+        let done = py.detach(|| {
             let mut sink = create(path.0, &WriteOptions::default())?;
-            convert(&mut *self.source(), &mut *sink).map(drop)
-        })
-        .map_err(|error| failed(&error))
+            let mut source = Interruptible { source: self.source(), signals: &mut signals };
+            convert(&mut source, &mut *sink).map(drop)
+        });
+        match signals.raised {
+            Some(raised) => Err(raised),
+            None => done.map_err(|error| failed(&error)),
+        }
     }
 }
 

@@ -35,7 +35,7 @@ use super::lines::Run;
 use super::number::shown;
 use super::op::note_skipped;
 use super::options::ReadOptions;
-use super::parquet_cells::{Cells, SKIP, Words, guarded};
+use super::parquet_cells::{BadRow, Cells, SKIP, Words, guarded};
 use super::spaces::Spaces;
 use super::spc::BLOCK;
 
@@ -154,7 +154,7 @@ impl Native {
     /// Takes rows of the open group that have up to `limit` references; returns how many rows.
     /// What is decoded at a time does not depend on the limit, so that damage is found at the same
     /// record however a trace is read.
-    fn rows(&mut self, batch: &mut Batch, limit: usize) -> Result<usize, String> {
+    fn rows(&mut self, batch: &mut Batch, limit: usize) -> Result<usize, BadRow> {
         let Some(group) = &mut self.open else { return Ok(0) };
         if group.at == group.decoded {
             let n = group.left.min(STEP);
@@ -162,7 +162,10 @@ impl Native {
             let schema = self.reader.metadata().file_metadata().schema_descr();
             for ((_, cells), (_, at)) in group.columns.iter_mut().zip(&self.places) {
                 let read = cells.read(n, &mut self.words);
-                read.map_err(|e| format!("column '{}': {e}", schema.column(*at).name()))?;
+                read.map_err(|BadRow { row, reason }| {
+                    let reason = format!("column '{}': {reason}", schema.column(*at).name());
+                    BadRow { row, reason }
+                })?;
             }
             (group.decoded, group.left) = (n, group.left - n);
         }
@@ -231,7 +234,7 @@ const REASONS: [Reason; 5] =
 impl Pages {
     /// Appends up to `limit` references of rows; returns how many rows were taken. What does not
     /// fit of the last one is left in `rest`.
-    fn runs(&mut self, group: &Group, batch: &mut Batch, limit: usize) -> Result<usize, String> {
+    fn runs(&mut self, group: &Group, batch: &mut Batch, limit: usize) -> Result<usize, BadRow> {
         let marks = Marks::of(group);
         let [page, offset, sector, size, sectors, volume, lsn] = [
             Role::Page,
@@ -253,10 +256,13 @@ impl Pages {
             }
             let offset = at(offset).or(at(sector).map(|sector| sector * BLOCK));
             let size = at(size).or(at(sectors).map(|sectors| sectors * BLOCK));
-            let mut run = self.run(at(page).unwrap_or(0), offset, size, marks.mark(taken))?;
+            let bad = |reason| BadRow { row: taken, reason };
+            let run = self.run(at(page).unwrap_or(0), offset, size, marks.mark(taken));
+            let mut run = run.map_err(bad)?;
             run.lsn = at(lsn).map(Lsn);
             if let Some(volume) = at(volume) {
-                run = self.spaces.place(volume.to_string().as_bytes(), run)?;
+                let placed = self.spaces.place(volume.to_string().as_bytes(), run);
+                run = placed.map_err(bad)?;
             }
             self.rest = run;
             room -= self.rest.move_into(batch, room);
@@ -369,13 +375,13 @@ impl Source for Native {
             }
             let step = self.rows(batch, limit - added).and_then(|n| {
                 self.rows += n as u64;
-                if n > 0 { Ok(true) } else { self.next_group() }
+                if n > 0 { Ok(true) } else { Ok(self.next_group()?) }
             });
             match step {
                 Ok(true) => {}
                 Ok(false) => return Ok(added),
-                Err(reason) => {
-                    let (path, record) = (self.path.clone(), self.rows + 1);
+                Err(BadRow { row, reason }) => {
+                    let (path, record) = (self.path.clone(), self.rows + row as u64 + 1);
                     return Err(TraceError::Corrupt { path, record, reason });
                 }
             }

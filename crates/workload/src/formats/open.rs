@@ -132,17 +132,18 @@ fn from_input(mut input: Input, options: &ReadOptions) -> Result<Box<dyn Source>
         Some(format) => format,
         None => detect(&path, input.data(), input.is_at_end(), options)?,
     };
+    let unused = unused(format, options);
     Ok(match format {
-        Format::Text => lines(path, input, Text::new(options)),
-        Format::Lirs => lines(path, input, Lirs::new(options)),
-        Format::Csv => lines(path, input, Csv::new(options)),
-        Format::Extents => lines(path, input, Extents::default()),
-        Format::Lis => lines(path, input, Lis::default()),
-        Format::Spc => lines(path, input, Spc::new(options)),
-        Format::Msr => lines(path, input, Msr::new(options)),
+        Format::Text => lines(unused, input, Text::new(options)),
+        Format::Lirs => lines(unused, input, Lirs::new(options)),
+        Format::Csv => lines(unused, input, Csv::new(options)),
+        Format::Extents => lines(unused, input, Extents::default()),
+        Format::Lis => lines(unused, input, Lis::default()),
+        Format::Spc => lines(unused, input, Spc::new(options)),
+        Format::Msr => lines(unused, input, Msr::new(options)),
         Format::OracleGeneral => {
             let reader = OracleGeneral::new(input, options.page_size, options.expand_sizes);
-            Box::new(Checked::new(path, reader))
+            Box::new(Checked { unused, ..Checked::new(path, reader) })
         }
         Format::Parquet => {
             let reason = "Parquet cannot be read from a pipe: name the file".into();
@@ -152,24 +153,42 @@ fn from_input(mut input: Input, options: &ReadOptions) -> Result<Box<dyn Source>
 }
 
 fn lines<F: super::lines::LineFormat + 'static>(
-    path: PathBuf,
+    unused: Option<String>,
     input: Input,
     format: F,
 ) -> Box<dyn Source> {
-    Box::new(Checked::new(path, Lines::new(input, format)))
+    let path = input.path().to_path_buf();
+    Box::new(Checked { unused, ..Checked::new(path, Lines::new(input, format)) })
+}
+
+/// The note on options that were given and that `format` does not use.
+fn unused(format: Format, options: &ReadOptions) -> Option<String> {
+    use Format::{Csv, Lirs, Msr, OracleGeneral, Parquet, Spc, Text};
+    let all = [
+        ("--ops", !options.ops.is_empty(), &[Text, Csv, Spc, Msr, Parquet][..]),
+        ("--expand-sizes", options.expand_sizes, &[Csv, OracleGeneral, Parquet]),
+        ("--map-ids", options.map_ids, &[Text, Lirs, Csv, Parquet]),
+    ];
+    let is_unused =
+        |(_, is_given, of): &(&str, bool, &[Format])| *is_given && !of.contains(&format);
+    let names: Vec<&str> = all.into_iter().filter(is_unused).map(|(name, ..)| name).collect();
+    (!names.is_empty())
+        .then(|| format!("not used with the format {}: {}", format.id(), names.join(", ")))
 }
 
 /// A reader whose trace must hold at least one reference, and that stays ended once it ended.
 struct Checked<S> {
     path: PathBuf,
     inner: S,
+    /// The note on options that the format does not use.
+    unused: Option<String>,
     is_empty: bool,
     has_ended: bool,
 }
 
 impl<S: Source> Checked<S> {
     fn new(path: PathBuf, inner: S) -> Checked<S> {
-        Checked { path, inner, is_empty: true, has_ended: false }
+        Checked { path, inner, unused: None, is_empty: true, has_ended: false }
     }
 }
 
@@ -198,6 +217,8 @@ impl<S: Source> Source for Checked<S> {
     }
 
     fn notes(&self) -> Vec<String> {
-        self.inner.notes()
+        let mut notes = self.inner.notes();
+        notes.extend(self.unused.clone());
+        notes
     }
 }

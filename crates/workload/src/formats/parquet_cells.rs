@@ -33,6 +33,28 @@ pub(super) struct Words {
     pub ops: Ops,
 }
 
+/// Why a row cannot be read.
+pub(super) struct BadRow {
+    /// The row, counted from the first one that was asked for.
+    pub row: usize,
+    /// What is wrong with it.
+    pub reason: String,
+}
+
+impl BadRow {
+    /// Returns what makes an error of the value, or row, number `row`.
+    fn at(row: usize) -> impl Fn(String) -> BadRow {
+        move |reason| BadRow { row, reason }
+    }
+}
+
+impl From<String> for BadRow {
+    /// Of something that concerns no row in particular: the first.
+    fn from(reason: String) -> BadRow {
+        BadRow { row: 0, reason }
+    }
+}
+
 /// One column of a row group, decoded to integers a step at a time.
 pub(super) struct Cells {
     role: Role,
@@ -109,9 +131,31 @@ impl Cells {
     }
 
     /// Decodes the next `n` values; nulls are 0, except where a reference cannot be without.
-    pub(super) fn read(&mut self, n: usize, words: &mut Words) -> Result<(), String> {
+    pub(super) fn read(&mut self, n: usize, words: &mut Words) -> Result<(), BadRow> {
         self.levels.clear();
         self.values.clear();
+        let is_checked = self.decode(n, words).map_err(|bad| self.in_rows(bad))?;
+        if !is_checked {
+            self.check().map_err(|bad| self.in_rows(bad))?;
+        }
+        if self.is_optional {
+            self.spread(n)?;
+        }
+        match self.values.len() == n {
+            true => Ok(()),
+            false => Err(format!("{} values where {n} are due", self.values.len()).into()),
+        }
+    }
+
+    /// The row of an error that names a value: nulls have none.
+    fn in_rows(&self, bad: BadRow) -> BadRow {
+        let mut valued = self.levels.iter().enumerate().filter(|(_, level)| **level != 0);
+        let row = valued.nth(bad.row).map_or(bad.row, |(row, _)| row);
+        BadRow { row, ..bad }
+    }
+
+    /// Decodes values, without nulls. Returns whether all of them are what the role demands.
+    fn decode(&mut self, n: usize, words: &mut Words) -> Result<bool, BadRow> {
         let levels = self.is_optional.then_some(&mut self.levels);
         let (values, role) = (&mut self.values, self.role);
         let mut is_checked = false;
@@ -132,20 +176,20 @@ impl Cells {
             }
             Typed::Float(reader, raw) => {
                 records(reader, n, levels, raw)?;
-                for value in raw.iter() {
-                    values.push(whole_number(f64::from(*value))?);
+                for (at, value) in raw.iter().enumerate() {
+                    values.push(whole_number(f64::from(*value)).map_err(BadRow::at(at))?);
                 }
             }
             Typed::Double(reader, raw) => {
                 records(reader, n, levels, raw)?;
-                for value in raw.iter() {
-                    values.push(whole_number(*value)?);
+                for (at, value) in raw.iter().enumerate() {
+                    values.push(whole_number(*value).map_err(BadRow::at(at))?);
                 }
             }
             Typed::Text(reader, raw) => {
                 records(reader, n, levels, raw)?;
-                for word in raw.iter() {
-                    values.push(word_value(role, word.data(), words)?);
+                for (at, word) in raw.iter().enumerate() {
+                    values.push(word_value(role, word.data(), words).map_err(BadRow::at(at))?);
                 }
                 is_checked = true;
             }
@@ -155,49 +199,50 @@ impl Cells {
             *values = values.iter().map(whole).collect::<Result<_, String>>()?;
         }
         if role == Role::AccessKind && !is_checked && !words.ops.is_empty() {
-            for value in values.iter_mut() {
-                *value = word_value(role, value.to_string().as_bytes(), words)?;
+            for (at, value) in values.iter_mut().enumerate() {
+                let word = value.to_string();
+                *value = word_value(role, word.as_bytes(), words).map_err(BadRow::at(at))?;
             }
             is_checked = true;
         }
-        let is_size = matches!(role, Role::Offset | Role::Sector | Role::Size | Role::Sectors);
-        if let Some(v) = values.iter().find(|v| is_size && !self.is_unsigned && **v < 0) {
-            return Err(format!("{v} is negative, and no address or size"));
-        }
         if role == Role::Page && !is_checked {
-            for value in values.iter_mut() {
-                *value = words.ids.number(*value as u64)? as i64;
+            for (at, value) in values.iter_mut().enumerate() {
+                *value = words.ids.number(*value as u64).map_err(BadRow::at(at))? as i64;
             }
         }
-        let outside = |v: &&i64| self.largest < i64::MAX && !(0..=self.largest).contains(*v);
-        if let Some(v) = self.values.iter().find(outside).filter(|_| !is_checked) {
-            return Err(format!("{v} is outside 0 to {}", self.largest));
+        Ok(is_checked)
+    }
+
+    /// Checks that all values are within what the role allows.
+    fn check(&self) -> Result<(), BadRow> {
+        let is_size = matches!(self.role, Role::Offset | Role::Sector | Role::Size | Role::Sectors);
+        let is_signed = is_size && !self.is_unsigned;
+        for (at, v) in self.values.iter().enumerate() {
+            if is_signed && *v < 0 {
+                return Err(BadRow::at(at)(format!("{v} is negative, and no address or size")));
+            }
+            if self.largest < i64::MAX && !(0..=self.largest).contains(v) {
+                return Err(BadRow::at(at)(format!("{v} is outside 0 to {}", self.largest)));
+            }
         }
-        if self.is_optional {
-            self.spread(n)?;
-        }
-        match self.values.len() == n {
-            true => Ok(()),
-            false => Err(format!("{} values where {n} are due", self.values.len())),
-        }
+        Ok(())
     }
 
     /// Puts zeros where the levels say that a value is null.
-    fn spread(&mut self, n: usize) -> Result<(), String> {
+    fn spread(&mut self, n: usize) -> Result<(), BadRow> {
         let nulls = self.levels.iter().filter(|level| **level == 0).count();
-        if nulls == 0 {
-            return Ok(());
-        }
+        let Some(first) = self.levels.iter().position(|level| *level == 0) else { return Ok(()) };
+        let null = |what: &str| Err(BadRow::at(first)(format!("{what} is null")));
         match self.role {
-            Role::Page => return Err("a page is null".into()),
+            Role::Page => return null("a page"),
             Role::Offset | Role::Sector | Role::Size | Role::Sectors => {
-                return Err("an address or a size is null".into());
+                return null("an address or a size");
             }
-            Role::Volume => return Err("a volume is null".into()),
+            Role::Volume => return null("a volume"),
             _ => {}
         }
         if self.levels.len() != n || self.values.len() + nulls != n {
-            return Err("the levels do not fit the values".into());
+            return Err("the levels do not fit the values".to_string().into());
         }
         let mut from = self.values.len();
         self.values.resize(n, 0);
@@ -219,14 +264,14 @@ fn records<T: DataType>(
     n: usize,
     mut levels: Option<&mut Vec<i16>>,
     values: &mut Vec<T::T>,
-) -> Result<(), String> {
+) -> Result<(), BadRow> {
     values.clear();
     let mut done = 0;
     while done < n {
         let levels = levels.as_deref_mut();
         let (rows, ..) = guarded(|| reader.read_records(n - done, levels, None, values))?;
         if rows == 0 {
-            return Err(format!("it ends {} rows early", n - done));
+            return Err(format!("it ends {} rows early", n - done).into());
         }
         done += rows;
     }

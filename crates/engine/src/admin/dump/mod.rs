@@ -9,13 +9,15 @@
 //! @heap log                        and for a heap: keys are the ids of records, in digits
 //! 65536\tfirst line\n
 //! @tree ages\tString\tu8\n           behind a name, where they are known: types of keys and values
+//! # ada\t36\n                       above an entry that is not text: its literals, for readers
 //! @end 1                           how many entries there were: without it, a part is missing
 //! ```
 //! In `hex`, keys and values are pairs of hexadecimal digits. The third form is one JSON object
 //! per line: `{"millpond_dump":1}`, `{"tree":"users"}` (or `hash`, `heap`; where types are known,
 //! with `"keys":"String","values":"u8"`),
 //! `{"key":"ada","value":"Lovelace"}`,
-//! `{"end":1}`; what is no UTF-8 goes to `key_hex` and `value_hex`.
+//! `{"end":1}`; what is no UTF-8 goes to `key_hex` and `value_hex`. Literals are in `key_shown` and
+//! `value_shown`.
 
 #[cfg(feature = "internals")]
 mod form;
@@ -35,4 +37,4 @@ pub use notation::NotationError;
 #[cfg(feature = "internals")]
 pub use reader::{DumpError, DumpFault, DumpReader, Item};
 #[cfg(feature = "internals")]
-pub use writer::DumpWriter;
+pub use writer::{DumpWriter, Literals, LiteralsOf, ReadLiterals};

@@ -8,12 +8,29 @@ use crate::admin::dump::form::{Form, HEADER, KEYS, VALUES, VERSION, WORDS};
 use crate::admin::dump::notation::{escape, hex};
 use crate::store::entry::{Structure, TypeNames};
 
+/// A key and a value as literals of their types; `None` for what is text.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Literals {
+    /// The key.
+    pub key: Option<String>,
+    /// The value.
+    pub value: Option<String>,
+}
+
+/// Reads the entries of one structure as literals.
+pub type ReadLiterals = dyn Fn(&[u8], &[u8]) -> Literals;
+
+/// Finds how the entries of a structure with these types are read; `None` if all of them are text.
+pub type LiteralsOf = fn(Structure, &TypeNames) -> Option<Box<ReadLiterals>>;
+
 /// Writes a dump to anything.
 pub struct DumpWriter<W: Write> {
     out: W,
     form: Form,
     line: Vec<u8>,
     entries: u64,
+    literals_of: Option<LiteralsOf>,
+    read: Option<Box<ReadLiterals>>,
 }
 
 impl<W: Write> DumpWriter<W> {
@@ -27,7 +44,14 @@ impl<W: Write> DumpWriter<W> {
             Form::Hex => writeln!(out, "{HEADER}{VERSION} hex")?,
             Form::Json => writeln!(out, "{}", json!({ "millpond_dump": VERSION }))?,
         }
-        Ok(DumpWriter { out, form, line: Vec::new(), entries: 0 })
+        Ok(DumpWriter { out, form, line: Vec::new(), entries: 0, literals_of: None, read: None })
+    }
+
+    /// Shows entries as literals of their types, too, where they are not text: in a remark above
+    /// the entry, or in JSON as `key_shown` and `value_shown`. Readers skip both. Hexadecimal
+    /// dumps have bytes only.
+    pub fn show_literals(&mut self, literals_of: LiteralsOf) {
+        self.literals_of = Some(literals_of).filter(|_| self.form != Form::Hex);
     }
 
     /// The entries that follow are in the tree `name`.
@@ -52,6 +76,7 @@ impl<W: Write> DumpWriter<W> {
     /// # Errors
     /// What `out` says.
     pub fn structure_of(&mut self, kind: Structure, name: &str, types: &TypeNames) -> Result<()> {
+        self.read = self.literals_of.and_then(|literals_of| literals_of(kind, types));
         let word = WORDS.iter().find(|(of, _)| *of == kind).map_or("tree", |(_, word)| word);
         self.line.clear();
         match self.form {
@@ -97,8 +122,10 @@ impl<W: Write> DumpWriter<W> {
     pub fn entry(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         self.entries += 1;
         self.line.clear();
+        let literals = self.read.as_ref().map(|read| read(key, value)).unwrap_or_default();
         match self.form {
             Form::Text => {
+                self.push_literals(&literals, key, value);
                 // A line that begins with one of these is something else.
                 let rest = match key {
                     [first @ (b'@' | b'#'), rest @ ..] => {
@@ -121,10 +148,34 @@ impl<W: Write> DumpWriter<W> {
                 let mut object = Map::new();
                 put(&mut object, ["key", "key_hex"], key);
                 put(&mut object, ["value", "value_hex"], value);
+                for (member, shown) in
+                    [("key_shown", literals.key), ("value_shown", literals.value)]
+                {
+                    object.extend(shown.map(|text| (member.to_string(), text.into())));
+                }
                 serde_json::to_writer(&mut self.line, &Value::Object(object))?;
             }
         }
         self.end_line()
+    }
+
+    /// Adds the remark that shows an entry, if one of its parts is not text.
+    fn push_literals(&mut self, literals: &Literals, key: &[u8], value: &[u8]) {
+        if *literals == Literals::default() {
+            return;
+        }
+        self.line.extend_from_slice(b"# ");
+        for (shown, bytes, end) in [(&literals.key, key, b'\t'), (&literals.value, value, b'\n')] {
+            match shown {
+                // A control character would end the remark; literals have escapes for them.
+                Some(text) => {
+                    let text = text.chars().map(|c| if c.is_control() { ' ' } else { c });
+                    self.line.extend_from_slice(text.collect::<String>().as_bytes());
+                }
+                None => escape(bytes, &mut self.line),
+            }
+            self.line.push(end);
+        }
     }
 
     fn end_line(&mut self) -> Result<()> {

@@ -14,7 +14,9 @@ use crate::api::place::txn_cell::TxnCell;
 use crate::api::strategy::*;
 use crate::btree::{Finger, Lookup, WriteCondition, WriteOutcome};
 use crate::encoding::key_range::KeyRange;
+use crate::lock::is_interrupted;
 use crate::page::Scratch;
+use crate::pool::PoolError;
 use crate::stats::counters::Counter;
 use crate::store::counted::{DELETE, GET, PUT};
 use crate::store::error::Error;
@@ -312,7 +314,9 @@ impl<'t> Place<'t> {
             Place::Snapshot(..) => Err(Error::ReadOnly),
             Place::Tree(tree) => {
                 let (start, end) = bounds(range);
-                tree.write_all(DELETE, (start, end), |tree| tree.delete_range(start, end))
+                tree.write_all(DELETE, (start, end), |tree| {
+                    tree.delete_range_until(start, end, is_interrupted)
+                })
             }
         }
     }
@@ -321,6 +325,9 @@ impl<'t> Place<'t> {
     fn remove_each(self, range: &KeyRange) -> Result<u64, Error> {
         let (mut keys, mut removed) = (self.key_range(range).keys_only(), 0);
         while let Some((key, _)) = keys.next_entry()? {
+            if is_interrupted() {
+                return Err(PoolError::Interrupted.into());
+            }
             let key = key.to_vec();
             removed += u64::from(keys.writing(|| self.remove_key(&key))?);
         }
@@ -328,9 +335,7 @@ impl<'t> Place<'t> {
     }
 
     pub(crate) fn remove_everything(self) -> Result<u64, Error> {
-        let Place::Tree(tree) = self else { return self.remove_all(&KeyRange::ALL) };
-        let (start, end) = bounds(&KeyRange::ALL);
-        tree.write_all(DELETE, (start, end), |tree| tree.clear())
+        self.remove_all(&KeyRange::ALL)
     }
 
     pub(crate) fn pop(self, first: bool) -> Result<Option<RawEntry>, Error> {

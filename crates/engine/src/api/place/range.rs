@@ -8,6 +8,8 @@ use crate::api::place::txn_scan::TxnScan;
 use crate::api::strategy::*;
 use crate::btree::Entry as BytesEntry;
 use crate::encoding::key_range::KeyRange;
+use crate::lock::is_interrupted;
+use crate::pool::PoolError;
 use crate::store::counted::ScanCount;
 use crate::store::error::Error;
 
@@ -226,6 +228,9 @@ impl<'t> RawRange<'t> {
     pub(crate) fn pass(&mut self, n: usize, forward: bool) -> (usize, Result<(), Error>) {
         let mut passed = 0;
         while passed < n {
+            if is_interrupted() {
+                return (passed, Err(PoolError::Interrupted.into()));
+            }
             let next = if forward { self.next_entry() } else { self.next_entry_back() };
             match next {
                 Ok(Some(_)) => {}

@@ -55,12 +55,29 @@ impl<P: Pages> BTree<P> {
     /// # Errors
     /// The memory behind the tree failed; part of the range may be removed then.
     pub fn delete_range(&self, start: Bound<&[u8]>, end: Bound<&[u8]>) -> Result<u64, PoolError> {
+        self.delete_range_until(start, end, || false)
+    }
+
+    /// Like [`BTree::delete_range`], and fails with [`PoolError::Interrupted`] when `is_over`, which
+    /// is called before each leaf, returns `true`.
+    ///
+    /// # Errors
+    /// As [`BTree::delete_range`].
+    pub(crate) fn delete_range_until(
+        &self,
+        start: Bound<&[u8]>,
+        end: Bound<&[u8]>,
+        is_over: impl Fn() -> bool,
+    ) -> Result<u64, PoolError> {
         let mut key = match start {
             Bound::Included(key) | Bound::Excluded(key) => key.to_vec(),
             Bound::Unbounded => Vec::new(),
         };
         let mut removed = 0;
         loop {
+            if is_over() {
+                return Err(PoolError::Interrupted);
+            }
             let step = self.pages.run(|mtr| self.delete_step(mtr, &key, start, end))?;
             removed += step.removed;
             if let Some(large) = step.large {

@@ -246,6 +246,7 @@ impl<P: Pages> BTree<P> {
     ) -> Result<Option<Vec<u8>>, PoolError> {
         let len = usize::try_from(reference.len).unwrap_or(usize::MAX);
         let mut out = Vec::new();
+        out.try_reserve_exact(len).map_err(|_| PoolError::NoRoom { bytes: reference.len })?;
         while out.len() < len {
             let offset = out.len() as u64;
             if !self.read_some(key, reference, offset, len - out.len(), &mut out)? {

@@ -300,12 +300,14 @@ fn of_pool(error: &PoolError) -> ErrorKind {
         | PoolError::Full { .. }
         | PoolError::Starved { .. }
         | PoolError::TooSmall { .. }
+        | PoolError::NoRoom { .. }
         | PoolError::Thread { .. } => ErrorKind::Memory,
         PoolError::PageSize { .. } | PoolError::Policy { .. } | PoolError::Unregistered { .. } => {
             ErrorKind::Invalid
         }
         PoolError::Log(error) => of_log(error),
         PoolError::Busy { .. } | PoolError::Held { .. } => ErrorKind::InUse,
+        PoolError::Interrupted => ErrorKind::Cancelled,
         PoolError::Storage(error) => of_storage(error),
         PoolError::Misfit { .. } | PoolError::Corrupt { .. } => ErrorKind::Damaged,
     }
@@ -417,6 +419,7 @@ fn of_recovery(error: &RecoveryError) -> ErrorKind {
             ErrorKind::Incomplete
         }
         RecoveryError::Kind { .. } => ErrorKind::Version,
+        RecoveryError::Interrupted => ErrorKind::Cancelled,
         RecoveryError::Checkpoint { .. }
         | RecoveryError::Body { .. }
         | RecoveryError::Damaged { .. } => ErrorKind::Damaged,
