@@ -312,12 +312,24 @@ impl Shared {
         locked(&self.flush.state).poison.clone()
     }
 
-    /// Makes the file a step longer, ahead of need, and durably so. Called by the background
-    /// thread.
+    /// Makes the file a step longer if it runs short. Called by the background thread.
     ///
     /// # Errors
     /// There is no room; perhaps there is by the time it is needed.
-    pub(super) fn grow_ahead(&self, segments: &Segments) -> Result<(), DeviceError> {
+    pub(super) fn grow_if_short(&self) -> Result<(), DeviceError> {
+        if !self.segments.runs_short(self.ring.tail()) {
+            return Ok(());
+        }
+        let _ahead = locked(&self.growing_ahead);
+        // Another thread may have made it longer.
+        if self.segments.runs_short(self.ring.tail()) {
+            self.grow_ahead(&self.segments)?;
+        }
+        Ok(())
+    }
+
+    /// Makes the file a step longer, ahead of need, and durably so; `growing_ahead` is locked.
+    fn grow_ahead(&self, segments: &Segments) -> Result<(), DeviceError> {
         let grown = segments.grow_ahead();
         let length = grown.inspect_err(|_| self.count(Counter::LogGrowthFailures, 1))?;
         let leader = locked(&self.flush.leader);
@@ -335,6 +347,8 @@ impl Shared {
     /// Looks up to where the file has room, and makes it longer until that is `end`.
     #[cold]
     pub(super) fn make_room(&self, end: u64) -> Result<(), LogError> {
+        // One that waited here finds the room that the other one has made.
+        let _ahead = locked(&self.growing_ahead);
         loop {
             let until = self.segments.room_until(self.ring.tail());
             self.room_until.store(until, Ordering::Release);

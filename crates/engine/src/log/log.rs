@@ -135,11 +135,30 @@ impl Log {
     #[inline]
     pub fn make_room(&self, bytes: u64) -> Result<(), LogError> {
         let shared = &self.shared;
-        let end = shared.ring.tail() + bytes + ROOM_LEAST.min(2 * shared.segments.size());
+        let end = shared.ring.tail() + bytes + self.room_least();
         match end <= shared.room_until.load(Ordering::Acquire) {
             true => Ok(()),
             false => shared.make_room(end),
         }
+    }
+
+    /// Like [`Log::make_room`], but without the room for other threads' records: for a record that
+    /// frees more than it takes.
+    ///
+    /// # Errors
+    /// [`LogError::NoRoom`]; the log goes on as before.
+    pub fn make_last_room(&self, bytes: u64) -> Result<(), LogError> {
+        self.shared.make_room(self.shared.ring.tail() + bytes)
+    }
+
+    fn room_least(&self) -> u64 {
+        ROOM_LEAST.min(2 * self.shared.segments.size())
+    }
+
+    /// Returns whether forgetting everything before `lsn` would make a segment free.
+    pub fn frees_a_segment(&self, lsn: Lsn) -> bool {
+        let segments = &self.shared.segments;
+        segments.sequence(lsn.0) > segments.sequence(segments.oldest())
     }
 
     /// Lets go of everything before `lsn`: segments wholly below it are used again. What is not
@@ -178,18 +197,19 @@ impl Log {
     }
 
     /// Gives segments at the end of the file back that are free, as far as it keeps room for
-    /// `bytes` of records. Returns by how many bytes the file is shorter.
+    /// `bytes()` of records, and a segment to go on in. Returns by how many bytes the file is
+    /// shorter. `bytes` is called once no thread takes room for granted that it had found before.
     ///
     /// # Errors
     /// If the device fails; the log goes on as before.
-    pub fn give_back(&self, bytes: u64) -> Result<u64, LogError> {
-        let segments = &self.shared.segments;
-        // One that is being filled, one to go on in.
-        let slots = bytes.div_ceil(segments.size()).saturating_add(2);
-        let slots = usize::try_from(slots).unwrap_or(usize::MAX);
-        let given = segments.give_back(slots).map_err(LogError::Prepare);
-        self.shared.room_until.store(0, Ordering::Release);
-        given
+    pub fn give_back(&self, bytes: impl FnOnce() -> u64) -> Result<u64, LogError> {
+        let shared = &self.shared;
+        // The file does not grow ahead meanwhile, and no thread looks how much room it has.
+        let _ahead = locked(&shared.growing_ahead);
+        shared.room_until.store(0, Ordering::SeqCst);
+        let (size, tail) = (shared.segments.size(), shared.ring.tail());
+        let until = (tail + bytes() + self.room_least()).max((tail / size + 2) * size);
+        shared.segments.give_back(until).map_err(LogError::Prepare)
     }
 
     /// Cuts the file of a log that was closed back to what is kept: from the oldest position to the

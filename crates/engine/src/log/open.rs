@@ -140,6 +140,7 @@ impl Log {
             salt,
             record_max: options.buffer_bytes / 4 - HEADER_MAX,
             room_until: AtomicU64::new(0),
+            growing_ahead: Mutex::new(()),
             opened_at: end,
         });
         let writer = match options.flush_interval {

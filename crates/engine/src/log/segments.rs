@@ -328,24 +328,15 @@ impl Segments {
     /// If there is no room.
     pub(super) fn grow_ahead(&self) -> Result<u64, DeviceError> {
         let _growing = locked(&self.growing);
-        let length = {
-            let mut table = self.table();
-            table.promised = self.longer(table.ready + self.step(table.ready));
-            debug_assert!(table.promised > table.ready, "a file grows by a step");
-            table.promised
-        };
-        let grown = self.device.grow(length);
-        if grown.is_err() {
-            self.table().promised = 0;
-        }
-        grown.map(|()| length)
+        let ready = self.table().ready;
+        let length = self.longer(ready + self.step(ready));
+        debug_assert!(length > ready, "a file grows by a step");
+        self.device.grow(length).map(|()| length)
     }
 
     /// What [`Segments::grow_ahead`] has made is durable.
     pub(super) fn give(&self, length: u64) {
-        let mut table = self.table();
-        table.promised = 0;
-        table.reach(length, self.size);
+        self.table().reach(length, self.size);
     }
 
     /// Makes the file longer, up to `least` and by a step, and ready; `growing` is locked.

@@ -43,6 +43,10 @@ const STEPS: u64 = 8;
 /// reported.
 const KEPT_GAPS: u64 = 4;
 
+/// Bytes of the log that a checkpoint takes besides its content: headers of records, and the note of
+/// its generation.
+const CHECKPOINT_BESIDES: u64 = 1 << 10;
+
 /// Bytes of the data file that may wait for a checkpoint to be used again: an eighth of it, but
 /// this at least.
 const WAITING_LEAST: u64 = 16 << 20;
@@ -145,7 +149,8 @@ impl<M: PoolStrategy> Checkpointer<M> {
     }
 
     /// Gives back of the log what is not needed, room for what comes next included; returns its
-    /// bytes. A log that goes on far behind the beginning of its file goes on there first.
+    /// bytes. A log that goes on far behind the beginning of its file goes on there first, unless
+    /// that would take the room that transactions may need to be undone. That room is kept.
     ///
     /// # Errors
     /// The log could not be cut, or as [`Checkpointer::take`].
@@ -153,13 +158,13 @@ impl<M: PoolStrategy> Checkpointer<M> {
         // A record that changes no page. The next segment may have its place already.
         let nothing = Record { kind: kind::PAGES, tx: 0, prev: Lsn(0), parts: &[] };
         for _ in 0..2 {
-            if !self.log.go_forward(&nothing) {
+            if self.txns.log_owed() > 0 || !self.log.go_forward(&nothing) {
                 break;
             }
             // What lies before is forgotten.
             self.take_here()?;
         }
-        Ok(self.log.give_back(0)?)
+        Ok(self.log.give_back(|| self.txns.log_kept())?)
     }
 
     /// Whether an old transaction keeps far more of the log than checkpoints do.
@@ -248,7 +253,12 @@ impl<M: PoolStrategy> Checkpointer<M> {
         checkpoint.catalog_root = self.catalog_root;
         // Before the checkpoint is: what a transaction that is under way needs stays.
         let oldest = self.txns.active().oldest().unwrap_or(checkpoint.begin);
-        let at = checkpoint.write(&self.log)?;
+        let at = checkpoint.write_if(&self.log, |bytes| {
+            let bytes = bytes + bytes / 16 + CHECKPOINT_BESIDES;
+            self.log.make_last_room(self.txns.log_owed() + bytes)?;
+            self.txns.room().checkpoint_takes(bytes);
+            Ok(())
+        })?;
         debug_assert!(
             checkpoint.redo <= checkpoint.begin,
             "redo begins at the map's LSN or before"
@@ -312,12 +322,32 @@ impl<M: PoolStrategy> Checkpointer<M> {
         displaced.take(1).try_for_each(|path| Err(CheckpointError::Displaced { path }))
     }
 
+    /// Takes the checkpoint that frees segments of a log whose disk is full.
+    fn make_log_room(&self) -> Result<(), CheckpointError> {
+        let oldest = self.log.oldest();
+        let taken = self.confirm_place().and_then(|()| self.take_here());
+        self.txns.room().has_tried(self.log.oldest() > oldest);
+        taken.map(drop)
+    }
+
+    /// Returns whether a checkpoint would free a segment of the log, as far as transactions and
+    /// copies let it.
+    fn frees_log(&self) -> bool {
+        let oldest = self.txns.active().oldest().unwrap_or(self.log.tail());
+        let pinned = self.pins().values().min().copied().unwrap_or(oldest);
+        self.log.frees_a_segment(oldest.min(pinned))
+    }
+
     /// Writes the pages that are due, and takes a checkpoint if the LSN gap exceeds half of
-    /// `gap_bytes`; or if so much of the file waits for one that it would grow for nothing.
+    /// `gap_bytes`; or if so much of the file waits for one that it would grow for nothing; or if
+    /// the log refused a write, and a checkpoint would free some of it.
     ///
     /// # Errors
     /// As [`Checkpointer::take_here`].
     pub(crate) fn round(&self) -> Result<(), CheckpointError> {
+        if self.txns.room().is_refusing() && self.frees_log() {
+            return self.make_log_room();
+        }
         let (begin, tail) = (*self.redo(), self.log.tail());
         let lead = tail.0.saturating_sub(begin.0);
         // Pages that are written now are not in the way for a while.

@@ -115,7 +115,7 @@ impl<M: PoolStrategy> Store<M> {
 
     /// What merges leaves in the background, at its beginning.
     pub fn merging(&self) -> Merging<M> {
-        Merging::new(self.pool.clone(), self.named.clone(), self.gate.clone())
+        Merging::new((self.pool.clone(), self.txns.clone()), self.named.clone(), self.gate.clone())
     }
 
     /// The background merge changes nothing until the guard goes.

@@ -52,6 +52,7 @@ impl<M: PoolStrategy> Store<M> {
     /// A new structure of that name.
     fn create(&self, name: &str, kind: Structure) -> Result<Opened<M>, Error> {
         self.may_write()?;
+        self.txns.may_write()?;
         self.named().create(&self.pool, name, kind, &TypeNames::default())
     }
 
@@ -77,6 +78,7 @@ impl<M: PoolStrategy> Store<M> {
         if self.is_read_only() {
             return Err(missing(name, kind));
         }
+        self.txns.may_write()?;
         named.create(&self.pool, name, kind, types)
     }
 
@@ -234,6 +236,7 @@ impl<M: PoolStrategy> Store<M> {
     /// lock was unavailable, or the store failed.
     pub fn drop_structure(&self, name: &str, kind: Structure) -> Result<(), Error> {
         self.may_write()?;
+        self.txns.may_write()?;
         loop {
             let (owner, _dropping) = self.owner_to_drop(name, kind)?;
             let drop = || self.drop_now(name, kind, owner);

@@ -236,8 +236,26 @@ impl TransactionManager {
     /// active transactions need to be undone.
     #[inline]
     pub(super) fn make_log_room(&self, coming: u64) -> Result<(), LogError> {
-        let owed = self.undo_room.owed() + coming.min(COMING_MOST);
-        self.log.as_ref().map_or(Ok(()), |log| log.make_room(owed))
+        let wanted = self.log_kept() + coming.min(COMING_MOST);
+        let made = self.log.as_ref().map_or(Ok(()), |log| log.make_room(wanted));
+        made.inspect_err(|_| self.room.refuse())
+    }
+
+    /// Returns whether the log has room for `coming` bytes of work that can wait.
+    pub(crate) fn has_log_room(&self, coming: u64) -> bool {
+        self.make_log_room(coming).is_ok()
+    }
+
+    /// Bytes of the log that undoing active transactions and the next checkpoint may take.
+    #[inline]
+    pub(crate) fn log_kept(&self) -> u64 {
+        self.log_owed() + self.room.checkpoint_bytes()
+    }
+
+    /// Bytes of the log that undoing active transactions may take.
+    #[inline]
+    pub(crate) fn log_owed(&self) -> u64 {
+        self.undo_room.owed()
     }
 
     /// Like [`TransactionManager::make_log_room`], for a write of `value` to `tree`. Returns the
