@@ -317,15 +317,13 @@ impl Shared {
     /// # Errors
     /// There is no room; perhaps there is by the time it is needed.
     pub(super) fn grow_if_short(&self) -> Result<(), DeviceError> {
-        if !self.segments.runs_short(self.ring.tail()) {
+        let runs_short = || self.segments.runs_short(self.ring.durable(), self.ring.tail());
+        if !runs_short() {
             return Ok(());
         }
         let _ahead = locked(&self.growing_ahead);
         // Another thread may have made it longer.
-        if self.segments.runs_short(self.ring.tail()) {
-            self.grow_ahead(&self.segments)?;
-        }
-        Ok(())
+        if runs_short() { self.grow_ahead(&self.segments) } else { Ok(()) }
     }
 
     /// Makes the file a step longer, ahead of need, and durably so; `growing_ahead` is locked.
@@ -350,7 +348,7 @@ impl Shared {
         // One that waited here finds the room that the other one has made.
         let _ahead = locked(&self.growing_ahead);
         loop {
-            let until = self.segments.room_until(self.ring.tail());
+            let until = self.segments.room_until(self.ring.durable());
             self.room_until.store(until, Ordering::Release);
             // The next append, or wait, returns the error of a poisoned log.
             if until >= end || self.poisoned().is_some() {

@@ -277,28 +277,18 @@ impl Segments {
         }
     }
 
-    /// Whether what the file has ready behind `lsn` is less than one and a half times what it grows
-    /// by.
-    pub(super) fn runs_short(&self, lsn: u64) -> bool {
-        let table = self.table();
-        let wanted = self.step(table.ready) / 2 * 3;
-        let now = self.sequence(lsn);
-        let current = table.held.get(&now).map(|&slot| table.room(slot, self.size));
-        let mut room = current.unwrap_or(0).saturating_sub(lsn % self.size);
-        let behind = table.held.range(now + 1..).map(|(_, slot)| slot);
-        for &slot in behind.chain(&table.free) {
-            if room >= wanted {
-                return false;
-            }
-            room += table.room(slot, self.size);
-        }
-        room < wanted
+    /// Whether what the file has ready behind `tail` is less than one and a half times what it grows
+    /// by, if the log is durable up to `durable`.
+    pub(super) fn runs_short(&self, durable: u64, tail: u64) -> bool {
+        let wanted = self.step(self.table().ready) / 2 * 3;
+        self.room_until(durable).saturating_sub(tail) < wanted
     }
 
-    /// Up to where the file has room for records, from `lsn` on.
-    pub(super) fn room_until(&self, lsn: u64) -> u64 {
+    /// Up to where the file has room for records, if the log is durable up to `durable`. Segments
+    /// behind that, full ones, too, may have no slots yet, and take free ones when they are written.
+    pub(super) fn room_until(&self, durable: u64) -> u64 {
         let table = self.table();
-        let now = self.sequence(lsn);
+        let now = self.sequence(durable);
         let held = table.held.range(now..).map(|(_, slot)| slot);
         let room: u64 = held.chain(&table.free).map(|&slot| table.room(slot, self.size)).sum();
         now * self.size + room

@@ -125,7 +125,7 @@ fn trees_are_refused_while_the_log_has_no_room_and_the_log_goes_on() {
 
 #[test]
 fn a_tree_of_many_pages_is_dropped_or_refused_on_a_full_disk_and_the_log_goes_on() {
-    let world = World::new(SEGMENT, 8 << 20);
+    let world = World::new(16 << 10, 8 << 20);
     let large = world.db.raw_tree("large").unwrap();
     for row in 0..20_000_u32 {
         large.put(&row.to_be_bytes(), &[1; 1000]).unwrap();
@@ -146,7 +146,7 @@ fn a_tree_of_many_pages_is_dropped_or_refused_on_a_full_disk_and_the_log_goes_on
 
 #[test]
 fn large_values_that_a_commit_leaves_behind_do_not_end_the_log_of_a_full_disk() {
-    let world = World::new(SEGMENT, 64 << 20);
+    let world = World::new(16 << 10, 64 << 20);
     for row in 0..40_u32 {
         world.tree.put(&row.to_be_bytes(), &vec![1; 1 << 20]).unwrap();
     }
