@@ -312,13 +312,13 @@ impl Shared {
         locked(&self.flush.state).poison.clone()
     }
 
-    /// Makes the file a step longer, ahead of need, and durably so. Called by the background
-    /// thread.
+    /// Makes the file a step longer, or by `least` bytes if there is no room for more, ahead of
+    /// need, and durably so.
     ///
     /// # Errors
     /// There is no room; perhaps there is by the time it is needed.
-    pub(super) fn grow_ahead(&self, segments: &Segments) -> Result<(), DeviceError> {
-        let grown = segments.grow_ahead();
+    pub(super) fn grow_ahead(&self, segments: &Segments, least: u64) -> Result<(), DeviceError> {
+        let grown = segments.grow_ahead(least);
         let length = grown.inspect_err(|_| self.count(Counter::LogGrowthFailures, 1))?;
         let leader = locked(&self.flush.leader);
         match segments.device().sync() {
@@ -342,7 +342,9 @@ impl Shared {
             if until >= end || self.poisoned().is_some() {
                 return Ok(());
             }
-            self.grow_ahead(&self.segments).map_err(LogError::NoRoom)?;
+            // A block more, for the header of the next slot.
+            let least = end - until + BLOCK;
+            self.grow_ahead(&self.segments, least).map_err(LogError::NoRoom)?;
         }
     }
 }

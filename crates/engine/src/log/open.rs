@@ -77,7 +77,8 @@ impl Log {
         Self::open_from(device, uuid, start, Begin::RecordOrEnd, options)
     }
 
-    /// The same where a record is known to begin at `start`: if it is not whole the log is damaged.
+    /// Opens the log on `device` from `start`, where a record is known to begin: if that record is
+    /// not whole, the log is damaged.
     ///
     /// # Errors
     /// As [`Log::open`]; [`LogError::NoRecord`] if there is none at `start`.
@@ -140,6 +141,7 @@ impl Log {
             salt,
             record_max: options.buffer_bytes / 4 - HEADER_MAX,
             room_until: AtomicU64::new(0),
+            reserved: AtomicU64::new(0),
             opened_at: end,
         });
         let writer = match options.flush_interval {
@@ -154,11 +156,11 @@ impl Log {
 const POWERS: std::ops::RangeInclusive<u32> = 14..=30;
 
 impl Segments {
-    /// As [`Segments::open`], and mends a damaged first block if a record of the store begins at
-    /// `start`.
+    /// Opens the segments on `device`. Mends a damaged first block if a record of the store begins
+    /// at `start`.
     ///
     /// # Errors
-    /// As [`Segments::open`]; the block cannot be written.
+    /// The device holds no log of the store, it fails, or the block cannot be written.
     pub(super) fn open_or_mend(
         device: Arc<dyn Device>,
         uuid: [u8; 16],

@@ -295,13 +295,25 @@ impl Segments {
         room < wanted
     }
 
-    /// Up to where the file has room for records, from `lsn` on.
+    /// Up to where the file has room for records, from `lsn` on. Records before it may be in the
+    /// buffer only: their segments get the first free slots.
     pub(super) fn room_until(&self, lsn: u64) -> u64 {
         let table = self.table();
-        let now = self.sequence(lsn);
-        let held = table.held.range(now..).map(|(_, slot)| slot);
-        let room: u64 = held.chain(&table.free).map(|&slot| table.room(slot, self.size)).sum();
-        now * self.size + room
+        let next = table.held.last_key_value().map_or(0, |(last, _)| last + 1);
+        let now = self.sequence(lsn).min(next);
+        let mut free = table.free.clone();
+        free.sort_unstable();
+        let held = table.held.range(now..).map(|(_, &slot)| slot);
+        let mut until = now * self.size;
+        for slot in held.chain(free) {
+            let room = table.room(slot, self.size);
+            until += room;
+            // The file ends in this slot, and its segment cannot go on in another one.
+            if room < self.size {
+                break;
+            }
+        }
+        until
     }
 
     /// By how much a file of `length` bytes grows: by half, and by a segment at most.
@@ -321,24 +333,31 @@ impl Segments {
         }
     }
 
-    /// Makes the file a step longer, without making that durable: what is new is not ready yet.
-    /// Returns up to where it will be.
+    /// Makes the file a step longer, or by `least` bytes if there is no room for more, without
+    /// making that durable: what is new is not ready yet. Returns up to where it will be.
     ///
     /// # Errors
     /// If there is no room.
-    pub(super) fn grow_ahead(&self) -> Result<u64, DeviceError> {
+    pub(super) fn grow_ahead(&self, least: u64) -> Result<u64, DeviceError> {
         let _growing = locked(&self.growing);
-        let length = {
-            let mut table = self.table();
-            table.promised = self.longer(table.ready + self.step(table.ready));
-            debug_assert!(table.promised > table.ready, "a file grows by a step");
-            table.promised
+        let ready = self.table().ready;
+        let grow = |by: u64, whole: bool| {
+            let length = (ready + by).next_multiple_of(BLOCK);
+            let length = if whole { self.longer(length) } else { length };
+            debug_assert!(length > ready, "a file grows");
+            self.table().promised = length;
+            self.device.grow(length).map(|()| length)
         };
-        let grown = self.device.grow(length);
+        let step = self.step(ready);
+        let mut grown = grow(step.max(least), true);
+        if grown.is_err() && least > 0 {
+            // Perhaps there is room for what is needed now. The first error names the step.
+            grown = grow(least, false).or(grown);
+        }
         if grown.is_err() {
             self.table().promised = 0;
         }
-        grown.map(|()| length)
+        grown
     }
 
     /// What [`Segments::grow_ahead`] has made is durable.

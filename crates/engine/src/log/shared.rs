@@ -29,6 +29,8 @@ pub(super) struct Shared {
     pub(super) record_max: usize,
     /// Up to here the file has room for records, as far as that was looked at.
     pub(super) room_until: AtomicU64,
+    /// Bytes that are reserved for records that must find room.
+    pub(super) reserved: AtomicU64,
     /// Where the log ended when it was opened.
     pub(super) opened_at: u64,
 }

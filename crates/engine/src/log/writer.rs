@@ -24,7 +24,7 @@ pub(super) fn start(shared: &Arc<Shared>, interval: Duration) -> Result<Handle, 
         loop {
             if own.segments.runs_short(own.ring.tail()) {
                 // A change that needs more room than there is reports why there is none.
-                let _ = own.grow_ahead(&own.segments);
+                let _ = own.grow_ahead(&own.segments, 0);
             }
             let Some(target) = own.alarm.next(&own.ring, interval) else { return };
             if own.wait(None, target, GroupCommitWait::None).is_err() {

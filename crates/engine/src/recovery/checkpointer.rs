@@ -14,7 +14,7 @@ use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use millpond_base::sync::unmodelled::Mutex;
-use millpond_base::{Lsn, PageId};
+use millpond_base::{Lsn, PageId, Reason};
 
 use super::checkpoint::{Active, Checkpoint};
 use super::error::CheckpointError;
@@ -26,7 +26,7 @@ use crate::io::simulated::planted::{planted, unless_planted};
 use crate::log::{Log, Record};
 use crate::page::MapEntry;
 use crate::pool::mini_transaction::kind;
-use crate::pool::{Pool, PoolStrategy, SyncMode};
+use crate::pool::{Pool, PoolError, PoolStrategy, SyncMode};
 use crate::stats::counters::{Counter, Timing};
 use crate::txn::TransactionManager;
 
@@ -246,8 +246,16 @@ impl<M: PoolStrategy> Checkpointer<M> {
         );
         checkpoint.pages = self.pages.pages();
         checkpoint.catalog_root = self.catalog_root;
+        // Checkpoints are in the log, too: they must not take more than they give back.
+        let listed = checkpoint.active.len() + checkpoint.rows.len() + checkpoint.orphans.len();
+        let bytes = 8 * checkpoint.taken.len() as u64 + 256 * listed as u64;
         // Before the checkpoint is: what a transaction that is under way needs stays.
-        let oldest = self.txns.active().oldest().unwrap_or(checkpoint.begin);
+        let oldest = self.txns.active().oldest();
+        if oldest.is_some_and(|oldest| checkpoint.redo.min(oldest) <= self.log.oldest()) {
+            // It lets the log forget nothing, and must leave what undo needs.
+            self.log.make_room(bytes)?;
+        }
+        let oldest = oldest.unwrap_or(checkpoint.begin);
         let at = checkpoint.write(&self.log)?;
         debug_assert!(
             checkpoint.redo <= checkpoint.begin,
@@ -265,9 +273,6 @@ impl<M: PoolStrategy> Checkpointer<M> {
         let pinned = self.pins().values().min().copied().unwrap_or(kept);
         self.log.forget_before(kept.min(pinned));
         *last = checkpoint.redo;
-        // Checkpoints are in the log, too: they must not take more than they give back.
-        let listed = checkpoint.active.len() + checkpoint.rows.len();
-        let bytes = 8 * checkpoint.taken.len() as u64 + 256 * listed as u64;
         self.txns.room().begins_at(checkpoint.redo, self.gap_bytes.max(LEAST_GAP + 8 * bytes));
         Ok(Taken { checkpoint, at, kept, map_root: self.pages.map_root() })
     }
@@ -284,13 +289,39 @@ impl<M: PoolStrategy> Checkpointer<M> {
         let _sweep = self.sweep();
         let tail = self.log.tail();
         for _ in 0..TRIES {
-            self.pool.write_older(tail)?;
+            self.making_places(|| self.pool.write_older(tail).map(drop))?;
             if self.pool.redo_bound() >= tail {
                 break;
             }
             std::thread::sleep(NAP);
         }
         Ok(())
+    }
+
+    /// Writes all dirty pages, of a store that nobody else uses.
+    ///
+    /// # Errors
+    /// As [`Checkpointer::take_here`].
+    pub(crate) fn flush(&self) -> Result<(), CheckpointError> {
+        self.making_places(|| self.pool.flush(Reason::Recov).map(drop))
+    }
+
+    /// Does `write`, which writes pages. If the disk is full, a checkpoint makes the places free of
+    /// what was written over, and `write` goes on, as long as it leaves fewer dirty pages.
+    fn making_places(
+        &self,
+        mut write: impl FnMut() -> Result<(), PoolError>,
+    ) -> Result<(), CheckpointError> {
+        let mut least = None;
+        loop {
+            let Err(error) = write() else { return Ok(()) };
+            let dirty = self.pool.frames_dirty();
+            if !error.is_disk_full() || least.is_some_and(|least| dirty >= least) {
+                return Err(error.into());
+            }
+            least = Some(dirty);
+            self.take()?;
+        }
     }
 
     /// Writes what is dirty, and takes a checkpoint, so that a recovery would begin about here.

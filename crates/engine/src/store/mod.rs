@@ -37,6 +37,7 @@ pub mod store;
 #[cfg_attr(test, allow(dead_code, reason = "used by what unit tests are built without"))]
 pub mod store_txn;
 mod structures;
+mod unfinished;
 
 pub use combinations::{Combination, CombinationError};
 pub use entry::{Entry, Structure, TypeNames};

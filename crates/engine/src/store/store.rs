@@ -40,6 +40,7 @@ use crate::store::snapshot_trees::TreesOf;
 use crate::store::stats::Stats;
 use crate::store::stats::census::Census;
 use crate::store::stats::stat_file::Publisher;
+use crate::store::unfinished::Unfinished;
 use crate::tier::{AnyTier, TierCounts};
 use crate::txn::{Durability, ManagerShare, Snapshot, TransactionManager};
 
@@ -67,6 +68,7 @@ pub struct Store<M: PoolStrategy> {
     pub(in crate::store) checkpointing: Option<Housekeeping>,
     pub(in crate::store) checkpointer: Option<Arc<Checkpointer<M>>>,
     pub(in crate::store) txns: Arc<TransactionManager>,
+    pub(in crate::store) unfinished: Arc<Unfinished<M>>,
     /// The same for the transactions of each thread slot.
     pub(in crate::store) shares: Box<[Arc<ManagerShare>]>,
     pub(in crate::store) recovery: Option<Recovery>,
@@ -378,14 +380,30 @@ impl<M: PoolStrategy> Store<M> {
         written
     }
 
+    /// Finishes the aborts that found no room, as far as there is room now.
+    fn finish_aborts(&self) {
+        if !self.unfinished.retry() {
+            return;
+        }
+        if let Some(Err(error)) = self.checkpointer().map(Checkpointer::take_here) {
+            tracing::debug!(%error, "no checkpoint makes room for undo");
+        }
+        self.unfinished.retry();
+        self.unfinished.strand();
+    }
+
     fn write_all(&self) -> Result<(), Error> {
         if !self.is_read_only() {
+            self.finish_aborts();
             let transactions = self.txns.active().len();
             if transactions > 0 {
                 self.txns.log().map_or(Ok(()), |log| log.wait_durable(log.tail()))?;
                 return Err(Error::Unfinished { transactions });
             }
-            self.pool.flush(Reason::Recov)?;
+            match &self.checkpointer {
+                Some(checkpointer) => checkpointer.flush()?,
+                None => self.pool.flush(Reason::Recov).map(drop)?,
+            }
             self.pool.ids().return_all()?;
             if let (Some(checkpointer), Some(log)) = (&self.checkpointer, self.txns.log()) {
                 checkpointer.take()?;

@@ -2,7 +2,7 @@
 
 use millpond_base::Lsn;
 
-use crate::pool::Actor;
+use crate::pool::{Actor, Reserved};
 use crate::txn::active::add_record;
 use crate::txn::error::TxnError;
 use crate::txn::structure::free;
@@ -72,6 +72,7 @@ impl Transaction {
         changes: usize,
         structure_of: &StructureOf<'_, '_>,
     ) -> Result<(), TxnError> {
+        let _reserved = Reserved::begin();
         while self.changes_len() > changes {
             let Some(active) = &self.scratch.active else { break };
             let mut buffer = active.undo();

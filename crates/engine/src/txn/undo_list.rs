@@ -12,6 +12,9 @@
 //!    aborted when both are full.
 //! 3. A chunk leaves the spill file after it was read. Until then its extent stays in memory, so
 //!    that a failed read can be repeated.
+//! 4. A transaction reserves room in the log for its undo before its first change, and some ahead
+//!    of each later one. The next change is made only if the log has that room. A list keeps the
+//!    first of it for the next transaction of its thread: no two threads write one count.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -21,6 +24,7 @@ use millpond_base::Lsn;
 
 use crate::btree::{Before, Detached, Undo};
 use crate::io::{Extent, SpillError, SpillFile};
+use crate::log::Log;
 use crate::txn::error::TxnError;
 
 /// Bytes at which a chunk is full. The newest chunk of a transaction is not charged.
@@ -35,11 +39,14 @@ const STORED_BYTES: usize = 12;
 /// Bytes that a large value is charged with, and a chunk in the file.
 const LARGE_BYTES: usize = 128;
 const SPILLED_BYTES: usize = 96;
-/// Bytes of the log that a transaction may need to be undone without a claim. The log keeps room
-/// for a dozen of these; more that roll back at once on a full disk may end it.
-const UNCLAIMED: u64 = 8 << 10;
+/// Bytes of the log that are reserved at once for undoing a transaction, at least.
+const CLAIM: u64 = 16 << 10;
+/// Pages of the log that are reserved at once: undo may split one.
+const CLAIM_PAGES: u64 = 2;
 /// Bytes of a CLR besides what it restores.
 const CLR_BYTES: usize = 96;
+/// Part of a large value's bytes that freeing its pages logs, at most.
+const FREED_PART: usize = 64;
 /// Bytes that a version takes at most besides its key and its value, in a run of the spill file.
 const VERSION_BYTES: usize = 32;
 
@@ -51,22 +58,36 @@ pub(super) struct UndoRoom {
     /// Bytes of the spill file that are promised to undo records and to the versions of what active
     /// transactions have changed, where that is bounded.
     promised: AtomicU64,
-    /// Bytes of the log that are claimed for undoing changes.
-    owed: AtomicU64,
+    /// The log that keeps room for undo, if there is one.
+    log: Option<Arc<Log>>,
+    /// Bytes that are reserved there at once.
+    claim: u64,
 }
 
 impl UndoRoom {
     /// `limit` bytes of memory, and a file for the rest, if there is one.
     pub(super) fn new(limit: usize, spill: Option<Arc<SpillFile>>) -> UndoRoom {
-        let (promised, owed) = (AtomicU64::new(0), AtomicU64::new(0));
-        UndoRoom { limit, used: AtomicUsize::new(0), spill, promised, owed }
+        let (used, promised) = (AtomicUsize::new(0), AtomicU64::new(0));
+        UndoRoom { limit, used, spill, promised, log: None, claim: CLAIM }
     }
 
-    /// Bytes of the log that undoing active transactions may take, but for the last few changes of
-    /// each.
-    #[inline]
-    pub(super) fn owed(&self) -> u64 {
-        self.owed.load(Ordering::Relaxed)
+    /// Room for the undo of changes of pages of `page_bytes` bytes, which `log` keeps.
+    pub(super) fn logged(self, log: Option<Arc<Log>>, page_bytes: u64) -> UndoRoom {
+        UndoRoom { log, claim: CLAIM.max(CLAIM_PAGES * page_bytes), ..self }
+    }
+
+    /// Reserves `bytes` of the log.
+    fn reserve(&self, bytes: u64) {
+        if let Some(log) = &self.log {
+            log.reserve(bytes);
+        }
+    }
+
+    /// Ends a reservation of `bytes` of the log.
+    fn release(&self, bytes: u64) {
+        if let Some(log) = self.log.as_ref().filter(|_| bytes > 0) {
+            log.release(bytes);
+        }
     }
 
     /// Bytes that are charged.
@@ -119,6 +140,8 @@ struct Chunk {
     bytes: Vec<u8>,
     /// Bytes that the versions of what its changes changed take at most.
     versions: usize,
+    /// Bytes of the log that freeing the pages of its large values takes at most.
+    freeing: usize,
 }
 
 impl Chunk {
@@ -129,7 +152,7 @@ impl Chunk {
 
     /// Bytes of the log that undoing it may take: CLRs, and as much again for pages that split.
     fn owed(&self) -> u64 {
-        (2 * self.bytes.len() + self.changes.len() * CLR_BYTES) as u64
+        (2 * self.bytes.len() + self.changes.len() * CLR_BYTES + self.freeing) as u64
     }
 
     fn undo(&self, change: &Change) -> Option<Undo<'_>> {
@@ -163,7 +186,7 @@ impl Chunk {
     fn clear(&mut self) {
         self.changes.clear();
         self.bytes.clear();
-        self.versions = 0;
+        (self.versions, self.freeing) = (0, 0);
     }
 }
 
@@ -245,11 +268,27 @@ impl UndoList {
     /// [`TxnError::UndoTooLarge`].
     #[inline]
     pub(super) fn make_room(&mut self, room: &Arc<UndoRoom>) -> Result<(), TxnError> {
-        while self.newest.owed() > self.claimed + UNCLAIMED {
+        if self.newest.weight() >= CHUNK || self.newest.versions >= VERSIONS {
+            self.fill(room)?;
+        }
+        self.claim_ahead(room);
+        Ok(())
+    }
+
+    /// Reserves room in the log for undoing the newest chunk and one more change (rule 4).
+    #[inline]
+    pub(super) fn claim_ahead(&mut self, room: &Arc<UndoRoom>) {
+        while self.newest.owed() + room.claim / 2 > self.claimed {
             self.claim(room);
         }
-        let is_full = self.newest.weight() >= CHUNK || self.newest.versions >= VERSIONS;
-        if is_full { self.fill(room) } else { Ok(()) }
+    }
+
+    /// Ends the reservation of a list without changes.
+    pub(super) fn unclaim(&mut self) {
+        if self.is_empty() {
+            let claimed = std::mem::take(&mut self.claimed);
+            self.is_paid(claimed);
+        }
     }
 
     /// Begins a new chunk: the newest one is full.
@@ -279,25 +318,24 @@ impl UndoList {
             room.used.fetch_add(SPILLED_BYTES, Ordering::Relaxed);
             (SPILLED_BYTES, Body::Spilled(extent))
         };
-        room.owed.fetch_add(owed - std::mem::take(&mut self.claimed), Ordering::Relaxed);
+        room.reserve(owed - std::mem::take(&mut self.claimed));
         self.full.push(Full { first: self.first, count, charged, versions, promised, owed, body });
         self.first += count;
         Ok(())
     }
 
-    /// Claims room in the log for undoing the newest chunk.
+    /// Reserves more room in the log for undoing the newest chunk.
     #[cold]
     fn claim(&mut self, room: &Arc<UndoRoom>) {
         self.room.get_or_insert_with(|| room.clone());
-        room.owed.fetch_add(2 * UNCLAIMED, Ordering::Relaxed);
-        self.claimed += 2 * UNCLAIMED;
+        room.reserve(room.claim);
+        self.claimed += room.claim;
     }
 
     /// The log need not keep `owed` bytes any more.
     fn is_paid(&self, owed: u64) {
         if let Some(room) = &self.room {
-            let before = room.owed.fetch_sub(owed, Ordering::Relaxed);
-            debug_assert!(before >= owed, "what is owed was counted before");
+            room.release(owed);
         }
     }
 
@@ -341,6 +379,7 @@ impl UndoList {
         let bytes = self.newest.bytes.len().saturating_sub(start);
         if bytes > 0 {
             self.newest.versions += bytes + value + VERSION_BYTES;
+            self.newest.freeing += value / FREED_PART;
             // A chunk is full long before its bytes need more than 32 bits.
             self.newest.changes.push(Change { start: start as u32, prev });
         }
@@ -354,7 +393,9 @@ impl UndoList {
                 self.large.last().is_none_or(|last| last.number < number),
                 "a change detaches one large value at most"
             );
-            self.newest.versions += usize::try_from(value.len()).unwrap_or(usize::MAX / 2);
+            let len = usize::try_from(value.len()).unwrap_or(usize::MAX / 2);
+            self.newest.versions += len;
+            self.newest.freeing += len / FREED_PART;
             self.large.push(Large { number, owner, value });
             self.room.get_or_insert_with(|| room.clone());
             room.used.fetch_add(LARGE_BYTES, Ordering::Relaxed);
@@ -431,6 +472,8 @@ impl UndoList {
         self.first = full.first;
         self.give(full.charged);
         self.break_promise(full.promised);
+        // What freeing takes is in the reservation.
+        self.newest.freeing = 0;
         let paid = std::mem::replace(&mut self.claimed, full.owed);
         self.is_paid(paid);
         Ok(())
@@ -455,7 +498,7 @@ impl UndoList {
             self.newest.bytes.truncate(change.start as usize);
         }
         if self.newest.changes.is_empty() {
-            self.newest.versions = 0;
+            (self.newest.versions, self.newest.freeing) = (0, 0);
         }
         while self.large.last().is_some_and(|large| large.number >= self.len()) {
             self.large.pop();
@@ -470,8 +513,16 @@ impl UndoList {
         large.into_iter().map(|large| (large.owner, large.value))
     }
 
-    /// Forgets everything, and frees memory that only a long transaction needs.
+    /// Forgets everything, and frees memory that only a long transaction needs. The next
+    /// transaction has the first reservation (rule 4).
     pub(super) fn clear(&mut self) {
+        let kept = self.room.as_ref().map_or(0, |room| room.claim).min(self.claimed);
+        self.forget();
+        self.is_paid(self.claimed - kept);
+        self.claimed = kept;
+    }
+
+    fn forget(&mut self) {
         drop(self.take_large());
         if !self.full.is_empty() {
             self.give(self.full.iter().map(|full| full.charged).sum());
@@ -480,8 +531,6 @@ impl UndoList {
             self.full = Vec::new();
             self.stored = Vec::new();
         }
-        self.is_paid(self.claimed);
-        (self.claimed, self.room) = (0, None);
         self.first = 0;
         self.newest.clear();
         self.newest.changes.shrink_to(KEPT / CHANGE_BYTES);
@@ -491,7 +540,8 @@ impl UndoList {
 
 impl Drop for UndoList {
     fn drop(&mut self) {
-        self.clear();
+        self.forget();
+        self.is_paid(self.claimed);
     }
 }
 

@@ -27,6 +27,7 @@ use crate::store::options::budget::Budget;
 use crate::store::options::choices::TranslationMode;
 use crate::store::stats::census::rooms;
 use crate::store::store::Store;
+use crate::store::unfinished::Unfinished;
 use crate::txn::{ManagerShare, TransactionManager};
 
 /// How long a commit with `Durability::Group` waits for others at most.
@@ -73,7 +74,7 @@ impl<M: PoolStrategy> Store<M> {
         let mut named = Named { catalog, open: HashMap::new(), gone: (0, 0), dropping: Vec::new() };
         let next_tx = logged.as_ref().map_or(1, |logged| logged.next_tx);
         let has_locks = options.lab.locks && !options.read_only && !M::TREES_ONLY;
-        let txns = transaction_manager(&plan.budget, log, has_locks, next_tx, spill);
+        let txns = transaction_manager(&plan.budget, &pages, log, has_locks, next_tx, spill);
         let txns = Arc::new(txns.counting(pool.redo_log().rows().clone()));
         for room in rooms(&pool, &txns) {
             room.latencies.report_from(options.slow_after);
@@ -100,6 +101,7 @@ impl<M: PoolStrategy> Store<M> {
             checkpointer,
             shares: ManagerShare::for_slots(&txns),
             txns,
+            unfinished: Arc::new(Unfinished::new()),
             recovery: logged.and_then(|logged| logged.recovery),
             workers: Some(workers),
             publisher,
@@ -116,7 +118,8 @@ impl<M: PoolStrategy> Store<M> {
             publisher.maybe_publish(|| store.stats());
         }
         if let Some(checkpointer) = &store.checkpointer {
-            store.checkpointing = Some(checkpoint_thread::start(checkpointer.clone())?);
+            let unfinished = store.unfinished.clone();
+            store.checkpointing = Some(checkpoint_thread::start(checkpointer.clone(), unfinished)?);
         }
         if !options.read_only {
             store.house = Some(store.keep_house(options.lab.background_merge)?);
@@ -199,6 +202,7 @@ impl<M: PoolStrategy> Store<M> {
 
 fn transaction_manager(
     budget: &Budget,
+    pages: &PageStore,
     log: Option<Arc<Log>>,
     has_locks: bool,
     next: u64,
@@ -210,5 +214,6 @@ fn transaction_manager(
     // Undo is read once, from the newest to the oldest: little of it is worth memory.
     let undo_bytes = both / 4;
     let versions = (both - undo_bytes, undo_bytes, spill);
-    TransactionManager::new(log, locks, next, GROUP_DELAY, versions)
+    let page_bytes = pages.page_size().bytes_u64();
+    TransactionManager::new(log, locks, next, GROUP_DELAY, page_bytes, versions)
 }
