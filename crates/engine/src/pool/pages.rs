@@ -203,16 +203,11 @@ pub trait Pages: Send + Sync + Sized + 'static {
         let _ = owner;
     }
 
-    /// Makes sure that the log, if there is one, has room for `bytes` more than what is reserved.
-    /// Work of many mini-transactions calls it before each of them, holding nothing.
+    /// Makes room for `bytes` in the log. Work of many mini-transactions calls it before each.
     ///
     /// # Errors
-    /// There is no room; nothing is wrong with the log.
-    fn make_log_room(&self, bytes: usize) -> Result<(), PoolError> {
-        let _ = bytes;
-        Ok(())
-    }
-
+    /// There is no room.
+    fn make_log_room(&self, bytes: usize) -> Result<(), PoolError>;
     /// Returns an anchor for the swip of the root `root`.
     ///
     /// # Errors

@@ -6,8 +6,7 @@ use std::time::Duration;
 
 use crate::pool::{PoolError, PoolStrategy};
 use crate::recovery::Checkpointer;
-use crate::store::housekeeping::Housekeeping;
-use crate::store::unfinished::Unfinished;
+use crate::store::housekeeping::{Housekeeping, Unfinished};
 
 /// Time between two looks at the log's tail.
 const PERIOD: Duration = Duration::from_millis(20);
@@ -15,9 +14,10 @@ const PERIOD: Duration = Duration::from_millis(20);
 /// Starts the thread that writes dirty pages, takes checkpoints, and finishes aborts that found no
 /// room, until it is dropped.
 pub(crate) fn start<M: PoolStrategy>(
-    checkpointer: Arc<Checkpointer<M>>,
-    unfinished: Arc<Unfinished<M>>,
+    checkpointer: &Arc<Checkpointer<M>>,
+    unfinished: &Arc<Unfinished>,
 ) -> Result<Housekeeping, PoolError> {
+    let (checkpointer, unfinished) = (checkpointer.clone(), unfinished.clone());
     let mut failed = false;
     Housekeeping::start("millpond-check", PERIOD, move |_| {
         unfinished.retry();

@@ -6,6 +6,7 @@
 //! Each store that is open for writing has a thread of its own. Once a second it lets the file grow
 //! ahead of need, publishes statistics, and, when the store has little to do, merges leaves that
 //! random inserts and removals left badly filled: [`Lab::background_merge`].
+mod aborting;
 pub mod catalog;
 mod checkpoint_thread;
 pub mod combinations;
@@ -37,7 +38,6 @@ pub mod store;
 #[cfg_attr(test, allow(dead_code, reason = "used by what unit tests are built without"))]
 pub mod store_txn;
 mod structures;
-mod unfinished;
 
 pub use combinations::{Combination, CombinationError};
 pub use entry::{Entry, Structure, TypeNames};

@@ -32,7 +32,7 @@ use crate::store::catalog::Catalog;
 use crate::store::dropping::Dropped;
 use crate::store::error::Error;
 use crate::store::error::lab::LabError;
-use crate::store::housekeeping::Housekeeping;
+use crate::store::housekeeping::{Housekeeping, Unfinished};
 use crate::store::merging::{Merging, references_of_others};
 use crate::store::named::Named;
 use crate::store::options::Plan;
@@ -40,7 +40,6 @@ use crate::store::snapshot_trees::TreesOf;
 use crate::store::stats::Stats;
 use crate::store::stats::census::Census;
 use crate::store::stats::stat_file::Publisher;
-use crate::store::unfinished::Unfinished;
 use crate::tier::{AnyTier, TierCounts};
 use crate::txn::{Durability, ManagerShare, Snapshot, TransactionManager};
 
@@ -68,7 +67,7 @@ pub struct Store<M: PoolStrategy> {
     pub(in crate::store) checkpointing: Option<Housekeeping>,
     pub(in crate::store) checkpointer: Option<Arc<Checkpointer<M>>>,
     pub(in crate::store) txns: Arc<TransactionManager>,
-    pub(in crate::store) unfinished: Arc<Unfinished<M>>,
+    pub(in crate::store) unfinished: Arc<Unfinished>,
     /// The same for the transactions of each thread slot.
     pub(in crate::store) shares: Box<[Arc<ManagerShare>]>,
     pub(in crate::store) recovery: Option<Recovery>,

@@ -35,7 +35,7 @@ impl<M: PoolStrategy> Known<M> {
 
     /// Keeps a tree.
     #[inline]
-    fn keep(&mut self, tree: &OpenTree<M>) {
+    pub(in crate::store) fn keep(&mut self, tree: &OpenTree<M>) {
         for place in &mut self.few {
             match place {
                 Some(known) if Arc::ptr_eq(known, tree) => return,
@@ -52,7 +52,7 @@ impl<M: PoolStrategy> Known<M> {
     }
 
     /// Keeps a hash index or a heap.
-    fn keep_member(&mut self, member: &dyn Member) {
+    pub(in crate::store) fn keep_member(&mut self, member: &dyn Member) {
         let owner = member.as_structure().owner();
         if !self.kinds.iter().any(|known| known.held().owner() == owner) {
             self.kinds.push(member.hold());

@@ -144,7 +144,7 @@ pub enum TxnError {
         "the transaction is not rolled back yet: {0}; until there is room, what it changed stays \
          locked. The store then rolls it back by itself"
     )]
-    UndoPending(#[source] Box<TxnError>),
+    UndoPending(Arc<TxnError>),
     /// A tree was emptied or loaded while the snapshot began.
     #[error(
         "the tree {tree} was being emptied or loaded as a whole when the snapshot was \

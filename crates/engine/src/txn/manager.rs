@@ -19,7 +19,7 @@ use crate::txn::log_room::LogRoom;
 use crate::txn::options::Durability;
 use crate::txn::scratch::{ScratchSlot, TxnScratch};
 use crate::txn::trees::Trees;
-use crate::txn::undo_list::UndoRoom;
+use crate::txn::undo_list::room::UndoRoom;
 use crate::txn::versions::VersionStore;
 
 /// Bytes of a value for which room in the log is made ahead, at most: of a longer one, most is in

@@ -42,13 +42,13 @@ pub(super) enum State {
 /// An active transaction. Its holder ends it: undoing it needs the trees that it changed.
 pub struct Transaction {
     pub(super) manager: Arc<ManagerShare>,
-    options: TxnOptions,
+    pub(super) options: TxnOptions,
     pub(super) tx: u64,
     /// LSN of its last record; 0: none.
     pub(super) last: Lsn,
     pub(super) state: State,
     /// It is in the transaction table; its entry is in the scratch.
-    is_entered: bool,
+    pub(super) is_entered: bool,
     /// Without locks it has no lock owner.
     pub(super) scratch: TxnScratch,
 }
@@ -172,8 +172,8 @@ impl Transaction {
         self.write_built(tree, key, value, None, condition)
     }
 
-    /// Sets the value of `key`, or removes it, if `condition` holds. `built` has the pages of a large
-    /// value that are written already.
+    /// Sets the value of `key`, or removes it, if `condition` holds. `built` has the pages of a
+    /// large value that are written already.
     ///
     /// # Errors
     /// [`TxnError`]; nothing was changed.
@@ -335,10 +335,9 @@ impl Transaction {
         })
     }
 
-    /// As [`Transaction::make_log_room`], for a write of `value` to `tree`. Returns the value that
-    /// was built, or frees it if there is no room.
+    /// Makes room in the log for a write of `value`. If there is none, frees what was `built`.
     #[inline]
-    fn make_room_for<K: Keyed + ?Sized>(
+    pub(super) fn make_room_for<K: Keyed + ?Sized>(
         &self,
         tree: &K,
         value: Option<&[u8]>,
@@ -452,16 +451,15 @@ impl Transaction {
         let mut buffer = active.undo();
         let large = buffer.undo.take_large();
         if buffer.has_removed {
-            release_removed(&buffer, self.tx, structure_of);
+            buffer.release_removed(self.tx, structure_of);
         }
         drop(buffer);
-        let reserved = Reserved::begin();
+        let _reserved = Reserved::begin();
         for (owner, large) in large {
             if let Some(structure) = structure_of(owner) {
                 free(structure, large);
             }
         }
-        drop(reserved);
         // Last: it ends the reservation.
         active.undo().undo.clear();
     }
@@ -471,29 +469,6 @@ impl Transaction {
         match &self.scratch.active {
             Some(active) if self.is_entered => active.undo().undo.len(),
             _ => 0,
-        }
-    }
-
-    /// Leaves the transaction as it is, for good: it could not be undone (rule 4). The log keeps
-    /// what a recovery needs to undo it.
-    pub fn strand(&mut self) {
-        if let Some(owner) = self.scratch.owner.take() {
-            owner.strand();
-        }
-    }
-
-    /// Takes it out of its holder's hands, as it is: to be aborted later, by any thread. The holder
-    /// has one that is over.
-    pub fn hand_over(&mut self) -> Transaction {
-        self.leave_thread();
-        Transaction {
-            manager: self.manager.clone(),
-            options: self.options,
-            tx: self.tx,
-            last: self.last,
-            state: std::mem::replace(&mut self.state, State::Over),
-            is_entered: std::mem::take(&mut self.is_entered),
-            scratch: std::mem::take(&mut self.scratch),
         }
     }
 
@@ -522,21 +497,4 @@ impl Drop for Transaction {
 #[inline(never)]
 pub(super) fn failed<E: Into<TxnError>>(error: E) -> TxnError {
     error.into()
-}
-
-/// Frees the places of the records that transaction `tx`, which has committed, removed. What fails
-/// is left to later appends.
-#[cold]
-fn release_removed(buffer: &UndoBuffer, tx: u64, structure_of: &StructureOf<'_, '_>) {
-    let released = buffer.undo.each(0, true, |(owner, key, before, _)| {
-        if matches!(before, Before::Value(_))
-            && let Some(structure) = structure_of(owner)
-        {
-            structure.release(key, tx)?;
-        }
-        Ok(ControlFlow::Continue(()))
-    });
-    if let Err(error) = released {
-        tracing::warn!(%error, "the places of removed records could not be freed");
-    }
 }

@@ -18,14 +18,14 @@
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 
 use millpond_base::Lsn;
 
 use crate::btree::{Before, Detached, Undo};
-use crate::io::{Extent, SpillError, SpillFile};
-use crate::log::Log;
+use crate::io::Extent;
 use crate::txn::error::TxnError;
+use crate::txn::undo_list::room::UndoRoom;
 
 /// Bytes at which a chunk is full. The newest chunk of a transaction is not charged.
 const CHUNK: usize = 64 << 10;
@@ -39,91 +39,12 @@ const STORED_BYTES: usize = 12;
 /// Bytes that a large value is charged with, and a chunk in the file.
 const LARGE_BYTES: usize = 128;
 const SPILLED_BYTES: usize = 96;
-/// Bytes of the log that are reserved at once for undoing a transaction, at least.
-const CLAIM: u64 = 16 << 10;
-/// Pages of the log that are reserved at once: undo may split one.
-const CLAIM_PAGES: u64 = 2;
 /// Bytes of a CLR besides what it restores.
 const CLR_BYTES: usize = 96;
 /// Part of a large value's bytes that freeing its pages logs, at most.
 const FREED_PART: usize = 64;
 /// Bytes that a version takes at most besides its key and its value, in a run of the spill file.
 const VERSION_BYTES: usize = 32;
-
-/// The memory for the undo records of all transactions, and the file for what does not fit.
-pub(super) struct UndoRoom {
-    limit: usize,
-    used: AtomicUsize,
-    spill: Option<Arc<SpillFile>>,
-    /// Bytes of the spill file that are promised to undo records and to the versions of what active
-    /// transactions have changed, where that is bounded.
-    promised: AtomicU64,
-    /// The log that keeps room for undo, if there is one.
-    log: Option<Arc<Log>>,
-    /// Bytes that are reserved there at once.
-    claim: u64,
-}
-
-impl UndoRoom {
-    /// `limit` bytes of memory, and a file for the rest, if there is one.
-    pub(super) fn new(limit: usize, spill: Option<Arc<SpillFile>>) -> UndoRoom {
-        let (used, promised) = (AtomicUsize::new(0), AtomicU64::new(0));
-        UndoRoom { limit, used, spill, promised, log: None, claim: CLAIM }
-    }
-
-    /// Room for the undo of changes of pages of `page_bytes` bytes, which `log` keeps.
-    pub(super) fn logged(self, log: Option<Arc<Log>>, page_bytes: u64) -> UndoRoom {
-        UndoRoom { log, claim: CLAIM.max(CLAIM_PAGES * page_bytes), ..self }
-    }
-
-    /// Reserves `bytes` of the log.
-    fn reserve(&self, bytes: u64) {
-        if let Some(log) = &self.log {
-            log.reserve(bytes);
-        }
-    }
-
-    /// Ends a reservation of `bytes` of the log.
-    fn release(&self, bytes: u64) {
-        if let Some(log) = self.log.as_ref().filter(|_| bytes > 0) {
-            log.release(bytes);
-        }
-    }
-
-    /// Bytes that are charged.
-    pub(super) fn used(&self) -> usize {
-        self.used.load(Ordering::Relaxed)
-    }
-
-    /// Bytes of the spill file, which versions use, too.
-    pub(super) fn spilled(&self) -> u64 {
-        self.spill.as_ref().map_or(0, |file| file.bytes())
-    }
-
-    /// Takes `bytes` if they fit.
-    fn take(&self, bytes: usize) -> bool {
-        let fits = |used: usize| used.checked_add(bytes).filter(|sum| *sum <= self.limit);
-        self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits).is_ok()
-    }
-
-    /// Promises `bytes` of the spill file, if that much is left.
-    fn promise(&self, bytes: u64) -> Result<u64, TxnError> {
-        let Some(max) = self.spill.as_ref().and_then(|file| file.max_of_active()) else {
-            return Ok(0);
-        };
-        // Versions have more memory than undo has.
-        let max = max.saturating_add(self.limit as u64);
-        let fits = |promised: u64| promised.checked_add(bytes).filter(|sum| *sum <= max);
-        match self.promised.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits) {
-            Ok(_) => Ok(bytes),
-            Err(_) => Err(self.too_large(None)),
-        }
-    }
-
-    fn too_large(&self, error: Option<SpillError>) -> TxnError {
-        TxnError::UndoTooLarge { limit: self.limit, error }
-    }
-}
 
 /// One change. A long transaction has millions of these, so what few of them have is kept apart.
 struct Change {
@@ -545,5 +466,6 @@ impl Drop for UndoList {
     }
 }
 
+pub(super) mod room;
 #[cfg(test)]
 mod tests;

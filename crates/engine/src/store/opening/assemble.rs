@@ -27,7 +27,6 @@ use crate::store::options::budget::Budget;
 use crate::store::options::choices::TranslationMode;
 use crate::store::stats::census::rooms;
 use crate::store::store::Store;
-use crate::store::unfinished::Unfinished;
 use crate::txn::{ManagerShare, TransactionManager};
 
 /// How long a commit with `Durability::Group` waits for others at most.
@@ -74,8 +73,7 @@ impl<M: PoolStrategy> Store<M> {
         let mut named = Named { catalog, open: HashMap::new(), gone: (0, 0), dropping: Vec::new() };
         let next_tx = logged.as_ref().map_or(1, |logged| logged.next_tx);
         let has_locks = options.lab.locks && !options.read_only && !M::TREES_ONLY;
-        let txns = transaction_manager(&plan.budget, &pages, log, has_locks, next_tx, spill);
-        let txns = Arc::new(txns.counting(pool.redo_log().rows().clone()));
+        let txns = transaction_manager(&plan.budget, &pool, log, has_locks, next_tx, spill);
         for room in rooms(&pool, &txns) {
             room.latencies.report_from(options.slow_after);
         }
@@ -101,7 +99,7 @@ impl<M: PoolStrategy> Store<M> {
             checkpointer,
             shares: ManagerShare::for_slots(&txns),
             txns,
-            unfinished: Arc::new(Unfinished::new()),
+            unfinished: Arc::default(),
             recovery: logged.and_then(|logged| logged.recovery),
             workers: Some(workers),
             publisher,
@@ -118,8 +116,7 @@ impl<M: PoolStrategy> Store<M> {
             publisher.maybe_publish(|| store.stats());
         }
         if let Some(checkpointer) = &store.checkpointer {
-            let unfinished = store.unfinished.clone();
-            store.checkpointing = Some(checkpoint_thread::start(checkpointer.clone(), unfinished)?);
+            store.checkpointing = Some(checkpoint_thread::start(checkpointer, &store.unfinished)?);
         }
         if !options.read_only {
             store.house = Some(store.keep_house(options.lab.background_merge)?);
@@ -200,20 +197,21 @@ impl<M: PoolStrategy> Store<M> {
     }
 }
 
-fn transaction_manager(
+fn transaction_manager<M: PoolStrategy>(
     budget: &Budget,
-    pages: &PageStore,
+    pool: &Pool<M>,
     log: Option<Arc<Log>>,
     has_locks: bool,
     next: u64,
     spill: Option<Arc<SpillFile>>,
-) -> TransactionManager {
+) -> Arc<TransactionManager> {
     let options = LockOptions::default().memory_bytes(budget.lock_bytes as usize);
     let locks = has_locks.then(|| Arc::new(LockManager::new(options)));
     let both = budget.version_bytes as usize;
     // Undo is read once, from the newest to the oldest: little of it is worth memory.
     let undo_bytes = both / 4;
     let versions = (both - undo_bytes, undo_bytes, spill);
-    let page_bytes = pages.page_size().bytes_u64();
-    TransactionManager::new(log, locks, next, GROUP_DELAY, page_bytes, versions)
+    let page_bytes = pool.page_size as u64;
+    let txns = TransactionManager::new(log, locks, next, GROUP_DELAY, page_bytes, versions);
+    Arc::new(txns.counting(pool.redo_log().rows().clone()))
 }
