@@ -278,20 +278,31 @@ impl Segments {
     }
 
     /// Whether what the file has ready behind `tail` is less than one and a half times what it grows
-    /// by, if the log is durable up to `durable`.
-    pub(super) fn runs_short(&self, durable: u64, tail: u64) -> bool {
+    /// by.
+    pub(super) fn runs_short(&self, tail: u64) -> bool {
         let wanted = self.step(self.table().ready) / 2 * 3;
-        self.room_until(durable).saturating_sub(tail) < wanted
+        self.room_until(tail).saturating_sub(tail) < wanted
     }
 
-    /// Up to where the file has room for records, if the log is durable up to `durable`. Segments
-    /// behind that, full ones, too, may have no slots yet, and take free ones when they are written.
-    pub(super) fn room_until(&self, durable: u64) -> u64 {
+    /// Up to where the file has room for records, from `lsn` on. Records before it may be in the
+    /// buffer only: their segments get the first free slots.
+    pub(super) fn room_until(&self, lsn: u64) -> u64 {
         let table = self.table();
-        let now = self.sequence(durable);
-        let held = table.held.range(now..).map(|(_, slot)| slot);
-        let room: u64 = held.chain(&table.free).map(|&slot| table.room(slot, self.size)).sum();
-        now * self.size + room
+        let next = table.held.last_key_value().map_or(0, |(last, _)| last + 1);
+        let now = self.sequence(lsn).min(next);
+        let mut free = table.free.clone();
+        free.sort_unstable();
+        let held = table.held.range(now..).map(|(_, &slot)| slot);
+        let mut until = now * self.size;
+        for slot in held.chain(free) {
+            let room = table.room(slot, self.size);
+            until += room;
+            // The file ends in this slot, and its segment cannot go on in another one.
+            if room < self.size {
+                break;
+            }
+        }
+        until
     }
 
     /// By how much a file of `length` bytes grows: by half, and by a segment at most.
@@ -311,17 +322,27 @@ impl Segments {
         }
     }
 
-    /// Makes the file a step longer, without making that durable: what is new is not ready yet.
-    /// Returns up to where it will be.
+    /// Makes the file a step longer, or by `least` bytes if there is no room for more, without
+    /// making that durable: what is new is not ready yet. Returns up to where it will be.
     ///
     /// # Errors
     /// If there is no room.
-    pub(super) fn grow_ahead(&self) -> Result<u64, DeviceError> {
+    pub(super) fn grow_ahead(&self, least: u64) -> Result<u64, DeviceError> {
         let _growing = locked(&self.growing);
         let ready = self.table().ready;
-        let length = self.longer(ready + self.step(ready));
-        debug_assert!(length > ready, "a file grows by a step");
-        self.device.grow(length).map(|()| length)
+        let grow = |by: u64, whole: bool| {
+            let length = (ready + by).next_multiple_of(BLOCK);
+            let length = if whole { self.longer(length) } else { length };
+            debug_assert!(length > ready, "a file grows");
+            self.device.grow(length).map(|()| length)
+        };
+        let step = self.step(ready);
+        let grown = grow(step.max(least), true);
+        if grown.is_err() && least > 0 {
+            // Perhaps there is room for what is needed now. The first error names the step.
+            return grow(least, false).or(grown);
+        }
+        grown
     }
 
     /// What [`Segments::grow_ahead`] has made is durable.

@@ -33,6 +33,10 @@ pub(super) struct Shared {
     /// promised is kept, and threads that need the same room grow the file once. Locked before the
     /// leader's mutex and before [`Segments::growing`].
     pub(super) growing_ahead: Mutex<()>,
+    /// Bytes that are reserved for records that must find room.
+    pub(super) reserved: AtomicU64,
+    /// There was no room for a change, and no checkpoint was taken since to make some.
+    pub(super) is_refusing: AtomicBool,
     /// Where the log ended when it was opened.
     pub(super) opened_at: u64,
 }

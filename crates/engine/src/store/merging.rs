@@ -13,11 +13,10 @@ use std::sync::{Arc, PoisonError};
 
 use millpond_base::sync::unmodelled::Mutex;
 
-use crate::pool::{Pool, PoolStrategy};
+use crate::pool::{Pages, Pool, PoolStrategy};
 use crate::stats::counters::{Counter, Counters};
 use crate::store::named::Named;
 use crate::store::opened::Opened;
-use crate::txn::TransactionManager;
 
 /// Leaves that a round looks at, in bytes: so much is read, and at most as much written, a second.
 const ROUND_BYTES: usize = 16 << 20;
@@ -51,7 +50,6 @@ impl Progress {
 /// Merges leaves of a store's trees, in rounds.
 pub struct Merging<M: PoolStrategy> {
     pool: Arc<Pool<M>>,
-    txns: Arc<TransactionManager>,
     named: Arc<Mutex<Named<M>>>,
     /// Held while a tree is worked on: a thread that drops one, or wants one at rest, takes it
     /// first.
@@ -70,11 +68,11 @@ pub(crate) fn references_of_others(counters: &Counters) -> u64 {
 
 impl<M: PoolStrategy> Merging<M> {
     pub(crate) fn new(
-        (pool, txns): (Arc<Pool<M>>, Arc<TransactionManager>),
+        pool: Arc<Pool<M>>,
         named: Arc<Mutex<Named<M>>>,
         gate: Arc<Mutex<()>>,
     ) -> Merging<M> {
-        Merging { pool, txns, named, gate, progress: HashMap::new(), is_left: false }
+        Merging { pool, named, gate, progress: HashMap::new(), is_left: false }
     }
 
     /// Whether the last round left something to do, or may have.
@@ -103,13 +101,7 @@ impl<M: PoolStrategy> Merging<M> {
                     return;
                 }
                 left -= 1;
-                if step(
-                    (&self.pool, &self.txns),
-                    &self.named,
-                    &self.gate,
-                    &mut self.progress,
-                    &name,
-                ) {
+                if step(&self.pool, &self.named, &self.gate, &mut self.progress, &name) {
                     break;
                 }
             }
@@ -120,7 +112,7 @@ impl<M: PoolStrategy> Merging<M> {
 
 /// Works on the tree of that name, if there is something to do; whether nothing is left then.
 fn step<M: PoolStrategy>(
-    (pool, txns): (&Pool<M>, &TransactionManager),
+    pool: &Pool<M>,
     named: &Mutex<Named<M>>,
     gate: &Mutex<()>,
     progress: &mut HashMap<u32, Progress>,
@@ -140,8 +132,7 @@ fn step<M: PoolStrategy>(
     if !progress.is_due(loosened, pool.page_size) {
         return true;
     }
-    // It rests while the log has no room: nothing is lost by waiting.
-    if !txns.has_log_room(u64::from(STEP) * pool.page_size as u64) {
+    if pool.make_log_room(STEP as usize * pool.page_size).is_err() {
         return true;
     }
     if !progress.under_way {

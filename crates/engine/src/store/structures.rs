@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, MutexGuard};
 
-use crate::pool::PoolStrategy;
 use crate::pool::borrowed::pages_borrowed;
+use crate::pool::{Pages, PoolStrategy};
 use crate::store::catalog::Catalog;
 use crate::store::dropping::Dropping;
 use crate::store::entry::{Entry, Structure, TypeNames};
@@ -52,7 +52,6 @@ impl<M: PoolStrategy> Store<M> {
     /// A new structure of that name.
     fn create(&self, name: &str, kind: Structure) -> Result<Opened<M>, Error> {
         self.may_write()?;
-        self.txns.may_write()?;
         self.named().create(&self.pool, name, kind, &TypeNames::default())
     }
 
@@ -78,7 +77,6 @@ impl<M: PoolStrategy> Store<M> {
         if self.is_read_only() {
             return Err(missing(name, kind));
         }
-        self.txns.may_write()?;
         named.create(&self.pool, name, kind, types)
     }
 
@@ -236,7 +234,6 @@ impl<M: PoolStrategy> Store<M> {
     /// lock was unavailable, or the store failed.
     pub fn drop_structure(&self, name: &str, kind: Structure) -> Result<(), Error> {
         self.may_write()?;
-        self.txns.may_write()?;
         loop {
             let (owner, _dropping) = self.owner_to_drop(name, kind)?;
             let drop = || self.drop_now(name, kind, owner);
@@ -293,8 +290,10 @@ impl<M: PoolStrategy> Store<M> {
             }
             Some(opened) => opened,
         };
-        let removed =
-            named.catalog.as_ref().map_or(Ok(false), |catalog| catalog.remove(name, &entry));
+        let room = self.pool.make_log_room(2 * self.pool.page_size);
+        let removed = room.map_err(Error::from).and_then(|()| {
+            named.catalog.as_ref().map_or(Ok(false), |catalog| catalog.remove(name, &entry))
+        });
         if let Err(error) = removed {
             // It keeps its anchor: a second one would make a second swip to its root.
             named.open.insert(name.to_string(), opened);

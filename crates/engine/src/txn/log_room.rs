@@ -6,14 +6,10 @@
 //! checkpoints (at a half): from three quarters on a thread that begins to write sleeps a moment,
 //! and at the whole gap it waits until a checkpoint has caught up.
 //!
-//! A log whose disk is full refuses writes long before the gap is used up. The checkpoint that frees
-//! its segments is then taken at once: once for each refusal, and after one that freed nothing not
-//! before [`REST_ROUNDS`] rounds of the background thread.
-//!
 //! No thread waits here under a latch. A checkpoint needs no locks, so those that a waiting
 //! transaction holds do not delay it; and if checkpoints fail, no thread waits for them.
 
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Condvar, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -30,9 +26,6 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Time between two checks of a waiting writer.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Rounds that pass after a checkpoint that made no room before the next one is taken to make some.
-const REST_ROUNDS: u32 = 50;
-
 /// The bound of the gap between the redo LSN and the log's tail.
 pub struct LogRoom {
     /// Bytes; [`u64::MAX`] if there is no bound.
@@ -42,12 +35,6 @@ pub struct LogRoom {
     failing: AtomicBool,
     moved: Condvar,
     moving: Mutex<()>,
-    /// A write was refused because the log's disk is full, and no checkpoint was taken since.
-    refused: AtomicBool,
-    /// Rounds before a checkpoint is taken for a refusal.
-    resting: AtomicU32,
-    /// Bytes of the log that the last checkpoint took.
-    checkpoint_bytes: AtomicU64,
 }
 
 impl LogRoom {
@@ -58,42 +45,7 @@ impl LogRoom {
             failing: AtomicBool::new(false),
             moved: Condvar::new(),
             moving: Mutex::new(()),
-            refused: AtomicBool::new(false),
-            resting: AtomicU32::new(0),
-            checkpoint_bytes: AtomicU64::new(0),
         }
-    }
-
-    /// Reports that a write was refused because the log's disk is full.
-    #[cold]
-    pub(super) fn refuse(&self) {
-        self.refused.store(true, Ordering::Release);
-    }
-
-    /// Returns whether a write was refused for which a checkpoint is to be taken in this round.
-    pub fn is_refusing(&self) -> bool {
-        if !self.refused.load(Ordering::Acquire) {
-            return false;
-        }
-        let rests = |rounds: u32| rounds.checked_sub(1);
-        self.resting.fetch_update(Ordering::Relaxed, Ordering::Relaxed, rests).is_err()
-    }
-
-    /// Reports a checkpoint for a write that was refused, and whether it made room.
-    pub fn has_tried(&self, is_freed: bool) {
-        self.resting.store(if is_freed { 0 } else { REST_ROUNDS }, Ordering::Relaxed);
-        self.refused.store(false, Ordering::Release);
-    }
-
-    /// Reports that a checkpoint takes `bytes` of the log: the log keeps room for the next one.
-    pub fn checkpoint_takes(&self, bytes: u64) {
-        self.checkpoint_bytes.store(bytes, Ordering::Relaxed);
-    }
-
-    /// Bytes of the log for which the next checkpoint needs room.
-    #[inline]
-    pub(super) fn checkpoint_bytes(&self) -> u64 {
-        self.checkpoint_bytes.load(Ordering::Relaxed)
     }
 
     /// Reports a checkpoint with the redo LSN `redo`. From there the log may take about `gap`

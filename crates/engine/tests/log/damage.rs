@@ -219,11 +219,11 @@ fn free_segments_at_the_end_of_the_file_are_given_back_and_come_again() {
     // It is being filled, and is the last of the file: the log has to go on first.
     write_up_to(&log, 440 << 10);
     log.forget_before(log.tail());
-    let given = log.give_back(|| 50 << 10).unwrap();
+    let given = log.give_back(50 << 10).unwrap();
     // As much as was asked for, one to be filled, one to go on in.
     assert_eq!(device.length(), 4096 + 6 * SLOT);
     assert!(given > 300 << 10, "{given}");
-    assert_eq!(log.give_back(|| 50 << 10), Ok(0));
+    assert_eq!(log.give_back(50 << 10), Ok(0));
     let from = log.tail();
     let entries = write_up_to(&log, 900 << 10);
     log.close().unwrap();
