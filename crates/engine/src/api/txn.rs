@@ -228,8 +228,8 @@ impl Txn {
         self.cell.get_mut().leave_thread();
     }
 
-    /// As [`Txn::leave_thread`], beside ranges that read in the transaction. Within one of its own
-    /// calls it does nothing.
+    /// Releases the transaction from its thread while ranges that read in it exist. A call from
+    /// within one of the transaction's own calls does nothing.
     #[doc(hidden)]
     pub fn release_thread(&self) {
         self.cell.release_thread();
@@ -359,7 +359,7 @@ impl Txn {
         self.cell.scan(tree.handle(), bounds, true, &mut f)
     }
 
-    /// As [`Txn::scan`], from the last key to the first.
+    /// Calls the closure with the entries of a range, from the last key to the first.
     pub fn scan_back<'k>(
         &mut self,
         tree: &RawTree,

@@ -146,6 +146,7 @@ impl<P: Pages> HashIndex<P> {
     pub fn clear(&self) -> Result<u64, PoolError> {
         let (mut position, mut removed) = (0, 0);
         loop {
+            self.pages.make_log_room(2 * self.pages.page_size())?;
             let Dropped { entries, next } =
                 self.pages.run(|mtr| self.attempt_drop(mtr, position))?;
             removed += entries;

@@ -17,7 +17,12 @@ impl<P: Pages> Heap<P> {
     /// # Errors
     /// The memory behind the heap failed.
     pub fn clear(&self) -> Result<(), PoolError> {
-        while self.pages.run(|mtr| self.attempt_drop_last(mtr))? {}
+        loop {
+            self.pages.make_log_room(2 * self.pages.page_size())?;
+            if !self.pages.run(|mtr| self.attempt_drop_last(mtr))? {
+                break;
+            }
+        }
         self.tail.store(u64::MAX, Ordering::Relaxed);
         self.holes.store(0, Ordering::Relaxed);
         Ok(())

@@ -28,6 +28,9 @@ const IDS_MOST: u64 = 16 << 10;
 const WORK_PART: u64 = 16;
 const WORK: (u64, u64) = (2, 64);
 
+/// Part of these places that undo may allocate pages for, when the disk is full.
+const UNDO_PART: u64 = 2;
+
 /// Bytes up to which a store grows by half.
 const GROWTH_BY_HALF: u64 = 1 << 20;
 
@@ -39,10 +42,10 @@ pub(super) enum Need {
     Later,
 }
 
-/// Places that pages are not allocated for: what the next map takes, and what pages that are
-/// written anew take until it is durable.
-fn kept_free(map: &PageMap) -> u64 {
-    map.reserve() + (map.ids() / WORK_PART).clamp(WORK.0, WORK.1)
+/// Places that pages are not allocated for: what the next map takes, and a part of what pages that
+/// are written anew take until it is durable.
+fn kept_free(map: &PageMap, part: u64) -> u64 {
+    map.reserve() + (map.ids() / WORK_PART).clamp(WORK.0, WORK.1) / part
 }
 
 impl PageStore {
@@ -108,6 +111,22 @@ impl PageStore {
         }
     }
 
+    /// As [`PageStore::allocate_up_to`], for undo: if the disk is full, it takes pages that nothing
+    /// else is given. There are few of them.
+    ///
+    /// # Errors
+    /// As [`PageStore::allocate_up_to`].
+    pub fn allocate_for_undo(&self, most: usize) -> Result<Vec<PageId>, AllocateError> {
+        let full = match self.allocate_up_to(most) {
+            Err(AllocateError::Grow(error)) if error.is_disk_full() => error,
+            allocated => return allocated,
+        };
+        let mut free = self.free_map();
+        let room = usize::try_from(self.room_beside(&free, UNDO_PART)).unwrap_or(usize::MAX);
+        let taken: Vec<_> = std::iter::from_fn(|| free.take()).take(most.min(room)).collect();
+        if taken.is_empty() { Err(AllocateError::Grow(full)) } else { Ok(taken) }
+    }
+
     /// Grows the store if less than half of its next step is free. Returns whether it did. A
     /// background thread that calls this now and then spares those that allocate the wait for
     /// growth: a step of 64 MiB takes a drive of 600 MB/s a tenth of a second. A store whose end
@@ -137,9 +156,15 @@ impl PageStore {
 
     /// Pages that can be allocated for which there is a place to be written to.
     fn room_for(&self, free: &Bitmap) -> u64 {
+        self.room_beside(free, 1)
+    }
+
+    /// As [`PageStore::room_for`], where only a part is kept of what pages that are written anew
+    /// take.
+    fn room_beside(&self, free: &Bitmap, part: u64) -> u64 {
         let Some(map) = self.map() else { return u64::MAX };
         let nowhere = (free.pages() - free.free_pages()).saturating_sub(map.placed());
-        map.free_places().saturating_sub(kept_free(&map) + nowhere)
+        map.free_places().saturating_sub(kept_free(&map, part) + nowhere)
     }
 
     /// Grows the store unless `wanted` pages are free by now, and places for them.

@@ -163,8 +163,8 @@ pub enum LogError {
     /// The log found no room. Nothing becomes durable from now on.
     #[error(
         "the log takes nothing more: {}. Make room there and open the store again; what was \
-         acknowledged as durable is intact. Until then this process reads all that was committed, \
-         of which the last may be lost",
+         acknowledged as durable is intact. Until then this process also reads commits that may \
+         be lost",
         without_advice(.0)
     )]
     Full(DeviceError),
@@ -172,7 +172,7 @@ pub enum LogError {
     #[error(
         "the log could not be made durable and takes nothing more: {0}. Check the disk, then \
          open the store again; what was acknowledged as durable is intact. Until then this process \
-         reads all that was committed, of which the last may be lost"
+         also reads commits that may be lost"
     )]
     Failed(DeviceError),
     /// A record was longer than the buffer allows. Nothing becomes durable from now on.
@@ -212,7 +212,8 @@ fn without_advice(cause: &DeviceError) -> String {
 }
 
 impl LogError {
-    /// The same, of a log that takes nothing more: a full disk is told apart.
+    /// Returns the error of a log that takes nothing more because of `cause`. A full disk has an
+    /// error of its own.
     pub(super) fn fatal(cause: DeviceError) -> LogError {
         if cause.is_disk_full() { LogError::Full(cause) } else { LogError::Failed(cause) }
     }

@@ -20,7 +20,6 @@ use super::group_commit::{GroupCommitWait, Leader, State};
 use super::locked::locked;
 use super::options::BLOCK;
 use super::ring::Consumer;
-use super::segments::Segments;
 use super::shared::Shared;
 use crate::io::simulated::planted::{planted, unless_planted};
 use crate::io::{AlignedBuffer, DeviceError, WriteRequest};
@@ -312,13 +311,24 @@ impl Shared {
         locked(&self.flush.state).poison.clone()
     }
 
-    /// Makes the file a step longer, ahead of need, and durably so. Called by the background
-    /// thread.
+    /// Makes the file a step longer if it runs short. Called by the background thread.
     ///
     /// # Errors
     /// There is no room; perhaps there is by the time it is needed.
-    pub(super) fn grow_ahead(&self, segments: &Segments) -> Result<(), DeviceError> {
-        let grown = segments.grow_ahead();
+    pub(super) fn grow_if_short(&self) -> Result<(), DeviceError> {
+        if !self.segments.runs_short(self.ring.tail()) {
+            return Ok(());
+        }
+        let _ahead = locked(&self.growing_ahead);
+        // Another thread may have made it longer.
+        if self.segments.runs_short(self.ring.tail()) { self.grow_ahead(0) } else { Ok(()) }
+    }
+
+    /// Makes the file a step longer, or by `least` bytes if there is no room for more, ahead of
+    /// need, and durably so; `growing_ahead` is locked.
+    fn grow_ahead(&self, least: u64) -> Result<(), DeviceError> {
+        let segments = &self.segments;
+        let grown = segments.grow_ahead(least);
         let length = grown.inspect_err(|_| self.count(Counter::LogGrowthFailures, 1))?;
         let leader = locked(&self.flush.leader);
         match segments.device().sync() {
@@ -335,6 +345,8 @@ impl Shared {
     /// Looks up to where the file has room, and makes it longer until that is `end`.
     #[cold]
     pub(super) fn make_room(&self, end: u64) -> Result<(), LogError> {
+        // One that waited here finds the room that the other one has made.
+        let _ahead = locked(&self.growing_ahead);
         loop {
             let until = self.segments.room_until(self.ring.tail());
             self.room_until.store(until, Ordering::Release);
@@ -342,7 +354,12 @@ impl Shared {
             if until >= end || self.poisoned().is_some() {
                 return Ok(());
             }
-            self.grow_ahead(&self.segments).map_err(LogError::NoRoom)?;
+            // A block more, for the header of the next slot.
+            let least = end - until + BLOCK;
+            self.grow_ahead(least).map_err(|error| {
+                self.is_refusing.store(true, Ordering::Release);
+                LogError::NoRoom(error)
+            })?;
         }
     }
 }

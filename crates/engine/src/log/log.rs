@@ -126,20 +126,70 @@ impl Log {
         self.shared.poisoned()
     }
 
-    /// Makes sure that there is room in the file for `bytes` more than was appended, and for the
-    /// records of usual length that other threads append at this moment. The room is on the disk,
-    /// so that it is there whatever happens to that.
+    /// Makes sure that there is room in the file for `bytes` more than was appended, for all that
+    /// is reserved, and for the records of usual length that other threads append at this moment.
+    /// The room is on the disk, so that it is there whatever happens to that.
     ///
     /// # Errors
     /// [`LogError::NoRoom`]; the log goes on as before.
     #[inline]
     pub fn make_room(&self, bytes: u64) -> Result<(), LogError> {
         let shared = &self.shared;
-        let end = shared.ring.tail() + bytes + ROOM_LEAST.min(2 * shared.segments.size());
+        let end = shared.ring.tail() + bytes + self.reserved() + self.room_least();
         match end <= shared.room_until.load(Ordering::Acquire) {
             true => Ok(()),
             false => shared.make_room(end),
         }
+    }
+
+    /// Like [`Log::make_room`], but without the room for other threads' records: for a record that
+    /// frees more than it takes, and for which `reserved` bytes were reserved.
+    ///
+    /// # Errors
+    /// [`LogError::NoRoom`]; the log goes on as before.
+    pub fn make_reserved_room(&self, bytes: u64, reserved: u64) -> Result<(), LogError> {
+        let others = self.reserved().saturating_sub(reserved);
+        self.shared.make_room(self.shared.ring.tail() + bytes + others)
+    }
+
+    fn room_least(&self) -> u64 {
+        ROOM_LEAST.min(2 * self.shared.segments.size())
+    }
+
+    /// Returns whether a call of [`Log::make_room`] has failed since [`Log::forget_refusal`].
+    pub fn is_refusing(&self) -> bool {
+        self.shared.is_refusing.load(Ordering::Acquire)
+    }
+
+    /// Forgets that there was no room.
+    pub fn forget_refusal(&self) {
+        self.shared.is_refusing.store(false, Ordering::Release);
+    }
+
+    /// Returns whether forgetting everything before `lsn` would make a segment free.
+    pub fn frees_a_segment(&self, lsn: Lsn) -> bool {
+        let segments = &self.shared.segments;
+        segments.sequence(lsn.0) > segments.sequence(segments.oldest())
+    }
+
+    /// Reserves `bytes` for records that must find room. The next [`Log::make_room`] makes that
+    /// room, or fails.
+    #[inline]
+    pub fn reserve(&self, bytes: u64) {
+        self.shared.reserved.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// Ends a reservation of `bytes`: the records are in the log, or will never be.
+    #[inline]
+    pub fn release(&self, bytes: u64) {
+        let before = self.shared.reserved.fetch_sub(bytes, Ordering::Relaxed);
+        debug_assert!(before >= bytes, "{bytes} bytes were not reserved");
+    }
+
+    /// Returns the number of bytes that are reserved.
+    #[inline]
+    pub fn reserved(&self) -> u64 {
+        self.shared.reserved.load(Ordering::Relaxed)
     }
 
     /// Lets go of everything before `lsn`: segments wholly below it are used again. What is not
@@ -164,10 +214,13 @@ impl Log {
     }
 
     /// If the segment that is being filled lies behind slots that are free, appends `record`, which
-    /// means nothing, until the next one is begun: in the first of them. Returns whether it did.
+    /// means nothing, until the next one is begun: in the first of them. Returns whether it did. A
+    /// log that has no room for that stays where it is.
     pub fn go_forward(&self, record: &Record<'_>) -> bool {
         let segments = &self.shared.segments;
-        let (tail, is_far) = (self.tail(), segments.is_far(self.tail().0));
+        let tail = self.tail();
+        let left = segments.size() - tail.0 % segments.size();
+        let is_far = segments.is_far(tail.0) && self.make_room(left).is_ok();
         while is_far
             && self.poisoned().is_none()
             && segments.sequence(self.tail().0) == segments.sequence(tail.0)
@@ -178,18 +231,21 @@ impl Log {
     }
 
     /// Gives segments at the end of the file back that are free, as far as it keeps room for
-    /// `bytes` of records. Returns by how many bytes the file is shorter.
+    /// `bytes` of records, for what is reserved, and a segment to go on in. Returns by how many
+    /// bytes the file is shorter.
     ///
     /// # Errors
     /// If the device fails; the log goes on as before.
     pub fn give_back(&self, bytes: u64) -> Result<u64, LogError> {
-        let segments = &self.shared.segments;
-        // One that is being filled, one to go on in.
-        let slots = bytes.div_ceil(segments.size()).saturating_add(2);
-        let slots = usize::try_from(slots).unwrap_or(usize::MAX);
-        let given = segments.give_back(slots).map_err(LogError::Prepare);
-        self.shared.room_until.store(0, Ordering::Release);
-        given
+        let shared = &self.shared;
+        // The file does not grow ahead meanwhile, and no thread looks how much room it has.
+        let _ahead = locked(&shared.growing_ahead);
+        // Before the reservations are read: a thread that makes one later looks for its room.
+        shared.room_until.store(0, Ordering::SeqCst);
+        let (size, tail) = (shared.segments.size(), shared.ring.tail());
+        let kept = bytes.saturating_add(self.reserved() + self.room_least());
+        let until = tail.saturating_add(kept).max((tail / size + 2) * size);
+        shared.segments.give_back(until).map_err(LogError::Prepare)
     }
 
     /// Cuts the file of a log that was closed back to what is kept: from the oldest position to the

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use millpond_base::Lsn;
 use millpond_base::sync::Mutex;
-use millpond_base::sync::atomic::AtomicU64;
+use millpond_base::sync::atomic::{AtomicBool, AtomicU64};
 
 use super::error::LogError;
 use super::group_commit::Flush;
@@ -77,7 +77,8 @@ impl Log {
         Self::open_from(device, uuid, start, Begin::RecordOrEnd, options)
     }
 
-    /// The same where a record is known to begin at `start`: if it is not whole the log is damaged.
+    /// Opens the log on `device` from `start`, where a record is known to begin: if that record is
+    /// not whole, the log is damaged.
     ///
     /// # Errors
     /// As [`Log::open`]; [`LogError::NoRecord`] if there is none at `start`.
@@ -140,6 +141,9 @@ impl Log {
             salt,
             record_max: options.buffer_bytes / 4 - HEADER_MAX,
             room_until: AtomicU64::new(0),
+            growing_ahead: Mutex::new(()),
+            reserved: AtomicU64::new(0),
+            is_refusing: AtomicBool::new(false),
             opened_at: end,
         });
         let writer = match options.flush_interval {
@@ -154,11 +158,11 @@ impl Log {
 const POWERS: std::ops::RangeInclusive<u32> = 14..=30;
 
 impl Segments {
-    /// As [`Segments::open`], and mends a damaged first block if a record of the store begins at
-    /// `start`.
+    /// Opens the segments on `device`. Mends a damaged first block if a record of the store begins
+    /// at `start`.
     ///
     /// # Errors
-    /// As [`Segments::open`]; the block cannot be written.
+    /// The device holds no log of the store, it fails, or the block cannot be written.
     pub(super) fn open_or_mend(
         device: Arc<dyn Device>,
         uuid: [u8; 16],

@@ -277,31 +277,32 @@ impl Segments {
         }
     }
 
-    /// Whether what the file has ready behind `lsn` is less than one and a half times what it grows
+    /// Whether what the file has ready behind `tail` is less than one and a half times what it grows
     /// by.
-    pub(super) fn runs_short(&self, lsn: u64) -> bool {
-        let table = self.table();
-        let wanted = self.step(table.ready) / 2 * 3;
-        let now = self.sequence(lsn);
-        let current = table.held.get(&now).map(|&slot| table.room(slot, self.size));
-        let mut room = current.unwrap_or(0).saturating_sub(lsn % self.size);
-        let behind = table.held.range(now + 1..).map(|(_, slot)| slot);
-        for &slot in behind.chain(&table.free) {
-            if room >= wanted {
-                return false;
-            }
-            room += table.room(slot, self.size);
-        }
-        room < wanted
+    pub(super) fn runs_short(&self, tail: u64) -> bool {
+        let wanted = self.step(self.table().ready) / 2 * 3;
+        self.room_until(tail).saturating_sub(tail) < wanted
     }
 
-    /// Up to where the file has room for records, from `lsn` on.
+    /// Up to where the file has room for records, from `lsn` on. Records before it may be in the
+    /// buffer only: their segments get the first free slots.
     pub(super) fn room_until(&self, lsn: u64) -> u64 {
         let table = self.table();
-        let now = self.sequence(lsn);
-        let held = table.held.range(now..).map(|(_, slot)| slot);
-        let room: u64 = held.chain(&table.free).map(|&slot| table.room(slot, self.size)).sum();
-        now * self.size + room
+        let next = table.held.last_key_value().map_or(0, |(last, _)| last + 1);
+        let now = self.sequence(lsn).min(next);
+        let mut free = table.free.clone();
+        free.sort_unstable();
+        let held = table.held.range(now..).map(|(_, &slot)| slot);
+        let mut until = now * self.size;
+        for slot in held.chain(free) {
+            let room = table.room(slot, self.size);
+            until += room;
+            // The file ends in this slot, and its segment cannot go on in another one.
+            if room < self.size {
+                break;
+            }
+        }
+        until
     }
 
     /// By how much a file of `length` bytes grows: by half, and by a segment at most.
@@ -321,31 +322,32 @@ impl Segments {
         }
     }
 
-    /// Makes the file a step longer, without making that durable: what is new is not ready yet.
-    /// Returns up to where it will be.
+    /// Makes the file a step longer, or by `least` bytes if there is no room for more, without
+    /// making that durable: what is new is not ready yet. Returns up to where it will be.
     ///
     /// # Errors
     /// If there is no room.
-    pub(super) fn grow_ahead(&self) -> Result<u64, DeviceError> {
+    pub(super) fn grow_ahead(&self, least: u64) -> Result<u64, DeviceError> {
         let _growing = locked(&self.growing);
-        let length = {
-            let mut table = self.table();
-            table.promised = self.longer(table.ready + self.step(table.ready));
-            debug_assert!(table.promised > table.ready, "a file grows by a step");
-            table.promised
+        let ready = self.table().ready;
+        let grow = |by: u64, whole: bool| {
+            let length = (ready + by).next_multiple_of(BLOCK);
+            let length = if whole { self.longer(length) } else { length };
+            debug_assert!(length > ready, "a file grows");
+            self.device.grow(length).map(|()| length)
         };
-        let grown = self.device.grow(length);
-        if grown.is_err() {
-            self.table().promised = 0;
+        let step = self.step(ready);
+        let grown = grow(step.max(least), true);
+        if grown.is_err() && least > 0 {
+            // Perhaps there is room for what is needed now. The first error names the step.
+            return grow(least, false).or(grown);
         }
-        grown.map(|()| length)
+        grown
     }
 
     /// What [`Segments::grow_ahead`] has made is durable.
     pub(super) fn give(&self, length: u64) {
-        let mut table = self.table();
-        table.promised = 0;
-        table.reach(length, self.size);
+        self.table().reach(length, self.size);
     }
 
     /// Makes the file longer, up to `least` and by a step, and ready; `growing` is locked.

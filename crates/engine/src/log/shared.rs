@@ -29,6 +29,14 @@ pub(super) struct Shared {
     pub(super) record_max: usize,
     /// Up to here the file has room for records, as far as that was looked at.
     pub(super) room_until: AtomicU64,
+    /// Held while the file grows ahead of need, and while free segments are given back: so what is
+    /// promised is kept, and threads that need the same room grow the file once. Locked before the
+    /// leader's mutex and before [`Segments::growing`].
+    pub(super) growing_ahead: Mutex<()>,
+    /// Bytes that are reserved for records that must find room.
+    pub(super) reserved: AtomicU64,
+    /// There was no room for a change, and no checkpoint was taken since to make some.
+    pub(super) is_refusing: AtomicBool,
     /// Where the log ended when it was opened.
     pub(super) opened_at: u64,
 }

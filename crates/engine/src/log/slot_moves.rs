@@ -18,18 +18,21 @@ impl Segments {
         table.held.get(&sequence).is_some_and(|slot| *slot > table.held.len() + 1)
     }
 
-    /// Gives free slots at the end of the file back, down to `slots`. Returns by how many bytes the
-    /// file is shorter.
+    /// Gives free slots at the end of the file back, as long as there is room for records up to
+    /// `until` in those that stay. Returns by how many bytes the file is shorter. The file is not
+    /// growing ahead meanwhile.
     ///
     /// # Errors
     /// If the device fails; the file is then as long as before.
-    pub(super) fn give_back(&self, slots: usize) -> Result<u64, DeviceError> {
+    pub(super) fn give_back(&self, until: u64) -> Result<u64, DeviceError> {
         let _growing = locked(&self.growing);
         let mut given = Vec::new();
         let (ready, end) = {
             let mut table = self.table();
-            while table.promised == 0
-                && table.count > slots.max(SLOTS_LEAST)
+            // Segments from the oldest one on have slots, or get them.
+            let oldest = self.sequence(table.oldest);
+            let slots = (until.div_ceil(self.size).saturating_sub(oldest)) as usize;
+            while table.count > slots.max(SLOTS_LEAST)
                 && let Some(at) = table.free.iter().position(|slot| slot + 1 == table.count)
             {
                 given.push(table.free.swap_remove(at));

@@ -140,8 +140,6 @@ pub(super) struct SlotTable {
     pub(super) free: Vec<usize>,
     /// Bytes of the file that may be used: it may have been made longer, and not durably so yet.
     pub(super) ready: u64,
-    /// Where the file will be ready up to; zero if it is not becoming longer.
-    pub(super) promised: u64,
     /// Slots that begin in what is ready.
     pub(super) count: usize,
     /// Nothing before this is kept.
@@ -160,7 +158,6 @@ impl SlotTable {
             held: BTreeMap::new(),
             free: Vec::new(),
             ready,
-            promised: 0,
             count: slots_in(ready, size),
             oldest: 0,
             damaged: Vec::new(),

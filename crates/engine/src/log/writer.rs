@@ -22,10 +22,8 @@ pub(super) fn start(shared: &Arc<Shared>, interval: Duration) -> Result<Handle, 
     let own = shared.clone();
     let body = move || {
         loop {
-            if own.segments.runs_short(own.ring.tail()) {
-                // A change that needs more room than there is reports why there is none.
-                let _ = own.grow_ahead(&own.segments);
-            }
+            // A change that needs more room than there is reports why there is none.
+            let _ = own.grow_if_short();
             let Some(target) = own.alarm.next(&own.ring, interval) else { return };
             if own.wait(None, target, GroupCommitWait::None).is_err() {
                 return;

@@ -2,6 +2,8 @@
 
 use millpond_base::PageId;
 
+use crate::io::{AllocateError, DeviceError, WriteError};
+
 /// An error of the storage below the pool, of whichever type it has.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{0}")]
@@ -153,6 +155,30 @@ impl PoolError {
     /// Returns the error of a failure of the storage.
     pub(crate) fn storage(error: impl std::error::Error + Send + Sync + 'static) -> PoolError {
         PoolError::Storage(StorageError(std::sync::Arc::new(error)))
+    }
+
+    /// Returns whether there was no room on a disk.
+    pub(crate) fn is_disk_full(&self) -> bool {
+        let PoolError::Storage(error) = self else { return false };
+        let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(&*error.0);
+        while let Some(error) = cause {
+            let device = error.downcast_ref::<DeviceError>();
+            let device = device.or_else(|| match error.downcast_ref()? {
+                AllocateError::Grow(error) => Some(error),
+                _ => None,
+            });
+            let device = device.or_else(|| match error.downcast_ref()? {
+                WriteError::Device { error, .. }
+                | WriteError::NoPlace(error)
+                | WriteError::Map(error) => Some(error),
+                _ => None,
+            });
+            if let Some(error) = device {
+                return error.is_disk_full();
+            }
+            cause = error.source();
+        }
+        false
     }
 
     /// Returns whether one page is unreadable, corrupt or stale. Operations that do not need that

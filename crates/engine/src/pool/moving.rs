@@ -125,6 +125,7 @@ impl<M: PoolStrategy> Pool<M> {
     pub fn move_on(&self, anchor: Anchor, walk: &mut Walk) -> Result<Moved, PoolError> {
         let (mut seen, mut tries) = (Seen::default(), 0);
         loop {
+            self.make_log_room(2 * self.page_size)?;
             let done = self.run(|mtr| {
                 tries += 1;
                 if tries > Self::MOVE_TRIES {

@@ -11,6 +11,7 @@ use millpond_base::PageId;
 use millpond_base::sync::Mutex;
 
 use crate::pool::error::PoolError;
+use crate::pool::reserved::Reserved;
 use crate::pool::storage::Storage;
 use crate::pool::sync::locked::locked;
 
@@ -25,6 +26,8 @@ pub struct PageIds {
     /// Allocated ids that no page has, each at most once. They are taken from the end, so the
     /// lowest of a refill is last. Mini-transactions lock it under latches: never held during I/O.
     ahead: Mutex<Vec<PageId>>,
+    /// Allocated ids of what storage keeps for undo on a full disk. Locked as `ahead`, after it.
+    for_undo: Mutex<Vec<PageId>>,
     /// Ids from here on are not kept but go back to storage: while a store shrinks, what is in use
     /// shall be below. [`NO_CEILING`] at all other times.
     ceiling: AtomicU64,
@@ -39,6 +42,7 @@ impl PageIds {
         PageIds {
             storage,
             ahead: Mutex::default(),
+            for_undo: Mutex::default(),
             ceiling: AtomicU64::new(NO_CEILING),
             refilling: Mutex::default(),
         }
@@ -46,7 +50,8 @@ impl PageIds {
 
     /// Takes an id for a new page, or returns `None` if that would need I/O.
     pub(crate) fn take(&self) -> Option<PageId> {
-        locked(&self.ahead).pop()
+        let id = locked(&self.ahead).pop();
+        if id.is_none() && Reserved::is_in_use() { locked(&self.for_undo).pop() } else { id }
     }
 
     /// Takes the least id below `bound` that is free, without I/O.
@@ -101,7 +106,7 @@ impl PageIds {
     }
 
     /// Allocates ids in storage until at least `least` are ready, or as many as a full disk has
-    /// left. The calling thread holds no latch.
+    /// left. Undo then has what is kept for it. The calling thread holds no latch.
     ///
     /// # Errors
     /// The storage's, if it could not allocate a single id.
@@ -118,6 +123,7 @@ impl PageIds {
             match self.storage.allocate(AT_ONCE.max(least), &mut more) {
                 // What is left of a full disk may do.
                 Err(_) if has_more => break,
+                Err(_) if Reserved::is_in_use() => return self.refill_for_undo(least),
                 allocated => allocated?,
             }
             debug_assert!(!more.is_empty(), "storage allocated nothing, and reported no error");
@@ -131,12 +137,23 @@ impl PageIds {
         Ok(())
     }
 
+    /// Allocates ids that only undo takes, unless there are some.
+    fn refill_for_undo(&self, least: u32) -> Result<(), PoolError> {
+        if locked(&self.for_undo).is_empty() {
+            let mut ids = Vec::new();
+            self.storage.allocate_for_undo(least, &mut ids)?;
+            locked(&self.for_undo).append(&mut ids);
+        }
+        Ok(())
+    }
+
     /// Frees all ids in storage that no page has; for closing.
     ///
     /// # Errors
     /// The storage's.
     pub fn return_all(&self) -> Result<(), PoolError> {
-        let ids = std::mem::take(&mut *locked(&self.ahead));
+        let mut ids = std::mem::take(&mut *locked(&self.ahead));
+        ids.append(&mut locked(&self.for_undo));
         ids.into_iter().try_for_each(|id| self.storage.free(id))
     }
 }

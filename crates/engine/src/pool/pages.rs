@@ -203,6 +203,11 @@ pub trait Pages: Send + Sync + Sized + 'static {
         let _ = owner;
     }
 
+    /// Makes room for `bytes` in the log. Work of many mini-transactions calls it before each.
+    ///
+    /// # Errors
+    /// There is no room.
+    fn make_log_room(&self, bytes: usize) -> Result<(), PoolError>;
     /// Returns an anchor for the swip of the root `root`.
     ///
     /// # Errors

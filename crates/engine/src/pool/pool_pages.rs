@@ -17,6 +17,7 @@ use crate::pool::latch::Latching;
 use crate::pool::mini_transaction::RedoLog;
 use crate::pool::options::PoolStrategy;
 use crate::pool::pages::{MiniTransaction, NewPage, Pages, References};
+use crate::pool::reserved::Reserved;
 use crate::pool::swip::Swip;
 use crate::pool::translation::fetch::{AHEAD_PART, FRAMES_KEPT};
 use crate::stats::Statistics;
@@ -221,6 +222,13 @@ impl<M: PoolStrategy> Pages for Pool<M> {
         }
         self.kinds.all_registered()?;
         self.make_frames(pages.saturating_add(FRAMES_KEPT))
+    }
+
+    fn make_log_room(&self, bytes: usize) -> Result<(), PoolError> {
+        match self.redo.log() {
+            Some(log) if !Reserved::is_in_use() => Ok(log.make_room(bytes as u64)?),
+            _ => Ok(()),
+        }
     }
 
     fn anchor(&self, root: PageId) -> Result<Anchor, PoolError> {

@@ -94,6 +94,14 @@ pub trait Storage: Send + Sync {
     /// There is no room for more pages.
     fn allocate(&self, count: u32, ids: &mut Vec<PageId>) -> Result<(), PoolError>;
 
+    /// As [`Storage::allocate`], for undo: from what is kept for that if there is no room for more.
+    ///
+    /// # Errors
+    /// As [`Storage::allocate`].
+    fn allocate_for_undo(&self, count: u32, ids: &mut Vec<PageId>) -> Result<(), PoolError> {
+        self.allocate(count, ids)
+    }
+
     /// Allocates the free page with the lowest id, if that is below `bound`: without I/O, since
     /// latches are held.
     fn allocate_below(&self, _bound: PageId) -> Option<PageId> {
@@ -156,6 +164,12 @@ impl Storage for PageStore {
 
     fn allocate(&self, count: u32, ids: &mut Vec<PageId>) -> Result<(), PoolError> {
         ids.extend(self.allocate_up_to(count as usize).map_err(PoolError::storage)?);
+        Ok(())
+    }
+
+    fn allocate_for_undo(&self, count: u32, ids: &mut Vec<PageId>) -> Result<(), PoolError> {
+        let count = count as usize;
+        ids.extend(PageStore::allocate_for_undo(self, count).map_err(PoolError::storage)?);
         Ok(())
     }
 

@@ -78,7 +78,20 @@ impl Checkpoint {
     /// # Errors
     /// If the log does not become durable.
     pub fn write(&self, log: &Log) -> Result<Lsn, LogError> {
+        self.write_if(log, |_| Ok(()))
+    }
+
+    /// Like [`Checkpoint::write`], unless `has_room` fails for the bytes that it takes, about.
+    ///
+    /// # Errors
+    /// That of `has_room`, and nothing was appended; or as [`Checkpoint::write`].
+    pub(super) fn write_if(
+        &self,
+        log: &Log,
+        has_room: impl FnOnce(u64) -> Result<(), LogError>,
+    ) -> Result<Lsn, LogError> {
         let bytes = self.encode();
+        has_room(bytes.len() as u64)?;
         let mut prev = Lsn(0);
         let most = log.record_max().clamp(1, BODY_BYTES_MAX);
         let mut bodies = bytes.chunks(most).peekable();

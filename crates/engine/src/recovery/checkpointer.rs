@@ -10,11 +10,12 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use millpond_base::sync::unmodelled::Mutex;
-use millpond_base::{Lsn, PageId};
+use millpond_base::{Lsn, PageId, Reason};
 
 use super::checkpoint::{Active, Checkpoint};
 use super::error::CheckpointError;
@@ -23,10 +24,10 @@ use super::sweep::Sweep;
 use crate::io::PageStore;
 use crate::io::PlacesPin;
 use crate::io::simulated::planted::{planted, unless_planted};
-use crate::log::{Log, Record};
+use crate::log::{Log, LogError, Record};
 use crate::page::MapEntry;
 use crate::pool::mini_transaction::kind;
-use crate::pool::{Pool, PoolStrategy, SyncMode};
+use crate::pool::{Pool, PoolError, PoolStrategy, SyncMode};
 use crate::stats::counters::{Counter, Timing};
 use crate::txn::TransactionManager;
 
@@ -42,6 +43,14 @@ const STEPS: u64 = 8;
 /// A transaction that is older than this number of gaps keeps so much of the log that it is
 /// reported.
 const KEPT_GAPS: u64 = 4;
+
+/// Bytes of the log that a checkpoint takes besides its content: headers of records, and the note of
+/// its generation.
+const CHECKPOINT_BESIDES: u64 = 1 << 10;
+
+/// Rounds that pass after a checkpoint that did not free the log of a full disk before the next one
+/// is taken to free it: a second.
+const REST_ROUNDS: u32 = 50;
 
 /// Bytes of the data file that may wait for a checkpoint to be used again: an eighth of it, but
 /// this at least.
@@ -64,6 +73,10 @@ pub(crate) struct Checkpointer<M: PoolStrategy> {
     pub(crate) sweep: Mutex<Sweep>,
     /// What those who copy the log still need of it, by their numbers.
     pub(crate) pins: Mutex<BTreeMap<u64, Lsn>>,
+    /// Bytes that the log keeps for the next checkpoint.
+    pub(crate) next_bytes: AtomicU64,
+    /// Rounds before a checkpoint is taken to free the log.
+    pub(crate) rests: AtomicU32,
 }
 
 /// A checkpoint that was taken.
@@ -145,7 +158,8 @@ impl<M: PoolStrategy> Checkpointer<M> {
     }
 
     /// Gives back of the log what is not needed, room for what comes next included; returns its
-    /// bytes. A log that goes on far behind the beginning of its file goes on there first.
+    /// bytes. A log that goes on far behind the beginning of its file goes on there first, unless
+    /// that would take the room that transactions may need to be undone. That room is kept.
     ///
     /// # Errors
     /// The log could not be cut, or as [`Checkpointer::take`].
@@ -153,7 +167,7 @@ impl<M: PoolStrategy> Checkpointer<M> {
         // A record that changes no page. The next segment may have its place already.
         let nothing = Record { kind: kind::PAGES, tx: 0, prev: Lsn(0), parts: &[] };
         for _ in 0..2 {
-            if !self.log.go_forward(&nothing) {
+            if self.log.reserved() > self.checkpoint_bytes() || !self.log.go_forward(&nothing) {
                 break;
             }
             // What lies before is forgotten.
@@ -246,9 +260,12 @@ impl<M: PoolStrategy> Checkpointer<M> {
         );
         checkpoint.pages = self.pages.pages();
         checkpoint.catalog_root = self.catalog_root;
+        // Checkpoints are in the log, too: they must not take more than they give back.
+        let listed = checkpoint.active.len() + checkpoint.rows.len() + checkpoint.orphans.len();
+        let bytes = 8 * checkpoint.taken.len() as u64 + 256 * listed as u64;
         // Before the checkpoint is: what a transaction that is under way needs stays.
         let oldest = self.txns.active().oldest().unwrap_or(checkpoint.begin);
-        let at = checkpoint.write(&self.log)?;
+        let at = checkpoint.write_if(&self.log, |bytes| self.make_checkpoint_room(bytes))?;
         debug_assert!(
             checkpoint.redo <= checkpoint.begin,
             "redo begins at the map's LSN or before"
@@ -265,9 +282,6 @@ impl<M: PoolStrategy> Checkpointer<M> {
         let pinned = self.pins().values().min().copied().unwrap_or(kept);
         self.log.forget_before(kept.min(pinned));
         *last = checkpoint.redo;
-        // Checkpoints are in the log, too: they must not take more than they give back.
-        let listed = checkpoint.active.len() + checkpoint.rows.len();
-        let bytes = 8 * checkpoint.taken.len() as u64 + 256 * listed as u64;
         self.txns.room().begins_at(checkpoint.redo, self.gap_bytes.max(LEAST_GAP + 8 * bytes));
         Ok(Taken { checkpoint, at, kept, map_root: self.pages.map_root() })
     }
@@ -284,13 +298,39 @@ impl<M: PoolStrategy> Checkpointer<M> {
         let _sweep = self.sweep();
         let tail = self.log.tail();
         for _ in 0..TRIES {
-            self.pool.write_older(tail)?;
+            self.making_places(|| self.pool.write_older(tail).map(drop))?;
             if self.pool.redo_bound() >= tail {
                 break;
             }
             std::thread::sleep(NAP);
         }
         Ok(())
+    }
+
+    /// Writes all dirty pages, of a store that nobody else uses.
+    ///
+    /// # Errors
+    /// As [`Checkpointer::take_here`].
+    pub(crate) fn flush(&self) -> Result<(), CheckpointError> {
+        self.making_places(|| self.pool.flush(Reason::Recov).map(drop))
+    }
+
+    /// Does `write`, which writes pages. If the disk is full, a checkpoint makes the places free of
+    /// what was written over, and `write` goes on, as long as it leaves fewer dirty pages.
+    fn making_places(
+        &self,
+        mut write: impl FnMut() -> Result<(), PoolError>,
+    ) -> Result<(), CheckpointError> {
+        let mut least = None;
+        loop {
+            let Err(error) = write() else { return Ok(()) };
+            let dirty = self.pool.frames_dirty();
+            if !error.is_disk_full() || least.is_some_and(|least| dirty >= least) {
+                return Err(error.into());
+            }
+            least = Some(dirty);
+            self.take()?;
+        }
     }
 
     /// Writes what is dirty, and takes a checkpoint, so that a recovery would begin about here.
@@ -312,12 +352,56 @@ impl<M: PoolStrategy> Checkpointer<M> {
         displaced.take(1).try_for_each(|path| Err(CheckpointError::Displaced { path }))
     }
 
+    /// Makes room for a checkpoint whose content has `bytes` bytes, beside what is reserved, and
+    /// reserves room for the next one. Only one checkpoint is taken at a time.
+    fn make_checkpoint_room(&self, bytes: u64) -> Result<(), LogError> {
+        let (before, bytes) = (self.checkpoint_bytes(), bytes + bytes / 16 + CHECKPOINT_BESIDES);
+        self.log.make_reserved_room(bytes, before)?;
+        self.log.reserve(bytes);
+        self.log.release(self.next_bytes.swap(bytes, Ordering::Relaxed));
+        Ok(())
+    }
+
+    /// Bytes that the log keeps for the next checkpoint.
+    fn checkpoint_bytes(&self) -> u64 {
+        self.next_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Takes the checkpoint that frees segments of a log whose disk is full. If it frees none, the
+    /// next one has to wait.
+    fn free_log(&self) -> Result<(), CheckpointError> {
+        let oldest = self.log.oldest();
+        let taken = self.confirm_place().and_then(|()| self.take_here());
+        let rest = if self.log.oldest() > oldest { 0 } else { REST_ROUNDS };
+        self.rests.store(rest, Ordering::Relaxed);
+        self.log.forget_refusal();
+        taken.map(drop)
+    }
+
+    /// Returns whether the rounds are over for which no checkpoint is taken to free the log.
+    fn has_rested(&self) -> bool {
+        let less = |rounds: u32| rounds.checked_sub(1);
+        self.rests.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less).is_err()
+    }
+
+    /// Returns whether a checkpoint would free a segment of the log, as far as transactions and
+    /// copies let it.
+    fn frees_log(&self) -> bool {
+        let oldest = self.txns.active().oldest().unwrap_or(self.log.tail());
+        let pinned = self.pins().values().min().copied().unwrap_or(oldest);
+        self.log.frees_a_segment(oldest.min(pinned))
+    }
+
     /// Writes the pages that are due, and takes a checkpoint if the LSN gap exceeds half of
-    /// `gap_bytes`; or if so much of the file waits for one that it would grow for nothing.
+    /// `gap_bytes`; or if so much of the file waits for one that it would grow for nothing; or if
+    /// the log refused a write, and a checkpoint would free some of it.
     ///
     /// # Errors
     /// As [`Checkpointer::take_here`].
     pub(crate) fn round(&self) -> Result<(), CheckpointError> {
+        if self.log.is_refusing() && self.has_rested() && self.frees_log() {
+            return self.free_log();
+        }
         let (begin, tail) = (*self.redo(), self.log.tail());
         let lead = tail.0.saturating_sub(begin.0);
         // Pages that are written now are not in the way for a while.

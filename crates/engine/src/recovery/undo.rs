@@ -19,7 +19,9 @@ use crate::log::{Log, Record};
 use crate::page::record_body::{OrphanRoot, Section, sections};
 use crate::page::{PAGE_HEADER, PageHeader, PageType};
 use crate::pool::mini_transaction::kind;
-use crate::pool::{ANCHOR_SWIP, Actor, Pages, Pool, PoolError, PoolStrategy, Read, Storage, Swip};
+use crate::pool::{
+    ANCHOR_SWIP, Actor, Pages, Pool, PoolError, PoolStrategy, Read, Reserved, Storage, Swip,
+};
 use crate::txn::{Structure, TxnError, undo_one};
 
 /// What holds a structure open.
@@ -51,6 +53,7 @@ where
     T: HoldsStructure,
     E: From<UndoError>,
 {
+    let _reserved = Reserved::begin();
     let (mut done, total) = (0, losers.len() as u64);
     let mut last: HashMap<u64, Lsn> = losers.iter().map(|l| (l.tx, l.last_record)).collect();
     let mut next: BinaryHeap<(Lsn, u64)> = losers.iter().map(|l| (l.last, l.tx)).collect();
@@ -133,6 +136,7 @@ pub(crate) fn free_orphan<M: PoolStrategy>(
     store: &PageStore,
     kept: &HashSet<u64>,
 ) -> Result<u64, UndoError> {
+    let _reserved = Reserved::begin();
     let mut orphans = pool.redo_log().space_at_tail(|_, space| space.orphans().clone());
     orphans.retain(|_, what| !kept.contains(&what.stamp));
     let (mut bytes, mut freed) = (AlignedBuffer::new(store.page_size().bytes()), 0);

@@ -6,17 +6,21 @@ use std::time::Duration;
 
 use crate::pool::{PoolError, PoolStrategy};
 use crate::recovery::Checkpointer;
-use crate::store::housekeeping::Housekeeping;
+use crate::store::housekeeping::{Housekeeping, Unfinished};
 
 /// Time between two looks at the log's tail.
 const PERIOD: Duration = Duration::from_millis(20);
 
-/// Starts the thread that writes dirty pages and takes checkpoints until it is dropped.
+/// Starts the thread that writes dirty pages, takes checkpoints, and finishes aborts that found no
+/// room, until it is dropped.
 pub(crate) fn start<M: PoolStrategy>(
-    checkpointer: Arc<Checkpointer<M>>,
+    checkpointer: &Arc<Checkpointer<M>>,
+    unfinished: &Arc<Unfinished>,
 ) -> Result<Housekeeping, PoolError> {
+    let (checkpointer, unfinished) = (checkpointer.clone(), unfinished.clone());
     let mut failed = false;
     Housekeeping::start("millpond-check", PERIOD, move |_| {
+        unfinished.retry();
         if let Err(error) = checkpointer.round() {
             checkpointer.txns.room().failed();
             if !std::mem::replace(&mut failed, true) {

@@ -2,14 +2,25 @@
 //! leaves ([`merging`](crate::store::merging)) and publishes statistics. It sleeps between two
 //! rounds, and a round does nothing if the pool was not used since the last one and nothing is left
 //! to merge.
+//!
+//! # Unfinished aborts
+//!
+//! Undo may have to split a leaf: what a transaction removed may have left room that others have
+//! used. A full data file has a few pages for that. When they are used up, a checkpoint is taken,
+//! which makes places free. If that does not help, the transaction comes here, with its locks. The
+//! thread that takes checkpoints tries again, round after round, and so does the closing of the
+//! store. Others may make room in the meantime, by removing what they added, say. A log that keeps
+//! what undo needs is left as it is: nothing is lost if the process ends before.
 
-use std::sync::{Arc, Condvar, PoisonError};
+use std::sync::{Arc, Condvar, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use millpond_base::sync::unmodelled::Mutex;
 
 use crate::pool::PoolError;
+use crate::store::error::kind::is_disk_full;
+use crate::txn::TxnError;
 
 #[derive(Default)]
 struct Signal {
@@ -60,6 +71,49 @@ impl Drop for Housekeeping {
         {
             tracing::error!("a background thread of the store ended by a panic");
         }
+    }
+}
+
+/// A transaction that is to be aborted, with all that this needs.
+pub(in crate::store) trait Abort: Send {
+    /// Undoes its changes and ends it.
+    fn abort(&mut self) -> Result<(), TxnError>;
+
+    /// Leaves it to the next opening of the store, because of `error`.
+    fn strand(&mut self, error: &TxnError);
+}
+
+/// Transactions that are to be aborted when there is room, each with why it is not.
+#[derive(Default)]
+pub(crate) struct Unfinished(Mutex<Vec<(Box<dyn Abort>, TxnError)>>);
+
+impl Unfinished {
+    fn lock(&self) -> MutexGuard<'_, Vec<(Box<dyn Abort>, TxnError)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes a transaction over, whose abort failed with `error`.
+    pub(in crate::store) fn push(&self, tx: Box<dyn Abort>, error: TxnError) {
+        self.lock().push((tx, error));
+    }
+
+    /// Tries to abort each of them. Returns whether some are left.
+    pub(in crate::store) fn retry(&self) -> bool {
+        let mut all = self.lock();
+        all.retain_mut(|(tx, _)| match tx.abort() {
+            Ok(()) => false,
+            Err(error) if is_disk_full(&error) => true,
+            Err(error) => {
+                tx.strand(&error);
+                false
+            }
+        });
+        !all.is_empty()
+    }
+
+    /// Leaves them to the next opening of the store.
+    pub(in crate::store) fn strand(&self) {
+        self.lock().drain(..).for_each(|(mut tx, error)| tx.strand(&error));
     }
 }
 

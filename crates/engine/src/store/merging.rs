@@ -13,7 +13,7 @@ use std::sync::{Arc, PoisonError};
 
 use millpond_base::sync::unmodelled::Mutex;
 
-use crate::pool::{Pool, PoolStrategy};
+use crate::pool::{Pages, Pool, PoolStrategy};
 use crate::stats::counters::{Counter, Counters};
 use crate::store::named::Named;
 use crate::store::opened::Opened;
@@ -130,6 +130,9 @@ fn step<M: PoolStrategy>(
     // Another tree may have got the id of one that was dropped.
     progress.loosened = progress.loosened.min(loosened);
     if !progress.is_due(loosened, pool.page_size) {
+        return true;
+    }
+    if pool.make_log_room(STEP as usize * pool.page_size).is_err() {
         return true;
     }
     if !progress.under_way {

@@ -6,6 +6,7 @@
 //! Each store that is open for writing has a thread of its own. Once a second it lets the file grow
 //! ahead of need, publishes statistics, and, when the store has little to do, merges leaves that
 //! random inserts and removals left badly filled: [`Lab::background_merge`].
+mod aborting;
 pub mod catalog;
 mod checkpoint_thread;
 pub mod combinations;

@@ -32,7 +32,7 @@ use crate::store::catalog::Catalog;
 use crate::store::dropping::Dropped;
 use crate::store::error::Error;
 use crate::store::error::lab::LabError;
-use crate::store::housekeeping::Housekeeping;
+use crate::store::housekeeping::{Housekeeping, Unfinished};
 use crate::store::merging::{Merging, references_of_others};
 use crate::store::named::Named;
 use crate::store::options::Plan;
@@ -67,6 +67,7 @@ pub struct Store<M: PoolStrategy> {
     pub(in crate::store) checkpointing: Option<Housekeeping>,
     pub(in crate::store) checkpointer: Option<Arc<Checkpointer<M>>>,
     pub(in crate::store) txns: Arc<TransactionManager>,
+    pub(in crate::store) unfinished: Arc<Unfinished>,
     /// The same for the transactions of each thread slot.
     pub(in crate::store) shares: Box<[Arc<ManagerShare>]>,
     pub(in crate::store) recovery: Option<Recovery>,
@@ -378,14 +379,30 @@ impl<M: PoolStrategy> Store<M> {
         written
     }
 
+    /// Finishes the aborts that found no room, as far as there is room now.
+    fn finish_aborts(&self) {
+        if !self.unfinished.retry() {
+            return;
+        }
+        if let Some(Err(error)) = self.checkpointer().map(Checkpointer::take_here) {
+            tracing::debug!(%error, "no checkpoint makes room for undo");
+        }
+        self.unfinished.retry();
+        self.unfinished.strand();
+    }
+
     fn write_all(&self) -> Result<(), Error> {
         if !self.is_read_only() {
+            self.finish_aborts();
             let transactions = self.txns.active().len();
             if transactions > 0 {
                 self.txns.log().map_or(Ok(()), |log| log.wait_durable(log.tail()))?;
                 return Err(Error::Unfinished { transactions });
             }
-            self.pool.flush(Reason::Recov)?;
+            match &self.checkpointer {
+                Some(checkpointer) => checkpointer.flush()?,
+                None => self.pool.flush(Reason::Recov).map(drop)?,
+            }
             self.pool.ids().return_all()?;
             if let (Some(checkpointer), Some(log)) = (&self.checkpointer, self.txns.log()) {
                 checkpointer.take()?;

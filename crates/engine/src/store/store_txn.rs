@@ -19,7 +19,7 @@ use crate::txn::{
 };
 
 /// Structures that a transaction changed; the first few trees without memory of their own.
-struct Known<M: PoolStrategy> {
+pub(in crate::store) struct Known<M: PoolStrategy> {
     few: [Option<OpenTree<M>>; FEW],
     others: Vec<OpenTree<M>>,
     /// Hash indexes and heaps.
@@ -29,9 +29,13 @@ struct Known<M: PoolStrategy> {
 const FEW: usize = 8;
 
 impl<M: PoolStrategy> Known<M> {
+    pub(in crate::store) fn none() -> Known<M> {
+        Known { few: Default::default(), others: Vec::new(), kinds: Vec::new() }
+    }
+
     /// Keeps a tree.
     #[inline]
-    fn keep(&mut self, tree: &OpenTree<M>) {
+    pub(in crate::store) fn keep(&mut self, tree: &OpenTree<M>) {
         for place in &mut self.few {
             match place {
                 Some(known) if Arc::ptr_eq(known, tree) => return,
@@ -48,14 +52,14 @@ impl<M: PoolStrategy> Known<M> {
     }
 
     /// Keeps a hash index or a heap.
-    fn keep_member(&mut self, member: &dyn Member) {
+    pub(in crate::store) fn keep_member(&mut self, member: &dyn Member) {
         let owner = member.as_structure().owner();
         if !self.kinds.iter().any(|known| known.held().owner() == owner) {
             self.kinds.push(member.hold());
         }
     }
 
-    fn find(&self, owner: u32) -> Option<&dyn Structure> {
+    pub(in crate::store) fn find(&self, owner: u32) -> Option<&dyn Structure> {
         let mut trees = self.few.iter().flatten().chain(&self.others);
         if let Some(tree) = trees.find(|tree| tree.structure().owner() == owner) {
             return Some(tree.structure());
@@ -68,9 +72,9 @@ impl<M: PoolStrategy> Known<M> {
 /// A transaction of a store; aborted when it is dropped.
 pub struct StoreTxn<M: PoolStrategy> {
     /// Those that it changed. First, so that they go first.
-    trees: Known<M>,
-    tx: Transaction,
-    store: Arc<Store<M>>,
+    pub(in crate::store) trees: Known<M>,
+    pub(in crate::store) tx: Transaction,
+    pub(in crate::store) store: Arc<Store<M>>,
     /// How the last call that failed did: what an abort is counted as.
     cause: Option<Counter>,
 }
@@ -86,8 +90,7 @@ impl<M: PoolStrategy> StoreTxn<M> {
         }
         store.may_write()?;
         let tx = Transaction::begin(ManagerShare::mine(&store.shares), options);
-        let trees = Known { few: Default::default(), others: Vec::new(), kinds: Vec::new() };
-        Ok(StoreTxn { trees, tx, store: store.clone(), cause: None })
+        Ok(StoreTxn { trees: Known::none(), tx, store: store.clone(), cause: None })
     }
 
     /// The transaction's id.
@@ -124,7 +127,7 @@ impl<M: PoolStrategy> StoreTxn<M> {
         self.trees.keep_member(member);
     }
 
-    /// As [`Transaction::leave_thread`].
+    /// Releases the transaction from its thread.
     pub fn leave_thread(&mut self) {
         self.tx.leave_thread();
     }
@@ -137,7 +140,7 @@ impl<M: PoolStrategy> StoreTxn<M> {
         Err(Error::OtherStore { name: tree.name().to_string() })
     }
 
-    /// As [`Transaction::get`].
+    /// Calls `f` with the value of `key`; `None` if there is no such key.
     ///
     /// # Errors
     /// [`Error`].
@@ -152,7 +155,7 @@ impl<M: PoolStrategy> StoreTxn<M> {
         self.noted(found)
     }
 
-    /// The same for what is part of another call: it is not counted.
+    /// Reads a value as a part of another call: the read is not counted.
     #[inline]
     pub(crate) fn peek<R>(
         &mut self,
@@ -189,7 +192,7 @@ impl<M: PoolStrategy> StoreTxn<M> {
         error
     }
 
-    /// As [`Transaction::lock`].
+    /// Locks `key` in X.
     ///
     /// # Errors
     /// [`Error`].
@@ -199,7 +202,7 @@ impl<M: PoolStrategy> StoreTxn<M> {
         self.noted(locked)
     }
 
-    /// As [`Transaction::write`].
+    /// Sets the value of `key`, or removes it, if `condition` holds.
     ///
     /// # Errors
     /// [`Error`].
@@ -217,7 +220,7 @@ impl<M: PoolStrategy> StoreTxn<M> {
         self.noted(written)
     }
 
-    /// As [`Transaction::update`].
+    /// Lets `f` change the bytes of the value of `key` in place.
     ///
     /// # Errors
     /// [`Error`].
@@ -233,7 +236,7 @@ impl<M: PoolStrategy> StoreTxn<M> {
         self.noted(updated)
     }
 
-    /// As [`Transaction::scan`].
+    /// Calls `f` with the entries of a range, until it returns `false`.
     ///
     /// # Errors
     /// [`Error`].
@@ -246,7 +249,7 @@ impl<M: PoolStrategy> StoreTxn<M> {
         self.scan_counted(tree, bounds, true, f)
     }
 
-    /// As [`Transaction::scan`], from the last key to the first.
+    /// Calls `f` with the entries of a range, from the last key to the first.
     ///
     /// # Errors
     /// [`Error`].
@@ -280,7 +283,7 @@ impl<M: PoolStrategy> StoreTxn<M> {
         self.noted(scanned)
     }
 
-    /// As [`Transaction::scan_some`].
+    /// Locks some entries of a range and appends them to `out`.
     ///
     /// # Errors
     /// [`Error`].
@@ -296,7 +299,7 @@ impl<M: PoolStrategy> StoreTxn<M> {
         self.noted(scanned)
     }
 
-    /// As [`Transaction::lock_range`].
+    /// Locks all keys of a range in S, also those that are absent.
     ///
     /// # Errors
     /// [`Error`].
@@ -310,7 +313,7 @@ impl<M: PoolStrategy> StoreTxn<M> {
         self.noted(locked)
     }
 
-    /// As [`Transaction::has_locked`].
+    /// Returns whether the transaction has locked all of a range.
     pub(crate) fn has_locked(
         &mut self,
         tree: &StoreTree<M>,
@@ -351,7 +354,7 @@ impl<M: PoolStrategy> StoreTxn<M> {
         self.timed(Timing::DeleteTime, |txn| txn.pop_uncounted(tree, first))
     }
 
-    /// As [`StoreTxn::pop`], for what counts by itself.
+    /// Removes and returns the first or the last entry, for callers that count by themselves.
     pub(in crate::store) fn pop_uncounted(
         &mut self,
         tree: &StoreTree<M>,
@@ -389,12 +392,12 @@ impl<M: PoolStrategy> StoreTxn<M> {
         }
     }
 
-    /// As [`Transaction::savepoint`].
+    /// Returns a savepoint at the present state.
     pub fn savepoint(&self) -> Savepoint {
         self.tx.savepoint()
     }
 
-    /// As [`Transaction::rollback_to`].
+    /// Undoes the changes since `savepoint`.
     ///
     /// # Errors
     /// [`Error`].
@@ -407,7 +410,7 @@ impl<M: PoolStrategy> StoreTxn<M> {
         Ok(())
     }
 
-    /// As [`Transaction::commit`].
+    /// Commits: ends the transaction, and its changes stay.
     ///
     /// # Errors
     /// [`Error`].
@@ -436,7 +439,7 @@ impl<M: PoolStrategy> StoreTxn<M> {
         self.noted(done)
     }
 
-    /// As [`Transaction::abort`].
+    /// Aborts: undoes all changes and ends the transaction.
     ///
     /// # Errors
     /// [`Error`].
@@ -445,29 +448,10 @@ impl<M: PoolStrategy> StoreTxn<M> {
         self.undo()
     }
 
-    pub(in crate::store) fn undo(&mut self) -> Result<(), Error> {
-        let trees = &self.trees;
-        Ok(self.tx.abort(&|owner| trees.find(owner))?)
-    }
-
-    fn count_abort(&self) {
+    pub(in crate::store) fn count_abort(&self) {
         let counters = self.store.pool().counters();
         for counter in [Some(Counter::Aborts), self.cause].into_iter().flatten() {
             counters.count(counter);
-        }
-    }
-}
-
-impl<M: PoolStrategy> Drop for StoreTxn<M> {
-    fn drop(&mut self) {
-        if self.tx.is_over() {
-            return;
-        }
-        self.count_abort();
-        if let Err(error) = self.undo() {
-            self.tx.strand();
-            let tx = self.tx.id();
-            tracing::error!(%error, "transaction {tx} could not be undone: open the store again");
         }
     }
 }

@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, MutexGuard};
 
-use crate::pool::PoolStrategy;
 use crate::pool::borrowed::pages_borrowed;
+use crate::pool::{Pages, PoolStrategy};
 use crate::store::catalog::Catalog;
 use crate::store::dropping::Dropping;
 use crate::store::entry::{Entry, Structure, TypeNames};
@@ -290,8 +290,10 @@ impl<M: PoolStrategy> Store<M> {
             }
             Some(opened) => opened,
         };
-        let removed =
-            named.catalog.as_ref().map_or(Ok(false), |catalog| catalog.remove(name, &entry));
+        let room = self.pool.make_log_room(2 * self.pool.page_size);
+        let removed = room.map_err(Error::from).and_then(|()| {
+            named.catalog.as_ref().map_or(Ok(false), |catalog| catalog.remove(name, &entry))
+        });
         if let Err(error) = removed {
             // It keeps its anchor: a second one would make a second swip to its root.
             named.open.insert(name.to_string(), opened);

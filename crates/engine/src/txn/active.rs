@@ -240,7 +240,8 @@ impl ActiveTable {
         self.enter_again(None, tx, first, last)
     }
 
-    /// The same, with the memory of an entry that has left, unless another thread still reads it.
+    /// Enters transaction `tx`. Uses the memory of `spare`, an entry that has left, unless another
+    /// thread still reads that.
     pub(super) fn enter_again(
         &self,
         spare: Option<Arc<Active>>,

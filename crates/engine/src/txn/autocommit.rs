@@ -297,8 +297,8 @@ impl TransactionManager {
         self.committed_among_writers(locks, tree, key, look)
     }
 
-    /// The same while others write. The word that says whether anybody does is then written all the
-    /// time, so it is left alone for a while.
+    /// Reads what is committed of `key` while others write. The word that says whether anybody does
+    /// is then written all the time, so it is left alone for a while.
     #[inline(never)]
     fn committed_among_writers<R, E: From<TxnError>>(
         &self,
@@ -375,6 +375,7 @@ mod tests {
             Some(locks.clone()),
             1,
             Duration::ZERO,
+            4096,
             (1 << 20, 1 << 20, None),
         );
         (Arc::new(manager), locks)

@@ -138,6 +138,13 @@ pub enum TxnError {
          recovery rolls the transaction back"
     )]
     UndoUnreadable(SpillError),
+    /// The transaction cannot be rolled back yet: undo found no room. The store goes on with that
+    /// by itself, until it is done; what the transaction changed stays locked until then.
+    #[error(
+        "the transaction is not rolled back yet: {0}; until there is room, what it changed stays \
+         locked. The store then rolls it back by itself"
+    )]
+    UndoPending(Arc<TxnError>),
     /// A tree was emptied or loaded while the snapshot began.
     #[error(
         "the tree {tree} was being emptied or loaded as a whole when the snapshot was \

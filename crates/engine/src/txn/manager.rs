@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use millpond_base::Lsn;
 
-use crate::btree::Detached;
 use crate::io::simulated::planted::planted;
 use crate::io::{Process, SpillFile};
 use crate::lock::LockManager;
@@ -19,9 +18,8 @@ use crate::txn::error::TxnError;
 use crate::txn::log_room::LogRoom;
 use crate::txn::options::Durability;
 use crate::txn::scratch::{ScratchSlot, TxnScratch};
-use crate::txn::structure::{Keyed, free};
 use crate::txn::trees::Trees;
-use crate::txn::undo_list::UndoRoom;
+use crate::txn::undo_list::room::UndoRoom;
 use crate::txn::versions::VersionStore;
 
 /// Bytes of a value for which room in the log is made ahead, at most: of a longer one, most is in
@@ -80,17 +78,19 @@ impl TransactionManager {
     /// A manager whose next transaction has the id `next`. Without a log nothing is durable,
     /// without locks transactions see each other's changes. Versions for snapshots beyond
     /// `version_bytes` of memory go to the spill file, if there is one, and so do undo records
-    /// beyond `undo_bytes`.
+    /// beyond `undo_bytes`. The log keeps room for undoing changes of pages of `page_bytes` bytes.
     pub fn new(
         log: Option<Arc<Log>>,
         locks: Option<Arc<LockManager>>,
         next: u64,
         group_delay: Duration,
+        page_bytes: u64,
         (version_bytes, undo_bytes, spill): (usize, usize, Option<Arc<SpillFile>>),
     ) -> TransactionManager {
         let (active, durable_commit) = (ActiveTable::new(next), AtomicU64::new(0));
         let scratches = (0..SLOTS).map(|_| ScratchSlot::default()).collect();
-        let undo_room = Arc::new(UndoRoom::new(undo_bytes, spill.clone()));
+        let undo_room = UndoRoom::new(undo_bytes, spill.clone()).logged(log.clone(), page_bytes);
+        let undo_room = Arc::new(undo_room);
         let (versions, calls) = (VersionStore::new(version_bytes, spill), ActiveWriters::new());
         let room = LogRoom::new();
         TransactionManager {
@@ -236,26 +236,23 @@ impl TransactionManager {
     /// active transactions need to be undone.
     #[inline]
     pub(super) fn make_log_room(&self, coming: u64) -> Result<(), LogError> {
-        let owed = self.undo_room.owed() + coming.min(COMING_MOST);
-        self.log.as_ref().map_or(Ok(()), |log| log.make_room(owed))
+        let Some(log) = &self.log else { return Ok(()) };
+        let coming = coming.min(COMING_MOST);
+        log.make_room(coming).or_else(|_| {
+            self.end_idle_claims();
+            log.make_room(coming)
+        })
     }
 
-    /// Like [`TransactionManager::make_log_room`], for a write of `value` to `tree`. Returns the
-    /// value that was built, or frees it if there is no room.
-    #[inline]
-    pub(super) fn make_room_for<K: Keyed + ?Sized>(
-        &self,
-        tree: &K,
-        value: Option<&[u8]>,
-        built: Option<Detached>,
-    ) -> Result<Option<Detached>, LogError> {
-        let Err(error) = self.make_log_room(value.map_or(0, <[u8]>::len) as u64) else {
-            return Ok(built);
-        };
-        if let Some(built) = built {
-            free(tree.structure(), built);
+    /// Ends the reservations of room in the log that scratches without a transaction have.
+    #[cold]
+    fn end_idle_claims(&self) {
+        for slot in &self.scratches {
+            let Some(scratch) = slot.try_lock() else { continue };
+            if let Some(active) = scratch.as_ref().and_then(|scratch| scratch.active.as_ref()) {
+                active.undo().undo.unclaim();
+            }
         }
-        Err(error)
     }
 
     /// A lower bound of the next record's LSN.

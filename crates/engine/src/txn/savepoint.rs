@@ -2,7 +2,7 @@
 
 use millpond_base::Lsn;
 
-use crate::pool::Actor;
+use crate::pool::{Actor, Reserved};
 use crate::txn::active::add_record;
 use crate::txn::error::TxnError;
 use crate::txn::structure::free;
@@ -72,6 +72,7 @@ impl Transaction {
         changes: usize,
         structure_of: &StructureOf<'_, '_>,
     ) -> Result<(), TxnError> {
+        let _reserved = Reserved::begin();
         while self.changes_len() > changes {
             let Some(active) = &self.scratch.active else { break };
             let mut buffer = active.undo();
@@ -94,5 +95,28 @@ impl Transaction {
             }
         }
         Ok(())
+    }
+
+    /// Leaves the transaction as it is, for good: it could not be undone (rule 4). The log keeps
+    /// what a recovery needs to undo it.
+    pub fn strand(&mut self) {
+        if let Some(owner) = self.scratch.owner.take() {
+            owner.strand();
+        }
+    }
+
+    /// Takes it out of its holder's hands, as it is: to be aborted later, by any thread. The holder
+    /// has one that is over.
+    pub fn hand_over(&mut self) -> Transaction {
+        self.leave_thread();
+        Transaction {
+            manager: self.manager.clone(),
+            options: self.options,
+            tx: self.tx,
+            last: self.last,
+            state: std::mem::replace(&mut self.state, State::Over),
+            is_entered: std::mem::take(&mut self.is_entered),
+            scratch: std::mem::take(&mut self.scratch),
+        }
     }
 }

@@ -20,9 +20,9 @@ use crate::btree::{
 };
 use crate::io::simulated::planted::planted;
 use crate::lock::{LockMode, LockOwner};
-use crate::log::Record;
-use crate::pool::Actor;
+use crate::log::{LogError, Record};
 use crate::pool::mini_transaction::kind;
+use crate::pool::{Actor, Reserved};
 use crate::txn::active::add_record;
 use crate::txn::error::TxnError;
 use crate::txn::manager::ManagerShare;
@@ -42,13 +42,13 @@ pub(super) enum State {
 /// An active transaction. Its holder ends it: undoing it needs the trees that it changed.
 pub struct Transaction {
     pub(super) manager: Arc<ManagerShare>,
-    options: TxnOptions,
+    pub(super) options: TxnOptions,
     pub(super) tx: u64,
     /// LSN of its last record; 0: none.
     pub(super) last: Lsn,
     pub(super) state: State,
     /// It is in the transaction table; its entry is in the scratch.
-    is_entered: bool,
+    pub(super) is_entered: bool,
     /// Without locks it has no lock owner.
     pub(super) scratch: TxnScratch,
 }
@@ -172,8 +172,8 @@ impl Transaction {
         self.write_built(tree, key, value, None, condition)
     }
 
-    /// As [`Transaction::write`]; the pages of a large value may have been written already, and are
-    /// in `built` then.
+    /// Sets the value of `key`, or removes it, if `condition` holds. `built` has the pages of a
+    /// large value that are written already.
     ///
     /// # Errors
     /// [`TxnError`]; nothing was changed.
@@ -202,7 +202,7 @@ impl Transaction {
     ) -> Result<WriteOutcome, TxnError> {
         let actor = Actor::Transaction { tx: self.tx, prev: self.last };
         self.enter();
-        let built = self.manager.make_room_for(tree, value, built)?;
+        let built = self.make_room_for(tree, value, built)?;
         // A large value may take seconds: its pages are written before the step that checkpoints
         // wait for, and outside the latch that the thread waits for which begins a snapshot.
         let large = value.map(|value| tree.large(key, value)).transpose().map_err(failed)?;
@@ -283,7 +283,7 @@ impl Transaction {
         self.lock_key(tree.owner_id(), key, LockMode::X)?;
         let actor = Actor::Transaction { tx: self.tx, prev: self.last };
         self.enter();
-        self.manager.make_log_room(0)?;
+        self.make_log_room(0)?;
         let TxnScratch { active: Some(active), room, .. } = &mut self.scratch else {
             return Err(TxnError::Failed);
         };
@@ -317,9 +317,39 @@ impl Transaction {
             let (manager, tx) = (&self.manager, self.tx);
             let spare = self.scratch.active.take();
             let active = manager.active().enter_again(spare, tx, manager.tail(), Lsn(0));
+            active.undo().undo.claim_ahead(manager.undo_room());
             self.scratch.active = Some(active);
             self.is_entered = true;
         }
+    }
+
+    /// Fails if the log has no room for one more change, of a value of `coming` bytes, beside what
+    /// active transactions need to be undone.
+    #[inline]
+    pub(super) fn make_log_room(&self, coming: u64) -> Result<(), LogError> {
+        self.manager.make_log_room(coming).inspect_err(|_| {
+            // One that has changed nothing has nothing to undo.
+            if let Some(active) = &self.scratch.active {
+                active.undo().undo.unclaim();
+            }
+        })
+    }
+
+    /// Makes room in the log for a write of `value`. If there is none, frees what was `built`.
+    #[inline]
+    pub(super) fn make_room_for<K: Keyed + ?Sized>(
+        &self,
+        tree: &K,
+        value: Option<&[u8]>,
+        built: Option<Detached>,
+    ) -> Result<Option<Detached>, LogError> {
+        let Err(error) = self.make_log_room(value.map_or(0, <[u8]>::len) as u64) else {
+            return Ok(built);
+        };
+        if let Some(built) = built {
+            free(tree.structure(), built);
+        }
+        Err(error)
     }
 
     /// Commits: ends the transaction, and its changes stay.
@@ -362,6 +392,9 @@ impl Transaction {
         planted!(AbortNotStamped, self.forget_stamp());
         self.end(kind::ABORT, structure_of);
         self.release();
+        if let Some(active) = &self.scratch.active {
+            active.undo().undo.clear();
+        }
         planted!(StampAfterLocks, self.stamp_late());
         Ok(())
     }
@@ -418,15 +451,17 @@ impl Transaction {
         let mut buffer = active.undo();
         let large = buffer.undo.take_large();
         if buffer.has_removed {
-            release_removed(&buffer, self.tx, structure_of);
+            buffer.release_removed(self.tx, structure_of);
         }
-        buffer.undo.clear();
         drop(buffer);
+        let _reserved = Reserved::begin();
         for (owner, large) in large {
             if let Some(structure) = structure_of(owner) {
                 free(structure, large);
             }
         }
+        // Last: it ends the reservation.
+        active.undo().undo.clear();
     }
 
     /// The number of changes that are not undone.
@@ -434,14 +469,6 @@ impl Transaction {
         match &self.scratch.active {
             Some(active) if self.is_entered => active.undo().undo.len(),
             _ => 0,
-        }
-    }
-
-    /// Leaves the transaction as it is, for good: it could not be undone (rule 4). The log keeps
-    /// what a recovery needs to undo it.
-    pub fn strand(&mut self) {
-        if let Some(owner) = self.scratch.owner.take() {
-            owner.strand();
         }
     }
 
@@ -470,21 +497,4 @@ impl Drop for Transaction {
 #[inline(never)]
 pub(super) fn failed<E: Into<TxnError>>(error: E) -> TxnError {
     error.into()
-}
-
-/// Frees the places of the records that transaction `tx`, which has committed, removed. What fails
-/// is left to later appends.
-#[cold]
-fn release_removed(buffer: &UndoBuffer, tx: u64, structure_of: &StructureOf<'_, '_>) {
-    let released = buffer.undo.each(0, true, |(owner, key, before, _)| {
-        if matches!(before, Before::Value(_))
-            && let Some(structure) = structure_of(owner)
-        {
-            structure.release(key, tx)?;
-        }
-        Ok(ControlFlow::Continue(()))
-    });
-    if let Err(error) = released {
-        tracing::warn!(%error, "the places of removed records could not be freed");
-    }
 }

@@ -21,7 +21,8 @@ use crate::txn::commit_stamp::CommitStamp;
 use crate::txn::error::TxnError;
 use crate::txn::structure::{Keyed, LargeValues, Structure};
 use crate::txn::trees::{StructureOf, Trees, TreesBy};
-use crate::txn::undo_list::{UndoList, UndoRoom};
+use crate::txn::undo_list::UndoList;
+use crate::txn::undo_list::room::UndoRoom;
 use crate::txn::versions::{Image, VersionStore};
 
 /// Bytes of keys and values of a transaction that one pass over its undo list covers, at least.
@@ -364,6 +365,23 @@ impl UndoBuffer {
         rows.commit(self.rows.all());
         unless_planted!(StampAfterLocks, self.end_writer(versions));
         done
+    }
+
+    /// Frees the places of the records that the transaction `tx`, which has committed, removed. What
+    /// fails is left to later appends.
+    #[cold]
+    pub(super) fn release_removed(&self, tx: u64, structure_of: &StructureOf<'_, '_>) {
+        let released = self.undo.each(0, true, |(owner, key, before, _)| {
+            if matches!(before, Before::Value(_))
+                && let Some(structure) = structure_of(owner)
+            {
+                structure.release(key, tx)?;
+            }
+            Ok(ControlFlow::Continue(()))
+        });
+        if let Err(error) = released {
+            tracing::warn!(%error, "the places of removed records could not be freed");
+        }
     }
 
     /// Gives its versions their commit timestamp.

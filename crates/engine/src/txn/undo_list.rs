@@ -12,16 +12,20 @@
 //!    aborted when both are full.
 //! 3. A chunk leaves the spill file after it was read. Until then its extent stays in memory, so
 //!    that a failed read can be repeated.
+//! 4. A transaction reserves room in the log for its undo before its first change, and some ahead
+//!    of each later one. The next change is made only if the log has that room. A list keeps the
+//!    first of it for the next transaction of its thread: no two threads write one count.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 
 use millpond_base::Lsn;
 
 use crate::btree::{Before, Detached, Undo};
-use crate::io::{Extent, SpillError, SpillFile};
+use crate::io::Extent;
 use crate::txn::error::TxnError;
+use crate::txn::undo_list::room::UndoRoom;
 
 /// Bytes at which a chunk is full. The newest chunk of a transaction is not charged.
 const CHUNK: usize = 64 << 10;
@@ -35,74 +39,12 @@ const STORED_BYTES: usize = 12;
 /// Bytes that a large value is charged with, and a chunk in the file.
 const LARGE_BYTES: usize = 128;
 const SPILLED_BYTES: usize = 96;
-/// Bytes of the log that a transaction may need to be undone without a claim. The log keeps room
-/// for a dozen of these; more that roll back at once on a full disk may end it.
-const UNCLAIMED: u64 = 8 << 10;
 /// Bytes of a CLR besides what it restores.
 const CLR_BYTES: usize = 96;
+/// Part of a large value's bytes that freeing its pages logs, at most.
+const FREED_PART: usize = 64;
 /// Bytes that a version takes at most besides its key and its value, in a run of the spill file.
 const VERSION_BYTES: usize = 32;
-
-/// The memory for the undo records of all transactions, and the file for what does not fit.
-pub(super) struct UndoRoom {
-    limit: usize,
-    used: AtomicUsize,
-    spill: Option<Arc<SpillFile>>,
-    /// Bytes of the spill file that are promised to undo records and to the versions of what active
-    /// transactions have changed, where that is bounded.
-    promised: AtomicU64,
-    /// Bytes of the log that are claimed for undoing changes.
-    owed: AtomicU64,
-}
-
-impl UndoRoom {
-    /// `limit` bytes of memory, and a file for the rest, if there is one.
-    pub(super) fn new(limit: usize, spill: Option<Arc<SpillFile>>) -> UndoRoom {
-        let (promised, owed) = (AtomicU64::new(0), AtomicU64::new(0));
-        UndoRoom { limit, used: AtomicUsize::new(0), spill, promised, owed }
-    }
-
-    /// Bytes of the log that undoing active transactions may take, but for the last few changes of
-    /// each.
-    #[inline]
-    pub(super) fn owed(&self) -> u64 {
-        self.owed.load(Ordering::Relaxed)
-    }
-
-    /// Bytes that are charged.
-    pub(super) fn used(&self) -> usize {
-        self.used.load(Ordering::Relaxed)
-    }
-
-    /// Bytes of the spill file, which versions use, too.
-    pub(super) fn spilled(&self) -> u64 {
-        self.spill.as_ref().map_or(0, |file| file.bytes())
-    }
-
-    /// Takes `bytes` if they fit.
-    fn take(&self, bytes: usize) -> bool {
-        let fits = |used: usize| used.checked_add(bytes).filter(|sum| *sum <= self.limit);
-        self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits).is_ok()
-    }
-
-    /// Promises `bytes` of the spill file, if that much is left.
-    fn promise(&self, bytes: u64) -> Result<u64, TxnError> {
-        let Some(max) = self.spill.as_ref().and_then(|file| file.max_of_active()) else {
-            return Ok(0);
-        };
-        // Versions have more memory than undo has.
-        let max = max.saturating_add(self.limit as u64);
-        let fits = |promised: u64| promised.checked_add(bytes).filter(|sum| *sum <= max);
-        match self.promised.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits) {
-            Ok(_) => Ok(bytes),
-            Err(_) => Err(self.too_large(None)),
-        }
-    }
-
-    fn too_large(&self, error: Option<SpillError>) -> TxnError {
-        TxnError::UndoTooLarge { limit: self.limit, error }
-    }
-}
 
 /// One change. A long transaction has millions of these, so what few of them have is kept apart.
 struct Change {
@@ -119,6 +61,8 @@ struct Chunk {
     bytes: Vec<u8>,
     /// Bytes that the versions of what its changes changed take at most.
     versions: usize,
+    /// Bytes of the log that freeing the pages of its large values takes at most.
+    freeing: usize,
 }
 
 impl Chunk {
@@ -129,7 +73,7 @@ impl Chunk {
 
     /// Bytes of the log that undoing it may take: CLRs, and as much again for pages that split.
     fn owed(&self) -> u64 {
-        (2 * self.bytes.len() + self.changes.len() * CLR_BYTES) as u64
+        (2 * self.bytes.len() + self.changes.len() * CLR_BYTES + self.freeing) as u64
     }
 
     fn undo(&self, change: &Change) -> Option<Undo<'_>> {
@@ -163,7 +107,7 @@ impl Chunk {
     fn clear(&mut self) {
         self.changes.clear();
         self.bytes.clear();
-        self.versions = 0;
+        (self.versions, self.freeing) = (0, 0);
     }
 }
 
@@ -245,11 +189,27 @@ impl UndoList {
     /// [`TxnError::UndoTooLarge`].
     #[inline]
     pub(super) fn make_room(&mut self, room: &Arc<UndoRoom>) -> Result<(), TxnError> {
-        while self.newest.owed() > self.claimed + UNCLAIMED {
+        if self.newest.weight() >= CHUNK || self.newest.versions >= VERSIONS {
+            self.fill(room)?;
+        }
+        self.claim_ahead(room);
+        Ok(())
+    }
+
+    /// Reserves room in the log for undoing the newest chunk and one more change (rule 4).
+    #[inline]
+    pub(super) fn claim_ahead(&mut self, room: &Arc<UndoRoom>) {
+        while self.newest.owed() + room.claim / 2 > self.claimed {
             self.claim(room);
         }
-        let is_full = self.newest.weight() >= CHUNK || self.newest.versions >= VERSIONS;
-        if is_full { self.fill(room) } else { Ok(()) }
+    }
+
+    /// Ends the reservation of a list without changes.
+    pub(super) fn unclaim(&mut self) {
+        if self.is_empty() {
+            let claimed = std::mem::take(&mut self.claimed);
+            self.is_paid(claimed);
+        }
     }
 
     /// Begins a new chunk: the newest one is full.
@@ -279,25 +239,24 @@ impl UndoList {
             room.used.fetch_add(SPILLED_BYTES, Ordering::Relaxed);
             (SPILLED_BYTES, Body::Spilled(extent))
         };
-        room.owed.fetch_add(owed - std::mem::take(&mut self.claimed), Ordering::Relaxed);
+        room.reserve(owed - std::mem::take(&mut self.claimed));
         self.full.push(Full { first: self.first, count, charged, versions, promised, owed, body });
         self.first += count;
         Ok(())
     }
 
-    /// Claims room in the log for undoing the newest chunk.
+    /// Reserves more room in the log for undoing the newest chunk.
     #[cold]
     fn claim(&mut self, room: &Arc<UndoRoom>) {
         self.room.get_or_insert_with(|| room.clone());
-        room.owed.fetch_add(2 * UNCLAIMED, Ordering::Relaxed);
-        self.claimed += 2 * UNCLAIMED;
+        room.reserve(room.claim);
+        self.claimed += room.claim;
     }
 
     /// The log need not keep `owed` bytes any more.
     fn is_paid(&self, owed: u64) {
         if let Some(room) = &self.room {
-            let before = room.owed.fetch_sub(owed, Ordering::Relaxed);
-            debug_assert!(before >= owed, "what is owed was counted before");
+            room.release(owed);
         }
     }
 
@@ -341,6 +300,7 @@ impl UndoList {
         let bytes = self.newest.bytes.len().saturating_sub(start);
         if bytes > 0 {
             self.newest.versions += bytes + value + VERSION_BYTES;
+            self.newest.freeing += value / FREED_PART;
             // A chunk is full long before its bytes need more than 32 bits.
             self.newest.changes.push(Change { start: start as u32, prev });
         }
@@ -354,7 +314,9 @@ impl UndoList {
                 self.large.last().is_none_or(|last| last.number < number),
                 "a change detaches one large value at most"
             );
-            self.newest.versions += usize::try_from(value.len()).unwrap_or(usize::MAX / 2);
+            let len = usize::try_from(value.len()).unwrap_or(usize::MAX / 2);
+            self.newest.versions += len;
+            self.newest.freeing += len / FREED_PART;
             self.large.push(Large { number, owner, value });
             self.room.get_or_insert_with(|| room.clone());
             room.used.fetch_add(LARGE_BYTES, Ordering::Relaxed);
@@ -431,6 +393,8 @@ impl UndoList {
         self.first = full.first;
         self.give(full.charged);
         self.break_promise(full.promised);
+        // What freeing takes is in the reservation.
+        self.newest.freeing = 0;
         let paid = std::mem::replace(&mut self.claimed, full.owed);
         self.is_paid(paid);
         Ok(())
@@ -455,7 +419,7 @@ impl UndoList {
             self.newest.bytes.truncate(change.start as usize);
         }
         if self.newest.changes.is_empty() {
-            self.newest.versions = 0;
+            (self.newest.versions, self.newest.freeing) = (0, 0);
         }
         while self.large.last().is_some_and(|large| large.number >= self.len()) {
             self.large.pop();
@@ -470,8 +434,16 @@ impl UndoList {
         large.into_iter().map(|large| (large.owner, large.value))
     }
 
-    /// Forgets everything, and frees memory that only a long transaction needs.
+    /// Forgets everything, and frees memory that only a long transaction needs. The next
+    /// transaction has the first reservation (rule 4).
     pub(super) fn clear(&mut self) {
+        let kept = self.room.as_ref().map_or(0, |room| room.claim).min(self.claimed);
+        self.forget();
+        self.is_paid(self.claimed - kept);
+        self.claimed = kept;
+    }
+
+    fn forget(&mut self) {
         drop(self.take_large());
         if !self.full.is_empty() {
             self.give(self.full.iter().map(|full| full.charged).sum());
@@ -480,8 +452,6 @@ impl UndoList {
             self.full = Vec::new();
             self.stored = Vec::new();
         }
-        self.is_paid(self.claimed);
-        (self.claimed, self.room) = (0, None);
         self.first = 0;
         self.newest.clear();
         self.newest.changes.shrink_to(KEPT / CHANGE_BYTES);
@@ -491,9 +461,11 @@ impl UndoList {
 
 impl Drop for UndoList {
     fn drop(&mut self) {
-        self.clear();
+        self.forget();
+        self.is_paid(self.claimed);
     }
 }
 
+pub(super) mod room;
 #[cfg(test)]
 mod tests;

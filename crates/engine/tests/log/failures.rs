@@ -136,6 +136,20 @@ fn growth_that_fails_ahead_of_need_is_counted_and_forgiven() {
 }
 
 #[test]
+fn room_that_was_found_is_there_while_segments_wait_in_the_buffer_to_be_written() {
+    let device = Arc::new(FaultyDevice::new(Arc::new(MemoryDevice::new()), 1));
+    let options = LogOptions { buffer_bytes: 128 << 10, ..tiny() };
+    let log = Log::create(device.clone(), ID, Lsn(0), &options).unwrap();
+    let mut random = fastrand::Rng::with_seed(4);
+    log.make_room(100 << 10).unwrap();
+    device.limit_room(0);
+    while log.make_room(1000).is_ok() {
+        append(&log, &mut random, 500);
+    }
+    log.wait_durable(log.tail()).unwrap_or_else(|error| panic!("{error}"));
+}
+
+#[test]
 fn storage_that_is_full_for_writes_ends_the_log_as_full() {
     let (_memory, device, log) = faulty();
     let durable = log.durable();

@@ -187,3 +187,41 @@ fn forgetting_and_growing_beside_appends_keeps_what_is_kept() {
         log.close().unwrap();
     });
 }
+
+/// Room that each thread asks for.
+const WANTED: u64 = 20 << 10;
+
+#[test]
+fn room_that_was_found_is_there_while_others_grow_the_file_and_give_it_back() {
+    check(SCHEDULES, || {
+        let (device, log) = faulty(Duration::ZERO);
+        let own = log.clone();
+        in_threads(move |thread| {
+            for _ in 0..2 {
+                match thread {
+                    0 => drop(own.give_back(0).unwrap()),
+                    _ => own.make_room(WANTED).unwrap(),
+                }
+            }
+        });
+        device.limit_room(0);
+        let mut random = fastrand::Rng::with_seed(1);
+        while log.make_room(3500).is_ok() {
+            append(&log, &mut random, 3000);
+            log.wait_durable(log.tail()).unwrap();
+        }
+        log.close().unwrap();
+    });
+}
+
+#[test]
+fn threads_that_need_the_same_room_make_the_file_longer_once() {
+    check(SCHEDULES, || {
+        let (alone, log) = faulty(Duration::ZERO);
+        log.make_room(WANTED).unwrap();
+        let length = alone.length();
+        let (device, log) = faulty(Duration::ZERO);
+        in_threads(move |_| log.make_room(WANTED).unwrap());
+        assert_eq!(device.length(), length);
+    });
+}

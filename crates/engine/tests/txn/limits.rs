@@ -76,12 +76,12 @@ fn child_whose_transaction_fills_the_disk() {
     let tree = db.raw_tree("t").unwrap();
     (0..500).for_each(|row| assert!(!tree.put(&key(row), &[1; 1000]).unwrap()));
     db.flush().unwrap();
+    let other = db.raw_tree("other").unwrap();
     let tx = db.begin().unwrap();
     let value = |row: u32| [(row / 500) as u8; 1000];
     let put = |row: u32| tx.raw_tree(&tree).put(&key(row % 500), &value(row + 1000));
     let error = (0..100_000).map(put).find_map(Result::err).unwrap();
     println!("the transaction: {error}");
-    let other = db.raw_tree("other").unwrap();
     println!("other: {:?}", other.put(b"key", b"value").map_err(|error| error.to_string()));
     tx.abort().unwrap_or_else(|error| panic!("{error}"));
     for row in 0..500 {

@@ -5,6 +5,8 @@ mod checking;
 mod commit;
 mod dropped;
 mod faults;
+mod full_disk;
+mod full_log;
 mod golden;
 mod histories;
 mod history;

@@ -219,6 +219,8 @@ impl<P: Pages> BTree<P> {
         let fits = inline.all(|row| edit.push(&row.key, &Payload::Inline(&row.value)));
         edit.finish();
         let fail = |error| BulkError::Write { row: at, error };
+        let room = self.pages.make_log_room(2 * self.pages.page_size());
+        room.map_err(|error| fail(error.into()))?;
         let appended = fits
             && self
                 .append_leaf(&draft, fence.unwrap_or(&[]), fence.is_some())

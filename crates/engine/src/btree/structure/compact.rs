@@ -55,6 +55,7 @@ impl<P: Pages> BTree<P> {
         let mut looked = 0;
         while looked < leaves {
             let mut loads = 0;
+            self.pages.make_log_room(4 * self.pages.page_size())?;
             let step = self.pages.run(|mtr| {
                 let step = self.compact_step(mtr, &key, loads >= LOADS_MAX);
                 loads += u32::from(step.as_ref().is_err_and(Jump::is_load));

@@ -78,6 +78,7 @@ impl<P: Pages> BTree<P> {
             if is_over() {
                 return Err(PoolError::Interrupted);
             }
+            self.pages.make_log_room(2 * self.pages.page_size())?;
             let step = self.pages.run(|mtr| self.delete_step(mtr, &key, start, end))?;
             removed += step.removed;
             if let Some(large) = step.large {

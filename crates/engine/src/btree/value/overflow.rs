@@ -81,6 +81,7 @@ impl<P: Pages> BTree<P> {
         let size = self.pages.page_size();
         let Part { front: in_front, len } = part_at(size, value.len, offset);
         debug_assert_eq!(part.len(), len, "a part is written as a whole");
+        self.pages.make_log_room(2 * size)?;
         self.pages.run(|mtr| {
             let mut offset = offset;
             let anchor = held_anchor(mtr, value.anchor)?;
@@ -148,7 +149,12 @@ impl<P: Pages> BTree<P> {
     }
 
     fn free_all(&self, anchor: Anchor, stamp: Option<u64>) -> Result<(), PoolError> {
-        while !self.pages.run(|mtr| self.free_some(mtr, anchor, stamp))? {}
+        loop {
+            self.pages.make_log_room(self.pages.page_size())?;
+            if self.pages.run(|mtr| self.free_some(mtr, anchor, stamp))? {
+                break;
+            }
+        }
         self.pages.release_anchor(anchor);
         Ok(())
     }

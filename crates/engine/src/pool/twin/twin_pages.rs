@@ -241,6 +241,10 @@ impl<L: Latching> Pages for Twin<L> {
         Ok(())
     }
 
+    fn make_log_room(&self, _: usize) -> Result<(), PoolError> {
+        Ok(())
+    }
+
     fn anchor(&self, root: PageId) -> Result<Anchor, PoolError> {
         let what = "the twin keeps nothing that could be opened again".to_string();
         Err(PoolError::Corrupt { page: root, what })

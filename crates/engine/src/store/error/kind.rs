@@ -407,8 +407,14 @@ fn of_txn(error: &TxnError) -> ErrorKind {
         TxnError::VersionUnreadable(error) => of_pool(error),
         TxnError::SnapshotTooLarge { .. } | TxnError::UndoTooLarge { .. } => ErrorKind::Memory,
         TxnError::UndoUnreadable(error) => of_spill(error),
+        TxnError::UndoPending(error) => of_txn(error),
         TxnError::NoTree { .. } => ErrorKind::Damaged,
     }
+}
+
+/// Returns whether there was no room on a disk.
+pub(in crate::store) fn is_disk_full(error: &TxnError) -> bool {
+    of_txn(error) == ErrorKind::DiskFull
 }
 
 fn of_recovery(error: &RecoveryError) -> ErrorKind {

@@ -5,7 +5,7 @@ mod display;
 // `Error` has a file of its own name, as everything else has.
 #[allow(clippy::module_inception)]
 mod error;
-mod kind;
+pub(in crate::store) mod kind;
 pub mod lab;
 
 pub use backup::BackupError;

@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 use std::time::{Duration, Instant};
 
 use millpond_base::PageId;
@@ -73,8 +73,7 @@ impl<M: PoolStrategy> Store<M> {
         let mut named = Named { catalog, open: HashMap::new(), gone: (0, 0), dropping: Vec::new() };
         let next_tx = logged.as_ref().map_or(1, |logged| logged.next_tx);
         let has_locks = options.lab.locks && !options.read_only && !M::TREES_ONLY;
-        let txns = transaction_manager(&plan.budget, log, has_locks, next_tx, spill);
-        let txns = Arc::new(txns.counting(pool.redo_log().rows().clone()));
+        let txns = transaction_manager(&plan.budget, &pool, log, has_locks, next_tx, spill);
         for room in rooms(&pool, &txns) {
             room.latencies.report_from(options.slow_after);
         }
@@ -100,6 +99,7 @@ impl<M: PoolStrategy> Store<M> {
             checkpointer,
             shares: ManagerShare::for_slots(&txns),
             txns,
+            unfinished: Arc::default(),
             recovery: logged.and_then(|logged| logged.recovery),
             workers: Some(workers),
             publisher,
@@ -116,7 +116,7 @@ impl<M: PoolStrategy> Store<M> {
             publisher.maybe_publish(|| store.stats());
         }
         if let Some(checkpointer) = &store.checkpointer {
-            store.checkpointing = Some(checkpoint_thread::start(checkpointer.clone())?);
+            store.checkpointing = Some(checkpoint_thread::start(checkpointer, &store.unfinished)?);
         }
         if !options.read_only {
             store.house = Some(store.keep_house(options.lab.background_merge)?);
@@ -156,6 +156,8 @@ impl<M: PoolStrategy> Store<M> {
             redo: Mutex::default(),
             sweep: Mutex::default(),
             pins: Mutex::default(),
+            next_bytes: AtomicU64::default(),
+            rests: AtomicU32::default(),
         });
         if pool.sync_mode() == SyncMode::Ranges {
             pages.defer_syncs();
@@ -197,18 +199,21 @@ impl<M: PoolStrategy> Store<M> {
     }
 }
 
-fn transaction_manager(
+fn transaction_manager<M: PoolStrategy>(
     budget: &Budget,
+    pool: &Pool<M>,
     log: Option<Arc<Log>>,
     has_locks: bool,
     next: u64,
     spill: Option<Arc<SpillFile>>,
-) -> TransactionManager {
+) -> Arc<TransactionManager> {
     let options = LockOptions::default().memory_bytes(budget.lock_bytes as usize);
     let locks = has_locks.then(|| Arc::new(LockManager::new(options)));
     let both = budget.version_bytes as usize;
     // Undo is read once, from the newest to the oldest: little of it is worth memory.
     let undo_bytes = both / 4;
     let versions = (both - undo_bytes, undo_bytes, spill);
-    TransactionManager::new(log, locks, next, GROUP_DELAY, versions)
+    let page_bytes = pool.page_size as u64;
+    let txns = TransactionManager::new(log, locks, next, GROUP_DELAY, page_bytes, versions);
+    Arc::new(txns.counting(pool.redo_log().rows().clone()))
 }

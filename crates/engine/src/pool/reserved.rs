@@ -1,0 +1,47 @@
+//! Work for which room was reserved: undo, and freeing what a transaction replaced.
+//!
+//! The log keeps room for it ([`Log::reserve`](crate::log::Log::reserve)), and a full data file
+//! keeps places for a few new pages. All other work asks for room first, and leaves that alone. A
+//! thread that is about to do such work marks itself here: splits and overflow pages are made far
+//! below the transaction that needs them.
+
+use std::cell::Cell;
+use std::marker::PhantomData;
+
+#[cfg(not(feature = "model"))]
+thread_local! {
+    static DEPTH: Cell<u32> = const { Cell::new(0) };
+}
+// Threads of a model are not threads of the system.
+#[cfg(feature = "loom")]
+loom::thread_local! {
+    static DEPTH: Cell<u32> = Cell::new(0);
+}
+#[cfg(all(feature = "shuttle", not(feature = "loom")))]
+shuttle::thread_local! {
+    static DEPTH: Cell<u32> = Cell::new(0);
+}
+
+/// As long as it lives, its thread may use room that was reserved.
+pub(crate) struct Reserved {
+    /// It belongs to the thread that began it.
+    _thread: PhantomData<*const ()>,
+}
+
+impl Reserved {
+    pub(crate) fn begin() -> Reserved {
+        DEPTH.with(|depth| depth.set(depth.get().wrapping_add(1)));
+        Reserved { _thread: PhantomData }
+    }
+
+    /// Returns whether the thread may use room that was reserved.
+    pub(crate) fn is_in_use() -> bool {
+        DEPTH.with(|depth| depth.get() > 0)
+    }
+}
+
+impl Drop for Reserved {
+    fn drop(&mut self) {
+        DEPTH.with(|depth| depth.set(depth.get().wrapping_sub(1)));
+    }
+}

@@ -1,0 +1,88 @@
+//! The room for the undo records of all transactions: memory, the spill file, and the log.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use crate::io::{SpillError, SpillFile};
+use crate::log::Log;
+use crate::txn::error::TxnError;
+
+/// Bytes of the log that are reserved at once for undoing a transaction, at least.
+const CLAIM: u64 = 16 << 10;
+/// Pages of the log that are reserved at once: undo may split one.
+const CLAIM_PAGES: u64 = 2;
+
+/// The memory for the undo records of all transactions, and the file for what does not fit.
+pub(in crate::txn) struct UndoRoom {
+    limit: usize,
+    pub(in crate::txn) used: AtomicUsize,
+    pub(in crate::txn) spill: Option<Arc<SpillFile>>,
+    /// Bytes of the spill file that are promised to undo records and to the versions of what active
+    /// transactions have changed, where that is bounded.
+    pub(in crate::txn) promised: AtomicU64,
+    /// The log that keeps room for undo, if there is one.
+    log: Option<Arc<Log>>,
+    /// Bytes that are reserved there at once.
+    pub(in crate::txn) claim: u64,
+}
+
+impl UndoRoom {
+    /// `limit` bytes of memory, and a file for the rest, if there is one.
+    pub(in crate::txn) fn new(limit: usize, spill: Option<Arc<SpillFile>>) -> UndoRoom {
+        let (used, promised) = (AtomicUsize::new(0), AtomicU64::new(0));
+        UndoRoom { limit, used, spill, promised, log: None, claim: CLAIM }
+    }
+
+    /// Room for the undo of changes of pages of `page_bytes` bytes, which `log` keeps.
+    pub(in crate::txn) fn logged(self, log: Option<Arc<Log>>, page_bytes: u64) -> UndoRoom {
+        UndoRoom { log, claim: CLAIM.max(CLAIM_PAGES * page_bytes), ..self }
+    }
+
+    /// Reserves `bytes` of the log.
+    pub(in crate::txn) fn reserve(&self, bytes: u64) {
+        if let Some(log) = &self.log {
+            log.reserve(bytes);
+        }
+    }
+
+    /// Ends a reservation of `bytes` of the log.
+    pub(in crate::txn) fn release(&self, bytes: u64) {
+        if let Some(log) = self.log.as_ref().filter(|_| bytes > 0) {
+            log.release(bytes);
+        }
+    }
+
+    /// Bytes that are charged.
+    pub(in crate::txn) fn used(&self) -> usize {
+        self.used.load(Ordering::Relaxed)
+    }
+
+    /// Bytes of the spill file, which versions use, too.
+    pub(in crate::txn) fn spilled(&self) -> u64 {
+        self.spill.as_ref().map_or(0, |file| file.bytes())
+    }
+
+    /// Takes `bytes` if they fit.
+    pub(in crate::txn) fn take(&self, bytes: usize) -> bool {
+        let fits = |used: usize| used.checked_add(bytes).filter(|sum| *sum <= self.limit);
+        self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits).is_ok()
+    }
+
+    /// Promises `bytes` of the spill file, if that much is left.
+    pub(in crate::txn) fn promise(&self, bytes: u64) -> Result<u64, TxnError> {
+        let Some(max) = self.spill.as_ref().and_then(|file| file.max_of_active()) else {
+            return Ok(0);
+        };
+        // Versions have more memory than undo has.
+        let max = max.saturating_add(self.limit as u64);
+        let fits = |promised: u64| promised.checked_add(bytes).filter(|sum| *sum <= max);
+        match self.promised.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits) {
+            Ok(_) => Ok(bytes),
+            Err(_) => Err(self.too_large(None)),
+        }
+    }
+
+    pub(in crate::txn) fn too_large(&self, error: Option<SpillError>) -> TxnError {
+        TxnError::UndoTooLarge { limit: self.limit, error }
+    }
+}
