@@ -3,6 +3,7 @@
 mod any_store;
 mod busy;
 mod closed_log;
+mod closing;
 mod combinations;
 mod compressed;
 mod ending;

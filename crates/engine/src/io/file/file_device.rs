@@ -20,6 +20,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use rustix::fs::FallocateFlags;
 
 use super::file_open::{Origin, Submission};
+use super::gate::{Gate, Passage};
 use super::lock;
 use super::range_sync::sync_ranges;
 use super::ring::RingPool;
@@ -42,7 +43,8 @@ static ZEROS: Zeros = Zeros([0; 256 << 10]);
 #[repr(align(4096))]
 struct Zeros([u8; 256 << 10]);
 
-/// A file as a device. Holds the file's lock until it is dropped or released.
+/// A file as a device. Holds the file's lock until it is dropped or released; once it is released,
+/// its calls fail with [`DeviceError::Closed`].
 #[derive(Debug)]
 pub struct FileDevice {
     pub(super) file: File,
@@ -51,6 +53,8 @@ pub struct FileDevice {
     pub(super) origin: Option<Origin>,
     /// Set if this opening created it.
     pub(super) is_new: bool,
+    /// Shut when the device is released.
+    pub(super) gate: Gate,
     /// The process that opened it: its children leave the file, and its lock, alone.
     pub(super) process: Process,
     pub(super) read_only: bool,
@@ -109,6 +113,11 @@ impl FileDevice {
             return DeviceError::DiskFull { path, offset, needed: length };
         }
         DeviceError::Io { operation, path, offset, length, errno }
+    }
+
+    /// Begins a call; the device is not released until it is over.
+    fn pass(&self) -> Result<Passage<'_>, DeviceError> {
+        self.gate.pass().ok_or_else(|| DeviceError::Closed { path: self.path.clone() })
     }
 
     /// Refuses what lies outside the device or direct I/O cannot do.
@@ -252,7 +261,7 @@ impl FileDevice {
         length: u64,
         write: impl FnOnce() -> Result<(), DeviceError>,
     ) -> Result<(), DeviceError> {
-        let old = self.length();
+        let (_passage, old) = (self.pass()?, self.length());
         self.check_process()?;
         if self.read_only {
             return Err(DeviceError::ReadOnly { path: self.path.clone() });
@@ -312,6 +321,7 @@ impl Device for FileDevice {
     }
 
     fn read(&self, offset: u64, bytes: &mut [u8]) -> Result<(), DeviceError> {
+        let _passage = self.pass()?;
         self.check(offset, bytes.len() as u64)?;
         if self.is_misaligned(bytes) {
             return with_aligned(bytes.len(), |room| {
@@ -324,6 +334,7 @@ impl Device for FileDevice {
     }
 
     fn write(&self, offset: u64, bytes: &[u8]) -> Result<(), DeviceError> {
+        let _passage = self.pass()?;
         self.check_write(offset, bytes.len() as u64)?;
         if self.is_misaligned(bytes) {
             let mut copy = AlignedBuffer::new(bytes.len());
@@ -334,6 +345,10 @@ impl Device for FileDevice {
     }
 
     fn read_batch(&self, requests: &mut [ReadRequest<'_, '_>]) {
+        let _passage = match self.pass() {
+            Ok(passage) => passage,
+            Err(closed) => return requests.iter_mut().for_each(|r| r.result = Err(closed.clone())),
+        };
         let mut parts = requests.iter().flat_map(|request| request.parts.iter());
         if parts.any(|part| self.is_misaligned(part)) {
             return read_batch_aligned(self, self.direct.map_or(1, |need| need.memory), requests);
@@ -359,6 +374,10 @@ impl Device for FileDevice {
     }
 
     fn write_batch(&self, requests: &mut [WriteRequest<'_, '_>]) {
+        let _passage = match self.pass() {
+            Ok(passage) => passage,
+            Err(closed) => return requests.iter_mut().for_each(|r| r.result = Err(closed.clone())),
+        };
         let fits = |request: &WriteRequest<'_, '_>| {
             self.check_write(request.offset, request.length() as u64).is_ok()
                 && !request.parts.iter().any(|part| self.is_misaligned(part))
@@ -379,6 +398,7 @@ impl Device for FileDevice {
     }
 
     fn sync(&self) -> Result<(), DeviceError> {
+        let _passage = self.pass()?;
         self.check_process()?;
         system::sync_data(&self.file)
             .map_err(|errno| self.failed(Operation::Sync, 0, self.length(), errno))
@@ -388,6 +408,7 @@ impl Device for FileDevice {
         if ranges.iter().all(|range| range.is_empty()) {
             return Ok(());
         }
+        let _passage = self.pass()?;
         self.check_process()?;
         let rings = self.rings.as_ref().filter(|_| self.syncs_ranges);
         match rings.and_then(|rings| sync_ranges(rings, &self.file, ranges)) {
@@ -423,6 +444,7 @@ impl Device for FileDevice {
         if length >= old {
             return Ok(());
         }
+        let _passage = self.pass()?;
         self.check_write(length, old - length)?;
         rustix::io::retry_on_intr(|| rustix::fs::ftruncate(&self.file, length))
             .map_err(|errno| self.failed(Operation::Shrink, length, old - length, errno.into()))?;
@@ -437,6 +459,7 @@ impl Device for FileDevice {
     fn release(&self) {
         // A child has the descriptor of its parent, and with it the lock.
         if self.process.is_this() {
+            self.gate.shut();
             // Fails for a file descriptor that is none, only; closing the file releases as well.
             let _ = lock::release(&self.file);
         }

@@ -284,6 +284,9 @@ impl Prepared {
         names: StructureNames,
     ) -> Result<Prepared, Error> {
         options.check()?;
+        if device.length() == 0 {
+            remains::check_log(device.path(), &log)?;
+        }
         let Tiered { device, tier } = tiered(device, None, fast, options, new_page_size(options)?)?;
         let (pages, logged) = open_or_create(device, |_| Ok(log.clone()), options, names)?;
         let prepared = Prepared::over(pages, Some(logged), options, None)?;
@@ -356,11 +359,6 @@ fn open_or_create(
             progress: &|progress| options.recovery_watch.tell(progress),
         };
         return Ok(log_open::open(store, log, &settings)?);
-    }
-    if device.length() == 0
-        && let Ok(log) = log(false)
-    {
-        remains::check_log(device.path(), &log)?;
     }
     if !options.may_create() {
         return Err(Error::NoStore { path: device.path().to_path_buf() });
