@@ -1,6 +1,12 @@
 /* Millpond for C and C++. The guide is docs/c.md.
  *
  * Made from crates/capi by cbindgen: a change is made there.
+ *
+ * After fork(), a store is the parent's. In the child, calls of its handles return MP_IN_USE, and
+ * closing a handle frees nothing and leaves the store as it is. A child may start another program,
+ * and open stores of its own: this one, too, once the parent has closed it. A daemon opens its
+ * stores after its last fork(). A child made by clone(), vfork() or _Fork() is not noticed: it may
+ * only start another program.
  */
 
 #ifndef MILLPOND_H
@@ -716,9 +722,11 @@ enum mp_status mp_open(const char *path_of_store,
 enum mp_status mp_open_memory(const struct mp_options *options, struct mp_store **out);
 
 /**
- * Closes a store: everything is durable then. The handle is gone whatever is returned. Of other
- * handles that are left (trees, transactions, cursors, snapshots), calls return MP_CLOSED; the
- * file is free for others when the last of them is closed. NULL is no error.
+ * Closes a store: everything is durable then, and the store can be opened again at once, here or in
+ * another process. The handle is gone whatever is returned. Of other handles that are left (trees,
+ * transactions, cursors, snapshots), calls return MP_CLOSED. A transaction that is left has not
+ * committed: the next opening undoes it, as after a crash. NULL is no error. In the child of a fork
+ * nothing is done, and MP_IN_USE returned.
  */
 enum mp_status mp_close(struct mp_store *store);
 

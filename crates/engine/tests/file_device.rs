@@ -8,6 +8,7 @@ use std::io::{BufRead, BufReader, IoSlice, IoSliceMut};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use millpond::internals::io::{
     AlignedBuffer, Device, DeviceError, FileDevice, FileOptions, OpenError, OpenFileError,
@@ -360,4 +361,46 @@ fn of_two_that_create_a_file_at_once_neither_removes_the_others() {
         std::fs::remove_file(&path).unwrap_or_default();
     }
     assert_eq!(both, 0, "one at a time has the file");
+}
+
+#[test]
+fn a_device_that_was_released_answers_closed_and_leaves_the_file_to_the_next_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("device");
+    std::fs::write(&path, [1; 8192]).unwrap();
+    let device = FileDevice::open(&path, &FileOptions::default()).unwrap();
+    let over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let works = |number: u8| {
+            let (device, over) = (&device, &over);
+            move || {
+                let mut block = AlignedBuffer::new(4096);
+                block.fill(number);
+                while !over.load(Ordering::SeqCst) {
+                    let written = device.write(4096, &block);
+                    let _ = (device.read(4096, &mut block), device.sync());
+                    if let Err(error) = written {
+                        assert!(matches!(error, DeviceError::Closed { .. }), "{error}");
+                        return;
+                    }
+                }
+            }
+        };
+        let workers: Vec<_> = (2..4).map(|number| scope.spawn(works(number))).collect();
+        device.release();
+        let again = FileDevice::open(&path, &FileOptions::default()).unwrap();
+        let mut block = AlignedBuffer::new(4096);
+        block.fill(9);
+        again.write(4096, &block).unwrap();
+        workers.into_iter().for_each(|worker| worker.join().unwrap());
+        over.store(true, Ordering::SeqCst);
+        again.read(4096, &mut block).unwrap();
+        assert!(block.iter().all(|byte| *byte == 9), "an old write came later");
+    });
+    let mut block = AlignedBuffer::new(4096);
+    let parts = &mut [IoSliceMut::new(&mut block)];
+    let mut requests = [ReadRequest::new(0, parts)];
+    device.read_batch(&mut requests);
+    assert!(matches!(requests[0].result, Err(DeviceError::Closed { .. })));
+    assert!(matches!(device.grow(16 << 10), Err(DeviceError::Closed { .. })));
 }

@@ -148,11 +148,17 @@ impl<M: PoolStrategy> PoolInstance<M> {
         Ok(roots)
     }
 
-    /// The device as the run shall see it.
-    fn device_for_run(&mut self) -> Result<Arc<dyn Device>, BenchError> {
+    /// Opens the file again, which a pool that was closed has given up.
+    fn reopen_device(&mut self) -> Result<(), BenchError> {
         if let DeviceSpec::File(path) = &self.setup.device {
             self.device = Arc::new(FileDevice::open(path, &self.setup.options.file_options())?);
         }
+        Ok(())
+    }
+
+    /// The device as the run shall see it.
+    fn device_for_run(&mut self) -> Result<Arc<dyn Device>, BenchError> {
+        self.reopen_device()?;
         self.slow = self.slowed();
         let device = self.device.clone();
         Ok(self.slow.clone().map_or(device, |slow| slow as Arc<dyn Device>))
@@ -231,9 +237,7 @@ impl<M: PoolStrategy> Instance for PoolInstance<M> {
     fn check_at_rest(&mut self) -> Result<Option<tpcc::Report>, BenchError> {
         let pages = self.open_pool()?.pages.allocated_pages();
         let roots = self.close()?;
-        if let DeviceSpec::File(path) = &self.setup.device {
-            self.device = Arc::new(FileDevice::open(path, &self.setup.options.file_options())?);
-        }
+        self.reopen_device()?;
         let store = Arc::new(PageStore::open_on(self.device.clone(), None, false)?);
         let frames = u32::try_from(pages + pages / 8 + 256).unwrap_or(u32::MAX);
         self.open_pool = Some(self.open(store, frames, &roots)?);
@@ -247,6 +251,7 @@ impl<M: PoolStrategy> Instance for PoolInstance<M> {
     fn image(&mut self) -> Result<Image, BenchError> {
         let (pages, rows) = (self.worker_threads.info.pages, self.worker_threads.info.rows);
         let (page_size, roots) = (self.worker_threads.info.page_size, self.close()?);
+        self.reopen_device()?;
         let mut bytes = vec![0; self.device.length() as usize];
         self.device.read(0, &mut bytes)?;
         Ok(Image { bytes, roots, page_size, pages, rows })

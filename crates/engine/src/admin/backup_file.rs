@@ -132,7 +132,10 @@ impl<M: PoolStrategy> Store<M> {
             .policy(plan.policy.spec.to_string())
             .lab(|lab| lab.background_merge = false)
             .lab(|lab| lab.frames = Some(plan.budget.frames.min(FRAMES_MAX)));
-        Builder::devices(data.clone(), log, &options).open::<M>()?.close()?;
+        Builder::devices(data, log, &options).open::<M>()?.close()?;
+        // The store has given it up.
+        let data: Arc<dyn Device> =
+            Arc::new(FileDevice::open(&partial.data, &FileOptions::default())?);
         if let Some(damage) = first_damaged(data.clone(), &copied.unsound)? {
             return Err(BackupError::Damaged(damage).into());
         }

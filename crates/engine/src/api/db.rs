@@ -461,9 +461,10 @@ impl Db {
         self.store.pages().page_size().bytes()
     }
 
-    /// Closes the store, whatever handles of it are left: everything is durable, and calls of
-    /// those handles fail with [`Error::Closed`]. The file is closed, and can be opened again, when
-    /// the last handle has gone.
+    /// Closes the store, whatever handles of it are left: everything is durable, their calls fail
+    /// with [`Error::Closed`], and the store can be opened again at once. Single writes under way
+    /// are waited for. A transaction that is left, or another call that is under way, has the next
+    /// opening recover the store, as after a crash: it undoes the transaction.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -478,8 +479,9 @@ impl Db {
     ///
     /// # Errors
     /// [`Error::InUse`]: a closure that looks at a page, or changes one in place, has called it.
-    /// [`Error::Forked`]: nothing is done. [`Error::Displaced`]: all is written, to a file that no
-    /// longer has the store's name. After any other error the file stays marked as open.
+    /// [`Error::Forked`]: nothing is done. [`Error::Displaced`]: a file no longer has the store's
+    /// name. [`Error::Unfinished`]: a transaction is left, and the store has no log. After an error
+    /// the file stays the store's until the last handle goes.
     pub fn close(self) -> Result<(), Error> {
         self.store.close()
     }

@@ -181,6 +181,12 @@ pub enum DeviceError {
         /// The device.
         path: PathBuf,
     },
+    /// It was released: another process, or this one by another opening, may have it.
+    #[error("{} was closed: open it again", path.display())]
+    Closed {
+        /// The device.
+        path: PathBuf,
+    },
     /// Opened for reading only.
     #[error("{} is open for reading only", path.display())]
     ReadOnly {

@@ -333,12 +333,24 @@ impl PageStore {
     /// If the device fails. The store then stays marked as open, and can be used or closed again,
     /// unless it was syncing that failed.
     pub fn close(&self, catalog_root: Option<PageId>) -> Result<(), CloseError> {
+        self.end(catalog_root, || true)?;
+        self.device.release();
+        Ok(())
+    }
+
+    /// Closes the store as [`PageStore::close`] does, but keeps the lock. Where it is not at rest, it
+    /// stays marked as open, and its log makes it whole.
+    pub(crate) fn end(
+        &self,
+        catalog_root: Option<PageId>,
+        is_at_rest: impl FnOnce() -> bool,
+    ) -> Result<(), CloseError> {
         let _gate = self.gate.write().unwrap_or_else(PoisonError::into_inner);
-        if self.access == Access::Write && !self.closed.load(Ordering::Acquire) {
+        let is_open = self.access == Access::Write && !self.closed.load(Ordering::Acquire);
+        if is_open && is_at_rest() {
             self.mark_clean(catalog_root)?;
         }
         self.closed.store(true, Ordering::Release);
-        self.device.release();
         Ok(())
     }
 

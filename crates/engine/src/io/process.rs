@@ -9,7 +9,10 @@
 //! A child that starts another program never asks.
 
 use std::sync::Once;
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::atomic::{
+    AtomicU32,
+    Ordering::{Relaxed, SeqCst},
+};
 
 /// Forks between the first process that asked and this one.
 static FORKS: AtomicU32 = AtomicU32::new(0);
@@ -47,5 +50,56 @@ impl Process {
     #[inline(always)]
     pub fn is_this(self) -> bool {
         self.0 == FORKS.load(Relaxed)
+    }
+}
+
+/// The values of [`Life::word`] that are no number of forks.
+const CLOSING: u32 = u32::MAX - 1;
+const CLOSED: u32 = u32::MAX;
+
+/// Whether calls of what a process has opened go on: not in its children, and not once it is
+/// closed. A call asks one word of its own, and the number of forks.
+#[derive(Debug)]
+pub struct Life {
+    word: AtomicU32,
+    process: Process,
+}
+
+impl Life {
+    /// Returns a life that begins in the process that calls.
+    #[allow(clippy::new_without_default, reason = "it registers a handler of forks")]
+    pub fn new() -> Life {
+        let process = Process::this();
+        Life { word: AtomicU32::new(process.0), process }
+    }
+
+    /// Returns whether a call may begin.
+    #[inline(always)]
+    pub fn goes_on(&self) -> bool {
+        // In the one order of all sequentially consistent operations: a call that was announced
+        // before it asks is waited for, or sees that it is refused.
+        self.word.load(SeqCst) == FORKS.load(Relaxed)
+    }
+
+    /// Returns whether the caller is in the process that opened it, and not in a child.
+    #[inline]
+    pub fn is_here(&self) -> bool {
+        self.process.is_this()
+    }
+
+    /// Refuses calls from now on; those under way may end.
+    pub fn refuse(&self) {
+        // It may be over already.
+        let _ = self.word.compare_exchange(self.process.0, CLOSING, SeqCst, SeqCst);
+    }
+
+    /// Ends it: nothing that is under way changes anything any more.
+    pub fn end(&self) {
+        self.word.store(CLOSED, SeqCst);
+    }
+
+    /// Returns whether it has ended.
+    pub fn is_over(&self) -> bool {
+        self.word.load(SeqCst) == CLOSED
     }
 }

@@ -154,6 +154,20 @@ impl PageStore {
         self.free_map().words(0).collect()
     }
 
+    /// Returns whether the page ids in use are those of `taken`, a word for each 64, apart from the
+    /// store's own.
+    pub(crate) fn has_taken(&self, taken: &[u64]) -> bool {
+        let free = self.free_map();
+        let differs = |(at, word): (usize, u64)| {
+            let differing = word ^ taken.get(at).copied().unwrap_or(0);
+            (0..64)
+                .filter(move |bit| differing & (1 << bit) != 0)
+                .map(move |bit| at as u64 * 64 + bit)
+        };
+        let mut differing = free.words(0).enumerate().flat_map(differs);
+        differing.all(|page| self.is_reserved(PageId(page)))
+    }
+
     /// Writes into the superblock, durably, that recovery begins at `position` of the log (0: that
     /// there is no log) and where the catalog is, and the page map, if there is a new one. The
     /// store stays marked as open. All other writes that have returned become durable, too. Returns

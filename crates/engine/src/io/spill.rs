@@ -2,10 +2,9 @@
 //! process ends.
 //!
 //! It is beside the store, is created when it is first needed, and is removed when the store is
-//! closed.
-//! What a crash leaves of it is removed when the store is opened. Nothing in it is ever
-//! synced: nobody reads it but the process that wrote it. It begins with a mark, so that no
-//! other file of that name is taken for it.
+//! closed. What a crash leaves of it is removed when the store is opened. Nothing in it is ever
+//! synced: nobody reads it but the process that wrote it. It begins with a mark, so that no other
+//! file of that name is taken for it.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -58,11 +57,19 @@ pub enum SpillError {
         /// How many.
         len: usize,
     },
+    /// The store was closed.
+    #[error("the spill file {} was closed with its store", path.display())]
+    Closed {
+        /// The file.
+        path: PathBuf,
+    },
 }
 
 #[derive(Default)]
 struct Room {
     file: Option<Arc<SpillStorage>>,
+    /// The store was closed.
+    is_over: bool,
     /// Length by offset, of what is free before `end`.
     free: BTreeMap<u64, u64>,
     end: u64,
@@ -239,17 +246,31 @@ impl SpillFile {
         SpillError::File { path: self.path.clone(), error: source }
     }
 
+    /// Removes the file of a store that is closed: another store may take its name. Handles that are
+    /// left read what is theirs, and put nothing more.
+    pub fn end(&self) {
+        let mut room = self.room();
+        room.is_over = self.store.is_some();
+        if room.is_over
+            && room.file.take().is_some()
+            && let Err(error) = std::fs::remove_file(&self.path)
+        {
+            tracing::debug!(%error, "{} stays", self.path.display());
+        }
+    }
+
     fn open(&self, room: &mut Room) -> Result<Arc<SpillStorage>, SpillError> {
+        if room.is_over {
+            return Err(SpillError::Closed { path: self.path.clone() });
+        }
         if let Some(file) = &room.file {
             return Ok(file.clone());
         }
-        let storage = match &self.store {
+        let made = |store| create(&self.path, store).map_err(|error| self.failed(error));
+        let file = Arc::new(match &self.store {
             None => SpillStorage::in_memory(),
-            Some(store) => {
-                SpillStorage::File(create(&self.path, store).map_err(|source| self.failed(source))?)
-            }
-        };
-        let file = Arc::new(storage);
+            Some(store) => SpillStorage::File(made(store)?),
+        });
         room.end = MARK.len() as u64;
         Ok(room.file.insert(file).clone())
     }
@@ -305,12 +326,8 @@ impl SpillFile {
 
 impl Drop for SpillFile {
     fn drop(&mut self) {
-        if self.process.is_this()
-            && self.store.is_some()
-            && self.room().file.is_some()
-            && let Err(error) = std::fs::remove_file(&self.path)
-        {
-            tracing::debug!(%error, "{} stays", self.path.display());
+        if self.process.is_this() {
+            self.end();
         }
     }
 }
@@ -413,8 +430,6 @@ impl Drop for Blocks {
 
 #[cfg(all(test, not(feature = "model")))]
 mod tests {
-    use std::fs::OpenOptions;
-
     use super::*;
 
     #[test]
@@ -432,15 +447,13 @@ mod tests {
         }
         let mut all = all.into_iter();
         let (first, second) = (all.next().unwrap(), all.next().unwrap());
-        drop(second);
-        drop(first);
+        drop((second, first));
         let wide = spill.put(&[7; 200]).unwrap();
         wide.read(&mut read).unwrap();
         assert_eq!((read.len(), spill.bytes()), (200, 908));
-        let file = OpenOptions::new().write(true).open(spill_path(&store)).unwrap();
+        let file = File::options().write(true).open(spill_path(&store)).unwrap();
         file.write_all_at(&[8], wide.place.offset + 150).unwrap();
-        let error = wide.read(&mut read).unwrap_err();
-        assert!(matches!(error, SpillError::Damaged { len: 200, .. }), "{error}");
+        assert!(matches!(wide.read(&mut read), Err(SpillError::Damaged { len: 200, .. })));
         drop((all, wide));
         assert_eq!(spill.bytes(), 8);
         assert_eq!(std::fs::metadata(spill_path(&store)).unwrap().len(), 8);

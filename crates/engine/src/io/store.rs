@@ -35,11 +35,13 @@ use super::back_mark::BackMark;
 use super::counts::Counters;
 use super::counts::StoreCounts;
 use super::device::Device;
+use super::error::DeviceError;
 use super::placement::bitmap::Bitmap;
 use super::placement::map_read::MapError;
 use super::placement::page_map::PageMap;
 use super::store_error::AllocateError;
 use super::store_error::FreeError;
+use super::store_error::ReadError;
 use super::store_error::SyncError;
 use super::store_error::WriteError;
 use crate::page::superblock::{Compression, Placement, Superblock};
@@ -339,5 +341,16 @@ impl PageStore {
         }
         let gate = self.gate.read().unwrap_or_else(PoisonError::into_inner);
         if self.closed.load(Ordering::Acquire) { Err(Unusable::Closed) } else { Ok(gate) }
+    }
+
+    /// Fails once the store is closed: what is read from then on may be the next one's.
+    pub(super) fn readable(&self) -> Result<(), ReadError> {
+        if self.closed.load(Ordering::Acquire) { Err(ReadError::Closed) } else { Ok(()) }
+    }
+
+    /// The device did not read `page`.
+    pub(super) fn failed_read(&self, page: PageId, error: DeviceError) -> Result<(), ReadError> {
+        self.readable()?;
+        Err(ReadError::Device { page, error })
     }
 }

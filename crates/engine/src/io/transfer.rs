@@ -4,7 +4,6 @@ use std::io::{IoSlice, IoSliceMut};
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::PoisonError;
-use std::sync::atomic::Ordering;
 
 use millpond_base::{PageId, Reason};
 
@@ -116,9 +115,9 @@ impl PageStore {
             Counters::add(&self.counters.read_requests, 1);
             let answer = self
                 .read_page(page, here, bytes)
-                .map_err(|error| ReadError::Device { page, error })
+                .or_else(|error| self.failed_read(page, error))
                 .and_then(|()| self.verify_at(page, here, bytes));
-            if answer.is_ok() {
+            if answer.is_ok() || matches!(answer, Err(ReadError::Closed)) {
                 return answer;
             }
             let had_copy = self.distrusts(&answer, here);
@@ -206,7 +205,7 @@ impl PageStore {
                     Ok(()) => self.verify_at(page, here, bytes),
                     // One bad page fails the whole request: its neighbours are read apart.
                     Err(_) if run.count > 1 => self.read_and_verify(page, bytes),
-                    Err(source) => Err(ReadError::Device { page, error: source.clone() }),
+                    Err(source) => self.failed_read(page, source.clone()),
                 };
                 let had_copy = self.distrusts(&read.result, here);
                 let has_moved = || self.here(page).is_ok_and(|now| now != here);
@@ -230,9 +229,7 @@ impl PageStore {
     }
 
     fn check_read(&self, page: PageId, buffer_bytes: usize) -> Result<(), ReadError> {
-        if self.closed.load(Ordering::Acquire) {
-            return Err(ReadError::Closed);
-        }
+        self.readable()?;
         let pages = self.pages();
         if page.0 >= pages {
             return Err(ReadError::OutOfRange { page, pages });
@@ -247,6 +244,7 @@ impl PageStore {
     /// Unpacks what was read from `here` into `bytes`, and verifies that it is what was written as
     /// page `page`, and the version of it that the page map means.
     fn verify_at(&self, page: PageId, here: Here, bytes: &mut [u8]) -> Result<(), ReadError> {
+        self.readable()?;
         Counters::add(&self.counters.bytes_read, here.bytes);
         if here.is_packed {
             let stored = bytes.get(..here.bytes).map_or(Vec::new(), <[u8]>::to_vec);

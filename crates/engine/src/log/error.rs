@@ -175,6 +175,12 @@ pub enum LogError {
          also reads commits that may be lost"
     )]
     Failed(DeviceError),
+    /// The log was closed. Whether a record that was appended meanwhile is durable is unknown.
+    #[error("the log {} was closed: open its store again", path.display())]
+    Closed {
+        /// The log.
+        path: PathBuf,
+    },
     /// A record was longer than the buffer allows. Nothing becomes durable from now on.
     #[error(
         "a record of {length} bytes does not fit the log {}, which takes {max}: open the store \

@@ -161,16 +161,7 @@ impl Shared {
     /// Returns how long the device took, if it had to do anything.
     fn flush_published(&self, end: u64) -> Result<Option<Duration>, LogError> {
         let mut leader = locked(&self.flush.leader);
-        let mut looks = 0;
-        while leader.consumer.walk() < end && looks < LOOKS {
-            if looks < LOOKS_SPINNING {
-                std::hint::spin_loop()
-            } else {
-                thread::yield_now()
-            }
-            looks += 1;
-        }
-        let walked = leader.consumer.walked();
+        let walked = leader.walk_to(end);
         {
             // Asked under the leader's mutex: the background thread may have failed just before.
             let mut state = locked(&self.flush.state);
@@ -184,11 +175,28 @@ impl Shared {
             return Ok(None);
         }
         let begun = Instant::now();
-        self.write_out(&mut leader).map_err(LogError::fatal)?;
-        leader.consumer.advance(walked);
+        self.make_durable(&mut leader)?;
+        Ok(Some(begun.elapsed()))
+    }
+
+    /// Makes durable what the leader has walked over.
+    fn make_durable(&self, leader: &mut Leader) -> Result<(), LogError> {
+        self.write_out(leader).map_err(LogError::fatal)?;
+        leader.consumer.advance(leader.consumer.walked());
         self.count(Counter::LogRecords, leader.consumer.take_records());
         self.count(Counter::LogFlushes, 1);
-        Ok(Some(begun.elapsed()))
+        Ok(())
+    }
+
+    /// Makes durable what was appended, and nothing from then on: a thread whose record came too
+    /// late finds the log poisoned.
+    pub(super) fn seal(&self) -> Result<(), LogError> {
+        self.wait(None, self.ring.tail(), GroupCommitWait::None)?;
+        self.poison(LogError::Closed { path: self.path().to_path_buf() });
+        // What was appended before that, and acknowledged without a wait.
+        let mut leader = locked(&self.flush.leader);
+        let walked = leader.walk_to(self.ring.tail());
+        if walked > leader.consumer.durable() { self.make_durable(&mut leader) } else { Ok(()) }
     }
 
     /// Writes the blocks of all records walked over that are not durable, and syncs them.
@@ -361,6 +369,23 @@ impl Shared {
                 LogError::NoRoom(error)
             })?;
         }
+    }
+}
+
+impl Leader {
+    /// Walks over what is published; waits a moment for what is being copied before `end`. Returns
+    /// how far it came.
+    fn walk_to(&mut self, end: u64) -> u64 {
+        let mut looks = 0;
+        while self.consumer.walk() < end && looks < LOOKS {
+            if looks < LOOKS_SPINNING {
+                std::hint::spin_loop()
+            } else {
+                thread::yield_now()
+            }
+            looks += 1;
+        }
+        self.consumer.walked()
     }
 }
 

@@ -314,6 +314,22 @@ impl Log {
         flushed
     }
 
+    /// Makes everything durable that was appended, and nothing that is appended from now on: whoever
+    /// waits for that gets [`LogError::Closed`]. Ends the background thread.
+    ///
+    /// # Errors
+    /// If the log takes nothing more.
+    pub(crate) fn seal(&self) -> Result<(), LogError> {
+        let sealed = self.shared.seal();
+        self.stop();
+        sealed
+    }
+
+    /// Gives up the lock of the log's device; nothing is read or written afterwards.
+    pub(crate) fn give_up(&self) {
+        self.shared.segments.device().release();
+    }
+
     fn stop(&self) {
         let writer = locked(&self.writer).take();
         if let Some(writer) = writer {

@@ -342,6 +342,33 @@ impl<M: PoolStrategy> Checkpointer<M> {
         self.take()
     }
 
+    /// Writes what is dirty, gives back ids that no page has, and takes a checkpoint.
+    ///
+    /// # Errors
+    /// As [`Checkpointer::take`], or a page could not be written.
+    pub(crate) fn take_last(&self) -> Result<Taken, CheckpointError> {
+        self.write_dirty()?;
+        self.pool.ids().return_all()?;
+        self.take_locked(&mut self.redo())
+    }
+
+    /// Returns whether a recovery from the checkpoint would do nothing: no transaction was active,
+    /// and the log has no record that changes pages from where it begins.
+    pub(crate) fn is_last(&self, Taken { checkpoint, .. }: &Taken) -> bool {
+        let own = [kind::CHECKPOINT, kind::CHECKPOINT_PART, kind::SUPERBLOCK];
+        if checkpoint.redo < checkpoint.begin || !checkpoint.active.is_empty() {
+            return false;
+        }
+        let mut reader = self.log.reader(checkpoint.begin);
+        loop {
+            match reader.next_record() {
+                Ok(Some((_, header, _))) if own.contains(&header.kind) => {}
+                Ok(None) => return true,
+                Ok(Some(_)) | Err(_) => return false,
+            }
+        }
+    }
+
     /// Fails if the data file or the log is no longer where it was opened: a checkpoint would let
     /// the log forget what no file of the store has.
     ///

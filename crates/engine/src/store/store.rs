@@ -6,25 +6,37 @@
 //!
 //! Opening checks the options before it touches a file, and gives the file back closed as it was
 //! if anything behind it fails. Everything that uses a store holds an [`Arc`] of it, so the last
-//! one to go closes it, and nothing can run meanwhile. [`Store::close`] by another handle makes all
-//! durable and refuses calls from then on; a call that is under way is harmless, since the file is
-//! closed only when the last handle goes. Closing stops the threads, writes every dirty page, gives
-//! page ids back that were taken ahead, and marks the file as clean, in this order; only then is
-//! the file opened again without a log.
+//! one to go closes it, and nothing can run meanwhile. Closing stops the threads, writes every
+//! dirty page, gives page ids back that were taken ahead, and marks the file as clean, in this
+//! order; only then is the file opened again without a log.
+//!
+//! [`Store::close`] with other handles left gives up the files, too. What they do in the meantime is
+//! kept from the files in four steps:
+//!
+//! 1. Calls are refused, and single writes that are under way are waited for: their results hold.
+//! 2. A checkpoint is taken, and the log is sealed: what was appended before is durable, and what
+//!    comes later never is, and fails.
+//! 3. If the log ends with that checkpoint, and no page id was taken since, the file is marked as
+//!    clean. Otherwise something was under way, a transaction for instance: the files stay as a
+//!    crash would leave them, and opening recovers them.
+//! 4. The page store is closed, and then each file's gate is shut ([`FileDevice`]): writes and reads
+//!    that are under way are waited for, and later ones fail.
+//!
+//! [`FileDevice`]: crate::io::FileDevice
 //!
 //! Each named structure is opened once and shared by all its handles: its root hangs below one
 //! anchor, or there would be two swips to one page.
 
 use std::panic::Location;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, MutexGuard, PoisonError, TryLockError};
 use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 
 use millpond_base::sync::unmodelled::Mutex;
-use millpond_base::{FrameId, Lsn, Reason};
+use millpond_base::{FrameId, Lsn, PageId, Reason};
 
-use crate::io::{PageStore, Process};
+use crate::io::PageStore;
+use crate::log::Log;
 use crate::pool::{Latching, Pool, PoolError, PoolStrategy, Workers, borrowed};
 use crate::recovery::{Checkpointer, Recovery};
 use crate::stats::counters::{Counter, Timing};
@@ -46,6 +58,10 @@ use crate::txn::{Durability, ManagerShare, Snapshot, TransactionManager};
 /// Time between two rounds of the housekeeping.
 const PERIOD: Duration = Duration::from_secs(1);
 
+/// Checkpoints that a store takes at most when it is closed, until nothing is under way.
+const LAST_CHECKPOINTS: u32 = 50;
+const MOMENT: Duration = Duration::from_millis(1);
+
 /// Passes over the frames that [`Store::flush`] makes at most.
 const FLUSH_PASSES: u32 = 4;
 
@@ -63,26 +79,30 @@ pub struct Store<M: PoolStrategy> {
     pub(crate) shrinking: Mutex<()>,
     /// Held by a thread that drops a structure, and by the housekeeping while it works on a tree.
     pub(in crate::store) gate: Arc<Mutex<()>>,
-    pub(in crate::store) house: Option<Housekeeping>,
-    pub(in crate::store) checkpointing: Option<Housekeeping>,
+    /// Held by a thread that closes the store.
+    pub(in crate::store) running: Mutex<Running<M>>,
     pub(in crate::store) checkpointer: Option<Arc<Checkpointer<M>>>,
     pub(in crate::store) txns: Arc<TransactionManager>,
     pub(in crate::store) unfinished: Arc<Unfinished>,
     /// The same for the transactions of each thread slot.
     pub(in crate::store) shares: Box<[Arc<ManagerShare>]>,
     pub(in crate::store) recovery: Option<Recovery>,
-    pub(in crate::store) workers: Option<Workers<M>>,
     pub(in crate::store) publisher: Option<Arc<Publisher>>,
     pub(in crate::store) durability: Durability,
     pub(in crate::store) plan: Plan,
     pub(in crate::store) opened: Instant,
-    /// The process that opened it.
-    pub(in crate::store) process: Process,
     /// The only thread that may use it, without latches.
     pub(in crate::store) alone: Option<ThreadId>,
+}
+
+/// The threads of a store that is open.
+pub(in crate::store) struct Running<M: PoolStrategy> {
+    pub(in crate::store) house: Option<Housekeeping>,
+    pub(in crate::store) checkpointing: Option<Housekeeping>,
+    /// Those of the pool. Calls under way may wait for them: they go with the last handle.
+    pub(in crate::store) workers: Option<Workers<M>>,
+    /// Its files are the store's.
     pub(in crate::store) is_open: bool,
-    /// [`Store::close`] was called, and other handles are left, whose calls fail.
-    pub(in crate::store) is_closing: AtomicBool,
 }
 
 impl<M: PoolStrategy> Store<M> {
@@ -163,12 +183,7 @@ impl<M: PoolStrategy> Store<M> {
     /// process.
     #[inline(always)]
     pub(crate) fn may_read(&self) -> Result<(), Error> {
-        if !self.process.is_this() {
-            return Err(Error::Forked);
-        }
-        if self.is_closing.load(Ordering::Relaxed) {
-            return Err(Error::Closed);
-        }
+        self.txns.may_call()?;
         if !M::Latching::THREADS && self.alone != Some(std::thread::current().id()) {
             return Err(LabError::WrongThread.into());
         }
@@ -312,14 +327,15 @@ impl<M: PoolStrategy> Store<M> {
         result
     }
 
-    /// Closes the store. If other handles are left, all is durable and their calls fail from now
-    /// on; the file is closed when the last of them goes.
+    /// Closes the store, whatever other handles are left: their calls fail from now on, and its files
+    /// can be opened again.
     ///
     /// # Errors
     /// [`Error::InUse`]: a call of this thread looks at a page, so the store stays open. Or
-    /// something could not be written: the file stays marked as open.
+    /// something could not be written: the file stays marked as open, and is this store's until the
+    /// last handle goes.
     pub fn close(self: Arc<Self>) -> Result<(), Error> {
-        if !self.process.is_this() {
+        if !self.txns.is_here() {
             return Err(Error::Forked);
         }
         match Arc::try_unwrap(self) {
@@ -327,49 +343,96 @@ impl<M: PoolStrategy> Store<M> {
             Err(other) if borrowed::pages_borrowed() > 0 => {
                 Err(Error::InUse { handles: Arc::strong_count(&other) - 1 })
             }
-            Err(other) => other.refuse_calls(),
+            Err(other) => other.end(),
         }
     }
 
-    /// Makes all durable, and refuses the calls of all handles that are left. A call that is under
-    /// way may end as if it had come before.
-    fn refuse_calls(&self) -> Result<(), Error> {
-        self.is_closing.store(true, Ordering::Relaxed);
-        if let Some(locks) = self.txns.locks() {
-            locks.end_waits();
-        }
-        if self.is_read_only() {
+    /// Closes the store beside other handles.
+    fn end(&self) -> Result<(), Error> {
+        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        if !running.is_open {
             return Ok(());
         }
-        match (&self.checkpointer, self.txns.log()) {
-            (Some(checkpointer), Some(log)) => {
-                log.wait_durable(log.tail())?;
-                checkpointer.confirm_place()?;
-                Ok(checkpointer.take_here().map(drop)?)
+        self.txns.refuse_calls()?;
+        (running.house, running.checkpointing) = (None, None);
+        // Nobody takes a checkpoint for those who wait for one.
+        self.txns.room().failed();
+        match self.checkpointer.as_deref().zip(self.txns.log()) {
+            Some((checkpointer, log)) => {
+                self.finish_aborts();
+                self.end_logged(checkpointer, log)?;
             }
-            _ => {
-                self.write_pages()?;
-                self.confirm_place()
-            }
+            None => self.end_unlogged()?,
         }
+        running.is_open = false;
+        if let Some(publisher) = &self.publisher {
+            publisher.close(self.stats());
+        }
+        self.pages.device().release();
+        Ok(())
+    }
+
+    fn end_logged(&self, checkpointer: &Checkpointer<M>, log: &Log) -> Result<(), Error> {
+        log.wait_durable(log.tail())?;
+        checkpointer.confirm_place()?;
+        let mut last = checkpointer.take_last()?;
+        for _ in 0..LAST_CHECKPOINTS {
+            if checkpointer.is_last(&last) || self.txns.active().len() > 0 {
+                break;
+            }
+            // A call is under way, and ends soon.
+            std::thread::sleep(MOMENT);
+            last = checkpointer.take_last()?;
+        }
+        log.seal()?;
+        self.txns.end();
+        let is_last = checkpointer.is_last(&last);
+        if let Err(error) = log.cut_back() {
+            tracing::debug!(%error, "the log keeps its length");
+        }
+        // First: who opens the store asks for the data file's lock first.
+        log.give_up();
+        let is_at_rest = || is_last && self.pages.has_taken(&last.checkpoint.taken);
+        self.pages.end(self.catalog_root(), is_at_rest)?;
+        Ok(())
+    }
+
+    fn end_unlogged(&self) -> Result<(), Error> {
+        if !self.is_read_only() {
+            let transactions = self.txns.active().len();
+            if transactions > 0 {
+                return Err(Error::Unfinished { transactions });
+            }
+            self.pool.flush(Reason::Recov)?;
+            self.pool.ids().return_all()?;
+            self.confirm_place()?;
+        }
+        self.pages.end(self.catalog_root(), || true)?;
+        self.txns.end();
+        Ok(())
+    }
+
+    fn catalog_root(&self) -> Option<PageId> {
+        self.named().catalog.as_ref().map(Catalog::root)
     }
 
     /// Keeps everything as it is until the process ends, which is a child of the one that opened
     /// the store: the threads are not here to be joined, and the files are the parent's.
     fn leave_to_parent(&mut self) {
-        std::mem::forget((self.house.take(), self.checkpointing.take(), self.workers.take()));
+        let running = self.running.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let Running { house, checkpointing, workers, .. } = running;
+        std::mem::forget((house.take(), checkpointing.take(), workers.take()));
         std::mem::forget((self.pool.clone(), self.pages.clone(), self.tier.clone()));
         std::mem::forget((self.named.clone(), self.checkpointer.clone(), self.txns.clone()));
     }
 
     fn shut(&mut self) -> Result<(), Error> {
-        if !std::mem::replace(&mut self.is_open, false) {
+        let running = self.running.get_mut().unwrap_or_else(PoisonError::into_inner);
+        // They wait for their threads.
+        (running.house, running.checkpointing, running.workers) = (None, None, None);
+        if !std::mem::replace(&mut running.is_open, false) {
             return Ok(());
         }
-        // Both wait for their threads.
-        self.house = None;
-        self.checkpointing = None;
-        self.workers = None;
         let written = self.write_all();
         if written.is_ok()
             && let Some(publisher) = &self.publisher
@@ -412,17 +475,16 @@ impl<M: PoolStrategy> Store<M> {
                 }
             }
         }
-        let root = self.named().catalog.as_ref().map(Catalog::root);
         // A file that was renamed is whole now. A store that is closed needs no log.
         let displaced = self.pages.displaced().filter(|_| !self.is_read_only());
-        self.pages.close(root)?;
+        self.pages.close(self.catalog_root())?;
         displaced.map_or(Ok(()), |path| Err(Error::Displaced { path }))
     }
 }
 
 impl<M: PoolStrategy> Drop for Store<M> {
     fn drop(&mut self) {
-        if !self.process.is_this() {
+        if !self.txns.is_here() {
             return self.leave_to_parent();
         }
         if let Err(error) = self.shut() {

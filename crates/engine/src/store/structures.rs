@@ -52,7 +52,8 @@ impl<M: PoolStrategy> Store<M> {
     /// A new structure of that name.
     fn create(&self, name: &str, kind: Structure) -> Result<Opened<M>, Error> {
         self.may_write()?;
-        self.named().create(&self.pool, name, kind, &TypeNames::default())
+        let create = || self.named().create(&self.pool, name, kind, &TypeNames::default());
+        self.txns.to_end(create)
     }
 
     /// What has that name, with keys and values of these types as far as either is known; it is
@@ -77,7 +78,7 @@ impl<M: PoolStrategy> Store<M> {
         if self.is_read_only() {
             return Err(missing(name, kind));
         }
-        named.create(&self.pool, name, kind, types)
+        self.txns.to_end(|| named.create(&self.pool, name, kind, types))
     }
 
     fn as_tree(self: &Arc<Self>, name: &str, opened: Opened<M>) -> Result<StoreTree<M>, Error> {

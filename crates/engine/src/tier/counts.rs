@@ -33,6 +33,8 @@ pub struct TierCounts {
     pub destaged: u64,
     /// Such copies that never had to be: another version came, or nobody needs them any more.
     pub spared: u64,
+    /// Such copies that were dropped when the tier was opened: storage ends before their places.
+    pub cut_off: u64,
     /// Requests to the cache's device that failed.
     pub errors: u64,
     /// Whether the cache is out of use, since its device failed too often; of a tier that writes

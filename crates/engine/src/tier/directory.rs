@@ -213,12 +213,10 @@ pub(super) fn load(
     if device.length() == 0 {
         return Ok(Vec::new());
     }
-    // A tier's file consists of whole blocks; of others the end cannot be read.
-    let is_whole = device.length().is_multiple_of(device.alignment().offset.max(1));
-    if is_whole && is_unmarked(device)? {
+    if is_unmarked(device)? {
         return Ok(Vec::new());
     }
-    if !is_whole || device.length() < HEADER_BYTES {
+    if device.length() < HEADER_BYTES {
         return Err(TierError::NotATier { path: path() });
     }
     let mut header = AlignedBuffer::new(HEADER_BYTES as usize);
@@ -272,9 +270,6 @@ pub(super) fn load(
 
 /// Whether `device` holds something that is no tier.
 pub(super) fn is_other_file(device: &dyn Device) -> Result<bool, TierError> {
-    if !device.length().is_multiple_of(device.alignment().offset.max(1)) {
-        return Ok(true);
-    }
     if is_unmarked(device)? {
         return Ok(false);
     }
@@ -286,10 +281,15 @@ pub(super) fn is_other_file(device: &dyn Device) -> Result<bool, TierError> {
     Ok(![MAGIC, BACK_MAGIC].iter().any(|magic| header.get(8..16) == Some(&magic[..])))
 }
 
-/// Whether `device` has nothing but zeros, as a tier's whose making was interrupted.
+/// Whether `device` has nothing but zeros, as a tier's whose making was interrupted. The end of one
+/// that does not consist of whole blocks cannot be read: it may be a tier's, made on a device of
+/// smaller blocks, and nobody knows that it is zeros.
 fn is_unmarked(device: &dyn Device) -> Result<bool, TierError> {
     let mut block = AlignedBuffer::new(HEADER_BYTES as usize);
     let length = device.length();
+    if !length.is_multiple_of(device.alignment().offset.max(1)) {
+        return Ok(false);
+    }
     for offset in (0..length).step_by(block.len()) {
         let there = (length - offset).min(HEADER_BYTES) as usize;
         let block = block.get_mut(..there).unwrap_or(&mut []);
@@ -304,7 +304,7 @@ fn is_unmarked(device: &dyn Device) -> Result<bool, TierError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::io::MemoryDevice;
+    use crate::io::{Alignment, DeviceError, MemoryDevice};
 
     fn layout() -> Layout {
         Layout::within(1 << 20, 4096, 512)
@@ -386,6 +386,66 @@ mod tests {
         for bytes in [vec![1; 10], late, b"MILLPOND".repeat(1024)] {
             let error = load(&MemoryDevice::from_bytes(&bytes), &layout(), None).unwrap_err();
             assert!(matches!(error, TierError::NotATier { .. }), "{error}");
+        }
+    }
+
+    /// A device of which only whole blocks can be read.
+    struct Blocks(MemoryDevice, u64);
+
+    impl Device for Blocks {
+        fn path(&self) -> &std::path::Path {
+            self.0.path()
+        }
+
+        fn length(&self) -> u64 {
+            self.0.length()
+        }
+
+        fn alignment(&self) -> Alignment {
+            Alignment { memory: 1, offset: self.1 }
+        }
+
+        fn read(&self, offset: u64, bytes: &mut [u8]) -> Result<(), DeviceError> {
+            let (length, alignment) = (bytes.len() as u64, self.1);
+            if !offset.is_multiple_of(alignment) || !length.is_multiple_of(alignment) {
+                let path = self.path().to_path_buf();
+                return Err(DeviceError::Misaligned { path, offset, length, alignment });
+            }
+            self.0.read(offset, bytes)
+        }
+
+        fn write(&self, offset: u64, bytes: &[u8]) -> Result<(), DeviceError> {
+            self.0.write(offset, bytes)
+        }
+
+        fn sync(&self) -> Result<(), DeviceError> {
+            self.0.sync()
+        }
+
+        fn grow(&self, length: u64) -> Result<(), DeviceError> {
+            self.0.grow(length)
+        }
+    }
+
+    /// A drive with blocks of 512 bytes was replaced by one with 4096: the tier's own file was "no
+    /// second tier".
+    #[test]
+    fn a_tier_of_small_slots_is_known_on_a_device_of_larger_blocks() {
+        let layout = Layout { slot_bytes: 512, unit: 512, slots: 203 };
+        let device = MemoryDevice::from_bytes(&[]);
+        mark_open(&device, &layout).unwrap();
+        device.grow(layout.end()).unwrap();
+        mark_closed(&device, &layout, &entries(), [7; 32]).unwrap();
+        let bytes = device.to_bytes();
+        assert!(bytes.len() % 4096 != 0);
+        let blocks = |bytes: &[u8]| Blocks(MemoryDevice::from_bytes(bytes), 4096);
+        assert_eq!(load(&blocks(&bytes), &layout, Some([7; 32])).unwrap(), entries());
+        assert!(!is_other_file(&blocks(&bytes)).unwrap());
+        // What is no tier, or may be none, is left alone there, too.
+        for other in [&[7; 5000][..], &[0; 5000], &[7; 100], &[0; 100]] {
+            let error = load(&blocks(other), &layout, None).unwrap_err();
+            assert!(matches!(error, TierError::NotATier { .. }), "{error}");
+            assert!(is_other_file(&blocks(other)).unwrap());
         }
     }
 }

@@ -212,7 +212,7 @@ impl TransactionManager {
         release.0.claim();
         let _modification = self.mark_bulk_modified(tree, is_empty()?, each)?;
         let _whole = self.rows().begin_whole(tree);
-        work()
+        self.to_end(work)
     }
 
     /// Does `work`, which drops `tree`, when no transaction has a lock in it: no transaction that
@@ -250,7 +250,18 @@ impl TransactionManager {
         let mut owner = LockOwner::begin(locks, self.active.new_id());
         let release = Release(&mut owner);
         lock_tree(locks, release.0, tree, mode)?;
-        work()
+        self.to_end(work)
+    }
+
+    /// Does `work`, which nobody waits for who closes the store: what it has done then is in the
+    /// store or not.
+    pub fn to_end<R, E: From<TxnError>>(
+        &self,
+        work: impl FnOnce() -> Result<R, E>,
+    ) -> Result<R, E> {
+        let done = work()?;
+        self.may_call()?;
+        Ok(done)
     }
 
     fn mark_bulk_modified(
@@ -307,7 +318,7 @@ impl TransactionManager {
         key: &[u8],
         mut look: impl FnMut() -> Result<R, E>,
     ) -> Result<R, E> {
-        self.check_process()?;
+        self.may_call()?;
         BUSY.set(BUSY.get().checked_sub(1).unwrap_or(BUSY_READS));
         for _ in 0..2 {
             let Some(token) = locks.key_quiet(tree, key) else { break };

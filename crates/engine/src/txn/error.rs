@@ -40,6 +40,9 @@ pub enum TxnError {
     /// The memory behind the structure failed.
     #[error(transparent)]
     Pool(#[from] PoolError),
+    /// The store was closed.
+    #[error("the store was closed: open it again")]
+    Closed,
     /// The transaction, or the store, is of the process of which this one is a fork.
     #[error(
         "this process is a fork of the one that opened the store, whose handles do nothing here"
@@ -183,6 +186,7 @@ pub(in crate::txn) fn why_not_spilled(error: &Option<Arc<SpillError>>) -> String
         Some(SpillError::Full { max, .. }) => format!("the spill file has {max} bytes already"),
         Some(SpillError::File { error, .. }) => format!("the spill file failed ({})", error.kind()),
         Some(SpillError::Damaged { .. }) => "the spill file is damaged".into(),
+        Some(SpillError::Closed { .. }) => "the store was closed".into(),
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use millpond_base::Lsn;
 
 use crate::io::simulated::planted::planted;
-use crate::io::{Process, SpillFile};
+use crate::io::{Life, SpillFile};
 use crate::lock::LockManager;
 use crate::log::{Log, LogError};
 use crate::pool::mini_transaction::RowCounts;
@@ -44,8 +44,10 @@ pub struct TransactionManager {
     pub(super) calls: ActiveWriters,
     /// How many entries trees have.
     rows: Arc<RowCounts>,
-    /// The process that opened the store.
-    process: Process,
+    /// Whether calls go on: every call of the store asks here first.
+    life: Life,
+    /// For versions and undo records beyond their memory.
+    spill: Option<Arc<SpillFile>>,
 }
 
 /// The manager, as the threads of one slot share it: they alone write this count of references.
@@ -91,7 +93,8 @@ impl TransactionManager {
         let scratches = (0..SLOTS).map(|_| ScratchSlot::default()).collect();
         let undo_room = UndoRoom::new(undo_bytes, spill.clone()).logged(log.clone(), page_bytes);
         let undo_room = Arc::new(undo_room);
-        let (versions, calls) = (VersionStore::new(version_bytes, spill), ActiveWriters::new());
+        let versions = VersionStore::new(version_bytes, spill.clone());
+        let calls = ActiveWriters::new();
         let room = LogRoom::new();
         TransactionManager {
             log,
@@ -105,7 +108,8 @@ impl TransactionManager {
             versions,
             calls,
             rows: Arc::default(),
-            process: Process::this(),
+            life: Life::new(),
+            spill,
         }
     }
 
@@ -206,11 +210,11 @@ impl TransactionManager {
     }
 
     /// Fails once the log has failed: what is changed from then on is lost. Fails, too, if it has
-    /// no room for one more change beside what active transactions need to be undone, and in a
-    /// child of the process that opened the store.
+    /// no room for one more change beside what active transactions need to be undone, and where
+    /// [`TransactionManager::may_call`] does.
     #[inline]
     pub fn may_write(&self) -> Result<(), TxnError> {
-        self.check_process()?;
+        self.may_call()?;
         match &self.log {
             Some(log) => match log.poisoned() {
                 Some(error) => Err(error.into()),
@@ -220,16 +224,49 @@ impl TransactionManager {
         }
     }
 
-    /// Returns whether the caller is in the process that opened the store, and not in a child.
-    #[inline]
-    pub(super) fn is_here(&self) -> bool {
-        self.process.is_this()
+    /// Fails in a child of the process that opened the store, and once it is closed.
+    #[inline(always)]
+    pub fn may_call(&self) -> Result<(), TxnError> {
+        if self.life.goes_on() { Ok(()) } else { Err(self.refusal()) }
     }
 
-    /// Fails in a child of the process that opened the store.
+    #[cold]
+    #[inline(never)]
+    fn refusal(&self) -> TxnError {
+        if self.is_here() { TxnError::Closed } else { TxnError::Forked }
+    }
+
+    /// Returns whether the caller is in the process that opened the store, and not in a child.
     #[inline]
-    pub(super) fn check_process(&self) -> Result<(), TxnError> {
-        if self.is_here() { Ok(()) } else { Err(TxnError::Forked) }
+    pub fn is_here(&self) -> bool {
+        self.life.is_here()
+    }
+
+    /// Returns whether the store was closed, and its files given up: there is nothing to undo.
+    pub(super) fn is_over(&self) -> bool {
+        self.life.is_over()
+    }
+
+    /// Refuses calls from now on, ends all waits for locks, and waits for the calls that write
+    /// outside transactions and are under way: what they return is true of the store.
+    ///
+    /// # Errors
+    /// [`PoolError::Held`](crate::pool::PoolError::Held): one of them waits for a page that this
+    /// thread lends.
+    pub fn refuse_calls(&self) -> Result<(), TxnError> {
+        self.life.refuse();
+        if let Some(locks) = &self.locks {
+            locks.end_waits();
+        }
+        Ok(self.calls.quiesce()?)
+    }
+
+    /// Ends everything: of transactions that are left, the log knows what is to be undone.
+    pub fn end(&self) {
+        self.life.end();
+        if let Some(spill) = &self.spill {
+            spill.end();
+        }
     }
 
     /// Fails if the log has no room for one more change, of a value of `coming` bytes, beside what

@@ -81,9 +81,10 @@ impl Transaction {
         self.options.isolation
     }
 
-    /// Returns whether it ended. In a child of its process there is nothing left to end.
+    /// Returns whether it ended. In a child of its process, and once the store is closed, there is
+    /// nothing left to end.
     pub fn is_over(&self) -> bool {
-        self.state == State::Over || !self.manager.is_here()
+        self.state == State::Over || !self.manager.is_here() || self.manager.is_over()
     }
 
     /// Returns whether it changed anything that is not undone.
@@ -92,7 +93,7 @@ impl Transaction {
     }
 
     pub(super) fn running(&self) -> Result<(), TxnError> {
-        self.manager.check_process()?;
+        self.manager.may_call()?;
         if self.state == State::Running { Ok(()) } else { Err(TxnError::Failed) }
     }
 
@@ -383,8 +384,10 @@ impl Transaction {
     /// A change could not be undone: what the transaction changed stays locked, and the store
     /// has to be opened again.
     pub fn abort(&mut self, structure_of: &StructureOf<'_, '_>) -> Result<(), TxnError> {
-        self.manager.check_process()?;
-        if self.state == State::Over {
+        if !self.manager.is_here() {
+            return Err(TxnError::Forked);
+        }
+        if self.is_over() {
             return Ok(());
         }
         self.undo_to(0, structure_of)?;
@@ -486,6 +489,9 @@ impl Drop for Transaction {
             std::mem::forget(std::mem::take(&mut self.scratch));
         } else if self.state == State::Over {
             self.manager.return_scratch(std::mem::take(&mut self.scratch));
+        } else if self.manager.is_over() {
+            // Nobody asks for a lock any more.
+            self.strand();
         }
     }
 }

@@ -4,6 +4,7 @@ mod any_store;
 mod bounds;
 mod busy;
 mod closed_log;
+mod closing;
 mod combinations;
 mod compressed;
 mod ending;

@@ -370,3 +370,19 @@ fn files_beside_a_store_have_its_mode() {
         assert_eq!(mode & 0o777, 0o600, "{}", file.display());
     }
 }
+
+/// Opening probes direct I/O by a block of zeros, which a kill at that moment leaves.
+#[test]
+fn a_block_of_zeros_that_a_killed_opening_left_is_taken_for_an_empty_file() {
+    for (suffix, asks_for_tier) in [("", false), ("-log", false), ("-cache", true)] {
+        let (_dir, path) = place();
+        std::fs::write(side(&path, suffix), [0; 4096]).unwrap();
+        let cache = |options: Options| options.second_tier(side(&path, "-cache"), 1 << 20, "tq");
+        let options = if asks_for_tier { cache(tiny(64)) } else { tiny(64) };
+        let db = Db::open(&path, options.clone()).unwrap();
+        db.raw_tree("t").unwrap().put(b"k", b"v").unwrap();
+        db.close().unwrap();
+        let db = Db::open(&path, options).unwrap();
+        assert_eq!(db.raw_tree("t").unwrap().get(b"k").unwrap().unwrap(), b"v", "{suffix}");
+    }
+}

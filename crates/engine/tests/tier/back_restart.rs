@@ -311,3 +311,24 @@ fn a_store_with_a_cache_that_has_its_writes_is_opened_with_it_or_not_at_all() {
         assert_has(&back, 12_500);
     }
 }
+
+/// Only a crash while the device is made shorter leaves such copies: anything else that cut it off
+/// has cut off what nobody else has, and nobody was told.
+#[test]
+fn copies_behind_the_end_of_storage_are_counted_when_they_are_dropped() {
+    let pair = Pair::new();
+    let tier = pair.write(400, 1);
+    tier.sync().unwrap();
+    drop(tier);
+    let tier = pair.open(400).unwrap();
+    assert_eq!(tier.counts().cut_off, 0);
+    drop(tier);
+    let bytes = pair.below.to_bytes();
+    let kept = bytes[..(PAGES / 2 * PAGE) as usize].to_vec();
+    let cut = Pair { below: Arc::new(MemoryDevice::from_bytes(&kept)), fast: pair.fast.clone() };
+    let tier = cut.open(400).unwrap();
+    assert_eq!(tier.counts().cut_off, PAGES / 2);
+    let mut page = vec![0; PAGE as usize];
+    read(&tier, PAGES / 2 - 1, &mut page).unwrap();
+    assert_eq!(page, content(PAGES / 2 - 1, 1), "what is within storage is there");
+}

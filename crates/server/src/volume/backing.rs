@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 
 use millpond::internals::io::{
     Alignment, Device, DeviceError, Errno, FileDevice, FileOptions, OpenFileError, ReadRequest,
-    WriteRequest,
+    WriteRequest, open_above_standard,
 };
 use millpond::internals::tier::Identity;
 use rustix::fs::{FallocateFlags, SeekFrom, fallocate, seek};
@@ -29,7 +29,8 @@ pub(super) struct BackingFile {
 impl BackingFile {
     pub fn open(path: &Path, options: &FileOptions) -> Result<BackingFile, OpenFileError> {
         let device = FileDevice::open(path, options)?;
-        let file = OpenOptions::new().read(true).write(!options.read_only).open(path);
+        let mut how = OpenOptions::new();
+        let file = open_above_standard(how.read(true).write(!options.read_only), path);
         let fail = |error| OpenFileError::Io { path: path.into(), errno: Errno::of(&error) };
         let has_holes = AtomicBool::new(!options.read_only);
         Ok(BackingFile { device, file: file.map_err(fail)?, has_holes })

@@ -20,6 +20,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use rustix::fs::FallocateFlags;
 
 use super::file_open::{Origin, Submission};
+use super::gate::{Gate, Passage};
 use super::lock;
 use super::new_file::{folder_of, sync_folder_of};
 use super::range_sync::sync_ranges;
@@ -43,7 +44,8 @@ static ZEROS: Zeros = Zeros([0; 256 << 10]);
 #[repr(align(4096))]
 struct Zeros([u8; 256 << 10]);
 
-/// A file as a device. Holds the file's lock until it is dropped or released.
+/// A file as a device. Holds the file's lock until it is dropped or released; once it is released,
+/// its calls fail with [`DeviceError::Closed`].
 #[derive(Debug)]
 pub struct FileDevice {
     pub(super) file: File,
@@ -52,6 +54,8 @@ pub struct FileDevice {
     pub(super) origin: Option<Origin>,
     /// Set if this opening created it.
     pub(super) is_new: bool,
+    /// Shut when the device is released.
+    pub(super) gate: Gate,
     /// The process that opened it: its children leave the file, and its lock, alone.
     pub(super) process: Process,
     pub(super) read_only: bool,
@@ -108,6 +112,11 @@ impl FileDevice {
             return DeviceError::DiskFull { path, offset, needed: length };
         }
         DeviceError::Io { operation, path, offset, length, errno }
+    }
+
+    /// Begins a call; the device is not released until it is over.
+    fn pass(&self) -> Result<Passage<'_>, DeviceError> {
+        self.gate.pass().ok_or_else(|| DeviceError::Closed { path: self.path.clone() })
     }
 
     /// Refuses what lies outside the device or direct I/O cannot do.
@@ -251,7 +260,7 @@ impl FileDevice {
         length: u64,
         write: impl FnOnce() -> Result<(), DeviceError>,
     ) -> Result<(), DeviceError> {
-        let old = self.length();
+        let (_passage, old) = (self.pass()?, self.length());
         self.check_process()?;
         if self.read_only {
             return Err(DeviceError::ReadOnly { path: self.path.clone() });
@@ -311,6 +320,7 @@ impl Device for FileDevice {
     }
 
     fn read(&self, offset: u64, bytes: &mut [u8]) -> Result<(), DeviceError> {
+        let _passage = self.pass()?;
         self.check(offset, bytes.len() as u64)?;
         if self.is_misaligned(bytes) {
             return with_aligned(bytes.len(), |room| {
@@ -323,6 +333,7 @@ impl Device for FileDevice {
     }
 
     fn write(&self, offset: u64, bytes: &[u8]) -> Result<(), DeviceError> {
+        let _passage = self.pass()?;
         self.check_write(offset, bytes.len() as u64)?;
         if self.is_misaligned(bytes) {
             let mut copy = AlignedBuffer::new(bytes.len());
@@ -333,6 +344,10 @@ impl Device for FileDevice {
     }
 
     fn read_batch(&self, requests: &mut [ReadRequest<'_, '_>]) {
+        let _passage = match self.pass() {
+            Ok(passage) => passage,
+            Err(closed) => return requests.iter_mut().for_each(|r| r.result = Err(closed.clone())),
+        };
         let mut parts = requests.iter().flat_map(|request| request.parts.iter());
         if parts.any(|part| self.is_misaligned(part)) {
             return read_batch_aligned(self, self.direct.map_or(1, |need| need.memory), requests);
@@ -358,6 +373,10 @@ impl Device for FileDevice {
     }
 
     fn write_batch(&self, requests: &mut [WriteRequest<'_, '_>]) {
+        let _passage = match self.pass() {
+            Ok(passage) => passage,
+            Err(closed) => return requests.iter_mut().for_each(|r| r.result = Err(closed.clone())),
+        };
         let fits = |request: &WriteRequest<'_, '_>| {
             self.check_write(request.offset, request.length() as u64).is_ok()
                 && !request.parts.iter().any(|part| self.is_misaligned(part))
@@ -378,6 +397,7 @@ impl Device for FileDevice {
     }
 
     fn sync(&self) -> Result<(), DeviceError> {
+        let _passage = self.pass()?;
         self.check_process()?;
         system::sync_data(&self.file)
             .map_err(|errno| self.failed(Operation::Sync, 0, self.length(), errno))
@@ -387,6 +407,7 @@ impl Device for FileDevice {
         if ranges.iter().all(|range| range.is_empty()) {
             return Ok(());
         }
+        let _passage = self.pass()?;
         self.check_process()?;
         let rings = self.rings.as_ref().filter(|_| self.syncs_ranges);
         match rings.and_then(|rings| sync_ranges(rings, &self.file, ranges)) {
@@ -422,6 +443,7 @@ impl Device for FileDevice {
         if length >= old {
             return Ok(());
         }
+        let _passage = self.pass()?;
         self.check_write(length, old - length)?;
         rustix::io::retry_on_intr(|| rustix::fs::ftruncate(&self.file, length))
             .map_err(|errno| self.failed(Operation::Shrink, length, old - length, errno.into()))?;
@@ -436,6 +458,7 @@ impl Device for FileDevice {
     fn release(&self) {
         // A child has the descriptor of its parent, and with it the lock.
         if self.process.is_this() {
+            self.gate.shut();
             // Fails for a file descriptor that is none, only; closing the file releases as well.
             let _ = lock::release(&self.file);
         }

@@ -140,11 +140,15 @@ impl Origin {
     }
 }
 
+/// A file that was opened as a device.
+pub(super) struct OpenedFile {
+    pub(super) file: File,
+    /// What direct I/O demands; `None` if bytes go through the page cache.
+    pub(super) direct: Option<Alignment>,
+}
+
 /// Opens the file, directly if wanted and possible; warns once if wanted and not possible.
-pub(super) fn open_file(
-    path: &Path,
-    options: &FileOptions,
-) -> Result<(File, Option<Alignment>), Errno> {
+pub(super) fn open_file(path: &Path, options: &FileOptions) -> Result<OpenedFile, Errno> {
     let is_block_device = || std::fs::metadata(path).is_ok_and(|f| f.file_type().is_block_device());
     let is_claimed = options.block_devices && !options.read_only && is_block_device();
     let open = |flags: i32| {
@@ -155,12 +159,14 @@ pub(super) fn open_file(
         open_above_standard(&how, path).map_err(|e| Errno::of(&e))
     };
     if !options.direct {
-        return Ok((open(0)?, None));
+        return Ok(OpenedFile { file: open(0)?, direct: None });
     }
     let direct = DIRECT.map_or(Err(Errno(libc::EINVAL)), &open);
     let why = match direct {
         Ok(file) => match system::direct_alignment(&file) {
-            Some(need) if need.offset <= DIRECT_BLOCK_MAX => return Ok((file, Some(need))),
+            Some(need) if need.offset <= DIRECT_BLOCK_MAX => {
+                return Ok(OpenedFile { file, direct: Some(need) });
+            }
             Some(need) => format!("it wants blocks of {} bytes", need.offset),
             None => "the file system has none".to_string(),
         },
@@ -170,33 +176,36 @@ pub(super) fn open_file(
     };
     let file = open(0)?;
     warn_of_plain(path, &why);
-    Ok((file, None))
+    Ok(OpenedFile { file, direct: None })
 }
 
 /// Locks a file that was opened; without direct I/O from here on if its direct reads fail, as in
 /// some file systems that are programs.
 pub(super) fn lock_and_probe(
-    (file, direct): (File, Option<Alignment>),
+    opened: OpenedFile,
     path: &Path,
     options: &FileOptions,
-) -> Result<(File, Option<Alignment>), OpenFileError> {
-    lock::acquire(&file, path, !options.read_only)?;
-    let Some(need) = direct else { return Ok((file, None)) };
+) -> Result<OpenedFile, OpenFileError> {
+    lock::acquire(&opened.file, path, !options.read_only)?;
+    let Some(need) = opened.direct else { return Ok(opened) };
     let read = |file: &File, block: &mut [u8]| file.read_at(block, 0);
-    let reopened = reopen_if_reads_fail((&file, need), path, options, &read);
+    let reopened = reopen_if_reads_fail(&opened.file, need, path, options, &read);
     let fail = |errno| OpenFileError::Io { path: path.to_path_buf(), errno };
-    let Some(plain) = reopened.map_err(fail)? else { return Ok((file, direct)) };
-    drop(file);
+    let Some(plain) = reopened.map_err(fail)? else { return Ok(opened) };
+    drop(opened);
     lock::acquire(&plain, path, !options.read_only)?;
-    Ok((plain, None))
+    Ok(OpenedFile { file: plain, direct: None })
 }
 
 /// Reopens a file without direct I/O if its direct reads fail.
 /// `read` is what reads a block of a file. `None`: its reads do not fail, or plain ones fail, too.
 ///
-/// The file is locked by the caller: into an empty one, a block is written for a moment.
+/// The file is locked by the caller: into an empty one, a block of zeros is written for a moment. A
+/// process that is killed then leaves it, and a file of one such block is taken for an empty one, by
+/// stores, logs and second tiers alike.
 fn reopen_if_reads_fail(
-    (file, need): (&File, Alignment),
+    file: &File,
+    need: Alignment,
     path: &Path,
     options: &FileOptions,
     read: &dyn Fn(&File, &mut [u8]) -> io::Result<usize>,
@@ -293,7 +302,7 @@ mod tests {
             }
         };
         let options = FileOptions::default();
-        let plain = reopen_if_reads_fail((&file, NEED), &path, &options, &read).unwrap();
+        let plain = reopen_if_reads_fail(&file, NEED, &path, &options, &read).unwrap();
         assert_eq!(std::fs::metadata(&path).unwrap().len(), length, "the probe leaves no trace");
         plain.is_some()
     }

@@ -3,6 +3,7 @@
 
 pub mod file_device;
 pub mod file_open;
+mod gate;
 mod lock;
 pub(crate) mod new_file;
 mod opening;

@@ -33,7 +33,7 @@ pub(super) fn take_low_descriptors() -> Vec<File> {
 ///
 /// # Errors
 /// As [`OpenOptions::open`].
-pub(crate) fn open_above_standard(how: &OpenOptions, path: &Path) -> io::Result<File> {
+pub fn open_above_standard(how: &OpenOptions, path: &Path) -> io::Result<File> {
     let _low = take_low_descriptors();
     let file = how.open(path)?;
     if file.as_raw_fd() >= DESCRIPTOR_LEAST {

@@ -5,9 +5,10 @@ use std::sync::atomic::AtomicU64;
 
 use super::file_device::FileDevice;
 use super::file_open::{
-    FileOptions, Origin, Submission, create_file, length_of, lock_and_probe, open_file, rings,
-    what_else,
+    FileOptions, OpenedFile, Origin, Submission, create_file, length_of, lock_and_probe, open_file,
+    rings, what_else,
 };
+use super::gate::Gate;
 use super::{lock, system};
 use crate::io::error::OpenFileError;
 use crate::io::process::Process;
@@ -62,8 +63,8 @@ impl FileDevice {
         if let Some(what) = what_else(path, options) {
             return Err(OpenFileError::NotAFile { path: path.to_path_buf(), what });
         }
-        let (file, direct) = open_file(path, options).map_err(fail)?;
-        let (file, direct) = lock_and_probe((file, direct), path, options)?;
+        let opened = open_file(path, options).map_err(fail)?;
+        let OpenedFile { file, direct } = lock_and_probe(opened, path, options)?;
         let block = direct.map_or(1, |need| need.offset.max(1));
         let length = length_of(&file, block).map_err(fail)?;
         // Another process may have removed or replaced it before it was locked.
@@ -83,6 +84,7 @@ impl FileDevice {
             path,
             origin,
             is_new,
+            gate: Gate::default(),
             process: Process::this(),
             read_only,
             zeros,

@@ -111,6 +111,7 @@ impl From<TxnError> for Error {
             TxnError::HeapWrite(error) => error.into(),
             TxnError::Log(error) => error.into(),
             TxnError::Forked => Error::Forked,
+            TxnError::Closed => Error::Closed,
             other => Error::Txn(other),
         }
     }

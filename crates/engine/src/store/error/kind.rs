@@ -162,6 +162,7 @@ fn of_device(error: &DeviceError) -> ErrorKind {
         DeviceError::PastEnd { .. } | DeviceError::Damaged { .. } => ErrorKind::Damaged,
         DeviceError::ReadOnly { .. } => ErrorKind::ReadOnly,
         DeviceError::Forked { .. } => ErrorKind::InUse,
+        DeviceError::Closed { .. } => ErrorKind::Closed,
     }
 }
 
@@ -228,7 +229,7 @@ fn of_read(error: &ReadError) -> ErrorKind {
         | ReadError::Nowhere { .. }
         | ReadError::OutOfRange { .. } => ErrorKind::Damaged,
         ReadError::BufferSize { .. } => ErrorKind::Invalid,
-        ReadError::Closed => ErrorKind::Io,
+        ReadError::Closed => ErrorKind::Closed,
     }
 }
 
@@ -237,7 +238,8 @@ fn of_page_write(error: &PageWriteError) -> ErrorKind {
         PageWriteError::Device { error, .. }
         | PageWriteError::NoPlace(error)
         | PageWriteError::Map(error) => of_device(error),
-        PageWriteError::NotSynced { .. } | PageWriteError::Closed => ErrorKind::Io,
+        PageWriteError::NotSynced { .. } => ErrorKind::Io,
+        PageWriteError::Closed => ErrorKind::Closed,
         PageWriteError::OutOfRange { .. }
         | PageWriteError::Reserved { .. }
         | PageWriteError::WrongPage { .. }
@@ -251,14 +253,15 @@ fn of_allocate(error: &AllocateError) -> ErrorKind {
     match error {
         AllocateError::Grow(error) => of_device(error),
         AllocateError::ReadOnly => ErrorKind::ReadOnly,
-        AllocateError::Closed => ErrorKind::Io,
+        AllocateError::Closed => ErrorKind::Closed,
     }
 }
 
 fn of_sync(error: &SyncError) -> ErrorKind {
     match error {
         SyncError::Device(error) => of_device(error),
-        SyncError::FailedBefore { .. } | SyncError::Closed => ErrorKind::Io,
+        SyncError::FailedBefore { .. } => ErrorKind::Io,
+        SyncError::Closed => ErrorKind::Closed,
         SyncError::ReadOnly => ErrorKind::ReadOnly,
     }
 }
@@ -291,6 +294,7 @@ fn of_log(error: &LogError) -> ErrorKind {
         | LogError::Failed(error) => of_device(error),
         LogError::RecordTooLong { .. } => ErrorKind::TooLong,
         LogError::NoThread { .. } => ErrorKind::Memory,
+        LogError::Closed { .. } => ErrorKind::Closed,
     }
 }
 
@@ -385,6 +389,7 @@ fn of_spill(error: &SpillError) -> ErrorKind {
         SpillError::Full { .. } => ErrorKind::Memory,
         SpillError::File { .. } => ErrorKind::Io,
         SpillError::Damaged { .. } => ErrorKind::Damaged,
+        SpillError::Closed { .. } => ErrorKind::Closed,
     }
 }
 
@@ -397,6 +402,7 @@ fn of_txn(error: &TxnError) -> ErrorKind {
         TxnError::Pool(error) => of_pool(error),
         TxnError::Log(error) => of_log(error),
         TxnError::Forked => ErrorKind::InUse,
+        TxnError::Closed => ErrorKind::Closed,
         TxnError::Failed
         | TxnError::Nested
         | TxnError::NoSavepoint

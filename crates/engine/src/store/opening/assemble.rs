@@ -2,14 +2,14 @@
 //! threads.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
+use std::sync::atomic::{AtomicU32, AtomicU64};
+use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use millpond_base::PageId;
 use millpond_base::sync::unmodelled::Mutex;
 
-use crate::io::{PageStore, Process, SpillFile};
+use crate::io::{PageStore, SpillFile};
 use crate::lock::{LockManager, LockOptions};
 use crate::log::Log;
 use crate::pool::mini_transaction::PageSpace;
@@ -26,7 +26,7 @@ use crate::store::options::Options;
 use crate::store::options::budget::Budget;
 use crate::store::options::choices::TranslationMode;
 use crate::store::stats::census::rooms;
-use crate::store::store::Store;
+use crate::store::store::{Running, Store};
 use crate::txn::{ManagerShare, TransactionManager};
 
 /// How long a commit with `Durability::Group` waits for others at most.
@@ -86,6 +86,8 @@ impl<M: PoolStrategy> Store<M> {
         };
         let named = Arc::new(Mutex::new(named));
         name_trees(&txns, &named);
+        let workers = Some(workers);
+        let running = Running { house: None, checkpointing: None, workers, is_open: true };
         let mut store = Store {
             pool,
             pages,
@@ -94,32 +96,29 @@ impl<M: PoolStrategy> Store<M> {
             dropped: Dropped::default(),
             shrinking: Mutex::default(),
             gate: Arc::default(),
-            house: None,
-            checkpointing: None,
+            running: Mutex::new(running),
             checkpointer,
             shares: ManagerShare::for_slots(&txns),
             txns,
             unfinished: Arc::default(),
             recovery: logged.and_then(|logged| logged.recovery),
-            workers: Some(workers),
             publisher,
             durability: options.durability,
             plan,
             opened: Instant::now(),
-            process: Process::this(),
             alone: (!M::Latching::THREADS).then(|| std::thread::current().id()),
-            is_open: true,
-            is_closing: AtomicBool::new(false),
         };
         if let Some(publisher) = &store.publisher {
             // From now on others can look at it.
             publisher.maybe_publish(|| store.stats());
         }
         if let Some(checkpointer) = &store.checkpointer {
-            store.checkpointing = Some(checkpoint_thread::start(checkpointer, &store.unfinished)?);
+            let thread = checkpoint_thread::start(checkpointer, &store.unfinished)?;
+            threads_of(&mut store).checkpointing = Some(thread);
         }
         if !options.read_only {
-            store.house = Some(store.keep_house(options.lab.background_merge)?);
+            let house = store.keep_house(options.lab.background_merge)?;
+            threads_of(&mut store).house = Some(house);
         }
         Ok(store)
     }
@@ -197,6 +196,11 @@ impl<M: PoolStrategy> Store<M> {
         recovery.elapsed += started.elapsed();
         Ok(())
     }
+}
+
+/// Returns the threads of a store that no other thread has yet.
+fn threads_of<M: PoolStrategy>(store: &mut Store<M>) -> &mut Running<M> {
+    store.running.get_mut().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn transaction_manager<M: PoolStrategy>(

@@ -284,6 +284,9 @@ impl Prepared {
         names: StructureNames,
     ) -> Result<Prepared, Error> {
         options.check()?;
+        if device.length() == 0 {
+            remains::check_log(device.path(), &log)?;
+        }
         let Tiered { device, tier } = tiered(device, None, fast, options, new_page_size(options)?)?;
         let (pages, logged) = open_or_create(device, |_| Ok(log.clone()), options, names)?;
         let prepared = Prepared::over(pages, Some(logged), options, None)?;

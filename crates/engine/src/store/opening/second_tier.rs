@@ -67,7 +67,7 @@ pub(super) fn tiered(
     let tier = TierOptions { unit: unit as u32, ..tier };
     let fast = match fast {
         Some(fast) => fast,
-        None => open_file((&asked.path, device.path()), created, &tier, &options.file_options())?,
+        None => open_file(&asked.path, device.path(), created, &tier, &options.file_options())?,
     };
     let host = |shape: &_| policy.tier_host(shape);
     let tier = if tier.writes_back {
@@ -118,7 +118,8 @@ fn unit_of(page_size: PageSize, compression: Compression) -> usize {
 
 /// Opens the cache's file; creates it, with the mode of the file at `store`, if it does not exist.
 fn open_file(
-    (path, store): (&Path, &Path),
+    path: &Path,
+    store: &Path,
     created: Option<&Created>,
     tier: &TierOptions,
     options: &FileOptions,

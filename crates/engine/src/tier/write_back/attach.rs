@@ -41,7 +41,7 @@ impl BackDevice {
         let frames = TierOptions { writes_back: true, ..*options }.frames()?;
         let layout = options.back_layout();
         let pinned_bytes = u64::from(layout.slots.slot_bytes);
-        let (header, records) = match pair(&*below, &*fast)? {
+        let Attached { header, records, cut_off } = match pair(&*below, &*fast)? {
             None => found(&*below, &*fast, layout)?,
             Some((header, _)) if header.layout != layout => {
                 let path = fast.path().to_path_buf();
@@ -71,6 +71,7 @@ impl BackDevice {
             has_failed: AtomicBool::new(false),
             is_closed: AtomicBool::new(false),
             errors: AtomicU32::new(0),
+            cut_off,
         };
         Ok(tier)
     }
@@ -155,12 +156,17 @@ fn is_its(header: &Header, mark: &BackMark) -> bool {
     header.uuid == mark.uuid && (mark.generation == header.generation || is_last)
 }
 
+/// A device and a cache that are one.
+struct Attached {
+    header: Header,
+    /// What the cache has.
+    records: Vec<Record>,
+    /// Copies that it had for places behind the device's end.
+    cut_off: u64,
+}
+
 /// Makes a pair of a device that is whole and a cache that is of no use.
-fn found(
-    below: &dyn Device,
-    fast: &dyn Device,
-    layout: BackLayout,
-) -> Result<(Header, Vec<Record>), TierError> {
+fn found(below: &dyn Device, fast: &dyn Device, layout: BackLayout) -> Result<Attached, TierError> {
     let bytes = u64::from(layout.slots.slot_bytes);
     let begin = layout.slots_begin();
     if fast.length() < begin + bytes {
@@ -189,7 +195,7 @@ fn found(
     header.state = State::Open;
     header.store(fast)?;
     fast.shrink(layout.end())?;
-    Ok((header, records))
+    Ok(Attached { header, records, cut_off: 0 })
 }
 
 fn open_again(
@@ -197,12 +203,29 @@ fn open_again(
     fast: &dyn Device,
     mut header: Header,
     generation: u64,
-) -> Result<(Header, Vec<Record>), TierError> {
+) -> Result<Attached, TierError> {
     let mut records = load_directory(fast, &header)?;
     let is_closed = header.state == State::Closed;
     // What was cut off is nowhere; it may have been cut off durably, and the directory not changed.
     let length = below.length();
     let end = |entry: &Entry| entry.offset.saturating_add(u64::from(entry.length));
+    let lies_behind = |record: &&Record| record.kind != Kind::Clean && end(&record.entry) > length;
+    let behind: Vec<&Entry> =
+        records.iter().filter(lies_behind).map(|record| &record.entry).collect();
+    let cut_off = behind.len() as u64;
+    if let Some(first) = behind.iter().map(|entry| entry.offset).min() {
+        let bytes: u64 = behind.iter().map(|entry| u64::from(entry.length)).sum();
+        tracing::warn!(
+            bytes,
+            first,
+            length,
+            "{} ends before {bytes} bytes, the first of them at offset {first}, that its second \
+             tier {} has and storage has not: they are dropped. After a crash while it was made \
+             shorter nobody needs them; if something else cut it off, restore a backup",
+            below.path().display(),
+            fast.path().display(),
+        );
+    }
     records.retain(|Record { kind, entry }| {
         end(entry) <= length && (*kind != Kind::Clean || is_closed)
     });
@@ -218,7 +241,7 @@ fn open_again(
     set_mark(below, fast, &header)?;
     header.state = State::Open;
     header.store(fast)?;
-    Ok((header, records))
+    Ok(Attached { header, records, cut_off })
 }
 
 /// Puts the mark in the place of the first sector of `below`, durably; nothing else changes there.

@@ -70,6 +70,8 @@ pub struct BackDevice {
     pub(super) has_failed: AtomicBool,
     pub(super) is_closed: AtomicBool,
     pub(super) errors: AtomicU32,
+    /// Copies that were dropped when it was opened.
+    pub(super) cut_off: u64,
 }
 
 impl std::fmt::Debug for BackDevice {
@@ -116,6 +118,7 @@ impl BackDevice {
     pub fn counts(&self) -> TierCounts {
         TierCounts {
             errors: u64::from(self.errors.load(Ordering::Relaxed)),
+            cut_off: self.cut_off,
             is_off: self.has_failed.load(Ordering::Acquire),
             ..self.cache().counts()
         }
