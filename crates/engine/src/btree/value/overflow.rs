@@ -23,6 +23,10 @@ use crate::pool::{
 /// Data pages read, or freed, in one mini-transaction.
 const BATCH: usize = 16;
 
+/// Mini-transactions that free pages of one value without asking the log for room: their records
+/// take about 4 KiB.
+const FREED_UNASKED: u32 = 8;
+
 /// The mark of a reference to an overflow page.
 fn other(what: AccessKind) -> Mark {
     Mark::of(what).with_kind(PageKind::OTHER, 0)
@@ -148,11 +152,18 @@ impl<P: Pages> BTree<P> {
         self.free_all(anchor, Some(stamp))
     }
 
+    /// Frees all pages of a value that no entry has. What left the value without one is done, so it
+    /// must not fail because the log has no room for the rest: the next opening frees that.
     fn free_all(&self, anchor: Anchor, stamp: Option<u64>) -> Result<(), PoolError> {
-        loop {
-            self.pages.make_log_room(self.pages.page_size())?;
-            if self.pages.run(|mtr| self.free_some(mtr, anchor, stamp))? {
-                break;
+        let mut freed = 0;
+        while !self.pages.run(|mtr| self.free_some(mtr, anchor, stamp))? {
+            freed += 1;
+            if freed >= FREED_UNASKED
+                && let Err(error) = self.pages.make_log_room(self.pages.page_size())
+            {
+                // The anchor stays: there are pages below it.
+                tracing::warn!(%error, "pages of a large value are freed by the next opening");
+                return Ok(());
             }
         }
         self.pages.release_anchor(anchor);
