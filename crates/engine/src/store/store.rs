@@ -10,8 +10,8 @@
 //! dirty page, gives page ids back that were taken ahead, and marks the file as clean, in this
 //! order; only then is the file opened again without a log.
 //!
-//! [`Store::close`] with other handles left gives up the files, too. What they do in the meantime is
-//! kept from the files in four steps:
+//! [`Store::close`] with other handles left gives up the files, too. Four steps keep their calls
+//! from the files:
 //!
 //! 1. Calls are refused, and single writes that are under way are waited for: their results hold.
 //! 2. A checkpoint is taken, and the log is sealed: what was appended before is durable, and what
@@ -19,8 +19,8 @@
 //! 3. If the log ends with that checkpoint, and no page id was taken since, the file is marked as
 //!    clean. Otherwise something was under way, a transaction for instance: the files stay as a
 //!    crash would leave them, and opening recovers them.
-//! 4. The page store is closed, and then each file's gate is shut ([`FileDevice`]): writes and reads
-//!    that are under way are waited for, and later ones fail.
+//! 4. The page store is closed, and then each file's gate is shut ([`FileDevice`]): writes and
+//!    reads that are under way are waited for, and later ones fail.
 //!
 //! [`FileDevice`]: crate::io::FileDevice
 //!
@@ -326,8 +326,8 @@ impl<M: PoolStrategy> Store<M> {
         result
     }
 
-    /// Closes the store, whatever other handles are left: their calls fail from now on, and its files
-    /// can be opened again.
+    /// Closes the store, whatever other handles are left: their calls fail from now on, and its
+    /// files can be opened again.
     ///
     /// # Errors
     /// [`Error::InUse`]: a call of this thread looks at a page, so the store stays open. Or
