@@ -358,7 +358,8 @@ impl<M: PoolStrategy> Store<M> {
         self.txns.room().failed();
         match self.checkpointer.as_deref().zip(self.txns.log()) {
             Some((checkpointer, log)) => self.end_logged(checkpointer, log)?,
-            None => self.end_unlogged()?,
+            None if self.end_unlogged()? => {}
+            None => return Ok(()),
         }
         running.is_open = false;
         if let Some(publisher) = &self.publisher {
@@ -393,11 +394,12 @@ impl<M: PoolStrategy> Store<M> {
         Ok(())
     }
 
-    fn end_unlogged(&self) -> Result<(), Error> {
+    /// Returns whether it was closed: without a log, only the transactions that are left can undo
+    /// what they changed, and the last handle closes the store.
+    fn end_unlogged(&self) -> Result<bool, Error> {
         if !self.is_read_only() {
-            let transactions = self.txns.active().len();
-            if transactions > 0 {
-                return Err(Error::Unfinished { transactions });
+            if self.txns.active().len() > 0 {
+                return self.write_pages().map(|()| false);
             }
             self.pool.flush(Reason::Recov)?;
             self.pool.ids().return_all()?;
@@ -405,7 +407,7 @@ impl<M: PoolStrategy> Store<M> {
         }
         self.pages.end(self.catalog_root(), || true)?;
         self.txns.end();
-        Ok(())
+        Ok(true)
     }
 
     fn catalog_root(&self) -> Option<PageId> {
