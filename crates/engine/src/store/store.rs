@@ -374,7 +374,7 @@ impl<M: PoolStrategy> Store<M> {
         checkpointer.confirm_place()?;
         let mut last = checkpointer.take_last()?;
         for _ in 0..LAST_CHECKPOINTS {
-            if checkpointer.is_last(&last) || self.txns.active().len() > 0 {
+            if checkpointer.is_last(&last) || !self.txns.active().is_empty() {
                 break;
             }
             // A call is under way, and ends soon.
@@ -398,7 +398,7 @@ impl<M: PoolStrategy> Store<M> {
     /// what they changed, and the last handle closes the store.
     fn end_unlogged(&self) -> Result<bool, Error> {
         if !self.is_read_only() {
-            if self.txns.active().len() > 0 {
+            if !self.txns.active().is_empty() {
                 return self.write_pages().map(|()| false);
             }
             self.pool.flush(Reason::Recov)?;
