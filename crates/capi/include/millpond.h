@@ -722,11 +722,11 @@ enum mp_status mp_open(const char *path_of_store,
 enum mp_status mp_open_memory(const struct mp_options *options, struct mp_store **out);
 
 /**
- * Closes a store: everything is durable then, and the store can be opened again at once, here or in
- * another process. The handle is gone whatever is returned. Of other handles that are left (trees,
- * transactions, cursors, snapshots), calls return MP_CLOSED. A transaction that is left has not
- * committed: the next opening undoes it, as after a crash. NULL is no error. In the child of a fork
- * nothing is done, and MP_IN_USE returned.
+ * Closes a store: everything is durable then, and the store can be opened again at once, here or
+ * in another process. The handle is gone whatever is returned. Of other handles that are left
+ * (trees, transactions, cursors, snapshots), calls return MP_CLOSED. A transaction that is left
+ * has not committed: the next opening undoes it, as after a crash. NULL is no error. In the child
+ * of a fork nothing is done, and MP_IN_USE returned.
  */
 enum mp_status mp_close(struct mp_store *store);
 

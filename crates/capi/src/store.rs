@@ -60,11 +60,11 @@ pub unsafe extern "C" fn mp_open_memory(
     })
 }
 
-/// Closes a store: everything is durable then, and the store can be opened again at once, here or in
-/// another process. The handle is gone whatever is returned. Of other handles that are left (trees,
-/// transactions, cursors, snapshots), calls return MP_CLOSED. A transaction that is left has not
-/// committed: the next opening undoes it, as after a crash. NULL is no error. In the child of a fork
-/// nothing is done, and MP_IN_USE returned.
+/// Closes a store: everything is durable then, and the store can be opened again at once, here or
+/// in another process. The handle is gone whatever is returned. Of other handles that are left
+/// (trees, transactions, cursors, snapshots), calls return MP_CLOSED. A transaction that is left
+/// has not committed: the next opening undoes it, as after a crash. NULL is no error. In the child
+/// of a fork nothing is done, and MP_IN_USE returned.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mp_close(store: *mut mp_store) -> mp_status {
     guard(|| {

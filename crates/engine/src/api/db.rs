@@ -478,10 +478,9 @@ impl Db {
     /// ```
     ///
     /// # Errors
-    /// [`Error::InUse`]: a closure that looks at a page, or changes one in place, has called it.
-    /// [`Error::Forked`]: nothing is done. [`Error::Displaced`]: a file no longer has the store's
-    /// name. [`Error::Unfinished`]: a transaction is left, and the store has no log. After an error
-    /// the file stays the store's until the last handle goes.
+    /// [`Error::InUse`]: a closure that looks at a page has called it. [`Error::Displaced`]: a file
+    /// no longer has its name. After an error, and without a log if a transaction is left, the file
+    /// stays the store's until its last handle goes.
     pub fn close(self) -> Result<(), Error> {
         self.store.close()
     }

@@ -338,7 +338,7 @@ impl PageStore {
         Ok(())
     }
 
-    /// Closes the store as [`PageStore::close`] does, but keeps the lock. Where it is not at rest, it
+    /// Closes the store as [`PageStore::close`] does, but keeps the lock. If it is not at rest, it
     /// stays marked as open, and its log makes it whole.
     pub(crate) fn end(
         &self,

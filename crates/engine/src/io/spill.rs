@@ -246,8 +246,8 @@ impl SpillFile {
         SpillError::File { path: self.path.clone(), error: source }
     }
 
-    /// Removes the file of a store that is closed: another store may take its name. Handles that are
-    /// left read what is theirs, and put nothing more.
+    /// Removes the file of a store that is closed: another store may take its name. Handles that
+    /// are left read what is theirs, and put nothing more.
     pub fn end(&self) {
         let mut room = self.room();
         room.is_over = self.store.is_some();

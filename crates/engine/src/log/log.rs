@@ -314,8 +314,8 @@ impl Log {
         flushed
     }
 
-    /// Makes everything durable that was appended, and nothing that is appended from now on: whoever
-    /// waits for that gets [`LogError::Closed`]. Ends the background thread.
+    /// Makes everything durable that was appended, and nothing that is appended from now on: a
+    /// thread that waits for that gets [`LogError::Closed`]. Ends the background thread.
     ///
     /// # Errors
     /// If the log takes nothing more.

@@ -251,6 +251,7 @@ const CELLS: usize = COUNTERS + Gauge::ALL.len();
 
 /// One thread's cells. Two cache lines of alignment, because processors fetch lines in pairs.
 #[repr(align(128))]
+#[derive(Debug)]
 struct Row([AtomicU64; CELLS]);
 
 impl Row {
@@ -278,10 +279,13 @@ impl Default for Counters {
 }
 
 impl Counters {
-    /// All at zero. About 64 KiB.
+    /// All at zero. About 64 KiB, which never are on the stack: a store is opened by a thread that
+    /// has no more.
     pub fn new() -> Counters {
         let row = |_| Row(std::array::from_fn(|_| AtomicU64::new(0)));
-        Counters { rows: Box::new(std::array::from_fn(row)) }
+        let rows: Box<[Row]> = (0..SLOTS).map(row).collect();
+        // Cannot fail: there are `SLOTS` of them.
+        Counters { rows: rows.try_into().expect("a row for each slot") }
     }
 
     /// The calling thread's row, for several counts in a row.

@@ -10,8 +10,8 @@
 //! dirty page, gives page ids back that were taken ahead, and marks the file as clean, in this
 //! order; only then is the file opened again without a log.
 //!
-//! [`Store::close`] with other handles left gives up the files, too. What they do in the meantime is
-//! kept from the files in four steps:
+//! [`Store::close`] with other handles left gives up the files, too. Four steps keep their calls
+//! from the files:
 //!
 //! 1. Calls are refused, and single writes that are under way are waited for: their results hold.
 //! 2. A checkpoint is taken, and the log is sealed: what was appended before is durable, and what
@@ -19,8 +19,8 @@
 //! 3. If the log ends with that checkpoint, and no page id was taken since, the file is marked as
 //!    clean. Otherwise something was under way, a transaction for instance: the files stay as a
 //!    crash would leave them, and opening recovers them.
-//! 4. The page store is closed, and then each file's gate is shut ([`FileDevice`]): writes and reads
-//!    that are under way are waited for, and later ones fail.
+//! 4. The page store is closed, and then each file's gate is shut ([`FileDevice`]): writes and
+//!    reads that are under way are waited for, and later ones fail.
 //!
 //! [`FileDevice`]: crate::io::FileDevice
 //!
@@ -327,8 +327,8 @@ impl<M: PoolStrategy> Store<M> {
         result
     }
 
-    /// Closes the store, whatever other handles are left: their calls fail from now on, and its files
-    /// can be opened again.
+    /// Closes the store, whatever other handles are left: their calls fail from now on, and its
+    /// files can be opened again.
     ///
     /// # Errors
     /// [`Error::InUse`]: a call of this thread looks at a page, so the store stays open. Or
@@ -362,7 +362,8 @@ impl<M: PoolStrategy> Store<M> {
                 self.finish_aborts();
                 self.end_logged(checkpointer, log)?;
             }
-            None => self.end_unlogged()?,
+            None if self.end_unlogged()? => {}
+            None => return Ok(()),
         }
         running.is_open = false;
         if let Some(publisher) = &self.publisher {
@@ -377,7 +378,7 @@ impl<M: PoolStrategy> Store<M> {
         checkpointer.confirm_place()?;
         let mut last = checkpointer.take_last()?;
         for _ in 0..LAST_CHECKPOINTS {
-            if checkpointer.is_last(&last) || self.txns.active().len() > 0 {
+            if checkpointer.is_last(&last) || !self.txns.active().is_empty() {
                 break;
             }
             // A call is under way, and ends soon.
@@ -397,11 +398,12 @@ impl<M: PoolStrategy> Store<M> {
         Ok(())
     }
 
-    fn end_unlogged(&self) -> Result<(), Error> {
+    /// Returns whether it was closed: without a log, only the transactions that are left can undo
+    /// what they changed, and the last handle closes the store.
+    fn end_unlogged(&self) -> Result<bool, Error> {
         if !self.is_read_only() {
-            let transactions = self.txns.active().len();
-            if transactions > 0 {
-                return Err(Error::Unfinished { transactions });
+            if !self.txns.active().is_empty() {
+                return self.write_pages().map(|()| false);
             }
             self.pool.flush(Reason::Recov)?;
             self.pool.ids().return_all()?;
@@ -409,7 +411,7 @@ impl<M: PoolStrategy> Store<M> {
         }
         self.pages.end(self.catalog_root(), || true)?;
         self.txns.end();
-        Ok(())
+        Ok(true)
     }
 
     fn catalog_root(&self) -> Option<PageId> {

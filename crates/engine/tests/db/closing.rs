@@ -1,9 +1,10 @@
 //! `close` with handles left: the files are free at once, and what is left answers `Closed`.
 
 use std::path::Path;
-use std::sync::RwLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, RwLock};
 
+use millpond::internals::io::{Device, MemoryDevice};
 use millpond::{Db, Error, ErrorKind, Options, Published, Tree};
 use millpond_base::rounds::rounds;
 
@@ -100,6 +101,30 @@ fn a_store_that_is_opened_beside_the_handles_of_a_closed_one_keeps_its_spill_fil
     new.abort().unwrap();
     assert_eq!(again.raw_tree("t").unwrap().len().unwrap(), 0);
     again.close().unwrap();
+}
+
+/// Only the transaction itself can undo what it changed there.
+#[test]
+fn a_store_without_a_log_is_closed_when_the_transactions_that_are_left_are_gone() {
+    let device: Arc<dyn Device> = Arc::new(MemoryDevice::new());
+    let open = || Db::open_on(device.clone(), options());
+    let db = open().unwrap();
+    let tree = db.tree::<u64, u64>("t").unwrap();
+    tree.put(&1, &1).unwrap();
+    let tx = db.begin().unwrap();
+    tx.tree(&tree).put(&1, &2).unwrap();
+    db.close().unwrap();
+    closed("get", tree.get(&1));
+    closed("tx get", tx.tree(&tree).get(&1));
+    open().unwrap_err();
+    drop((tx, tree));
+    let db = open().unwrap();
+    let tree = db.tree::<u64, u64>("t").unwrap();
+    assert_eq!(tree.get(&1).unwrap(), Some(1));
+    db.close().unwrap();
+    // Nothing is left that could change it.
+    assert_eq!(open().unwrap().tree::<u64, u64>("t").unwrap().get(&1).unwrap(), Some(1));
+    closed("get", tree.get(&1));
 }
 
 /// What the threads share: the store that is open, and what each key has.

@@ -10,10 +10,8 @@ use super::place;
 const CHILD: &str = "MILLPOND_TEST_STACK";
 const PLACE: &str = "MILLPOND_TEST_STACK_PLACE";
 
-/// What docs/memory.md says that a thread needs for calls of an open store.
+/// What docs/memory.md says that a thread needs.
 const STACK: usize = 64 << 10;
-/// And to open, back up, shrink or close one.
-const STACK_TO_OPEN: usize = 128 << 10;
 
 #[allow(clippy::print_stdout, reason = "the parent reads it")]
 fn step(name: &str) {
@@ -122,9 +120,9 @@ fn child_that_calls_from_a_small_stack() {
         return;
     };
     let (bytes, path): (usize, &Path) = (bytes.to_str().unwrap().parse().unwrap(), path.as_ref());
-    let db = on_a_stack_of(STACK_TO_OPEN, || open(path));
+    let db = on_a_stack_of(bytes, || open(path));
     on_a_stack_of(bytes, || calls(&db));
-    on_a_stack_of(STACK_TO_OPEN, || maintenance(db, path));
+    on_a_stack_of(bytes, || maintenance(db, path));
 }
 
 #[test]

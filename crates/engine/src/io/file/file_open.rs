@@ -200,9 +200,9 @@ pub(super) fn lock_and_probe(
 /// Reopens a file without direct I/O if its direct reads fail.
 /// `read` is what reads a block of a file. `None`: its reads do not fail, or plain ones fail, too.
 ///
-/// The file is locked by the caller: into an empty one, a block of zeros is written for a moment. A
-/// process that is killed then leaves it, and a file of one such block is taken for an empty one, by
-/// stores, logs and second tiers alike.
+/// The file is locked by the caller: into an empty one, a block of zeros is written for a moment.
+/// Stores, logs and second tiers take a file of one such block for an empty one: a process that is
+/// killed at that moment leaves it.
 fn reopen_if_reads_fail(
     file: &File,
     need: Alignment,

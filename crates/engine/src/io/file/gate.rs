@@ -1,6 +1,6 @@
-//! The gate of a device, which whoever releases the device shuts: what is under way is waited for,
-//! and nothing begins afterwards. So the next process that has the file never meets a write, or a
-//! read, of the one before.
+//! The gate of a device, which is shut when the device is released: calls under way are waited for,
+//! and none begins afterwards. So the next process that has the file never meets a write or a read
+//! of the one before.
 
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::sync::{Condvar, PoisonError};
