@@ -16,6 +16,8 @@ const CLAIM_PAGES: u64 = 2;
 const LARGE_BYTES: usize = 128;
 /// Memory for handles, in parts of that for undo records: a quarter of a store's memory.
 const HANDLES: usize = 32;
+/// The least memory for handles. A store without locks has no memory for undo records of its own.
+const HANDLES_LEAST: usize = 1 << 20;
 
 /// The memory for the undo records of all transactions, and the file for what does not fit.
 pub(in crate::txn) struct UndoRoom {
@@ -81,7 +83,7 @@ impl UndoRoom {
     /// # Errors
     /// [`TxnError::TooManyLarge`]; it is charged all the same.
     pub(in crate::txn) fn take_handle(&self) -> Result<(), TxnError> {
-        let limit = HANDLES * self.limit;
+        let limit = (HANDLES * self.limit).max(HANDLES_LEAST);
         let bytes = self.handles.fetch_add(LARGE_BYTES, Ordering::Relaxed) + LARGE_BYTES;
         if bytes > limit { Err(TxnError::TooManyLarge { limit }) } else { Ok(()) }
     }

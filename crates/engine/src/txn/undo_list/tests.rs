@@ -1,7 +1,8 @@
 //! Tests of undo lists.
 
 use super::*;
-use crate::io::SpillFile;
+use crate::io::{MemoryDevice, SpillFile};
+use crate::log::{Log, LogOptions};
 
 fn kinds() -> [Before<'static>; 3] {
     [Before::Absent, Before::Value(b"old"), Before::Part { offset: 3, bytes: b"xy" }]
@@ -99,4 +100,36 @@ fn what_fits_nowhere_is_refused_before_the_change_and_the_rest_can_be_undone() {
         }
         assert_eq!((done, room.used()), (0, 0));
     }
+}
+
+#[test]
+fn room_in_the_log_is_reserved_ahead_of_changes_and_given_back() {
+    const CHANGES: u64 = 3000;
+    let options = LogOptions::default();
+    let log = Log::create(Arc::new(MemoryDevice::new()), [7; 16], Lsn(0), &options).unwrap();
+    let log = Arc::new(log);
+    let room = Arc::new(UndoRoom::new(1 << 20, None).logged(Some(log.clone()), 4096));
+    let mut list = UndoList::default();
+    list.claim_ahead(&room);
+    let first = log.reserved();
+    assert!(first >= 16 << 10, "{first}");
+    for at in 0..CHANGES {
+        list.make_room(&room).unwrap();
+        put(&mut list, at, kinds()[at as usize % 3]);
+        assert!(log.reserved() > (at + 1) * CLR_BYTES as u64, "change {at}");
+    }
+    while list.newest().unwrap().is_some() {
+        list.pop();
+    }
+    // The next transaction of the thread has the first reservation, unless the log is full.
+    list.clear();
+    assert_eq!(log.reserved(), first);
+    list.unclaim();
+    assert_eq!(log.reserved(), 0);
+    list.make_room(&room).unwrap();
+    put(&mut list, CHANGES, kinds()[0]);
+    list.unclaim();
+    assert_eq!(log.reserved(), first);
+    drop(list);
+    assert_eq!(log.reserved(), 0);
 }
