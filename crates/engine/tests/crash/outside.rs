@@ -22,7 +22,7 @@ fn bytes_of(device: &FaultyDevice) -> Vec<u8> {
 }
 
 impl Story<'_> {
-    /// Whether something of one kind, which happens `once_in` so many times, is to happen now.
+    /// Returns whether something that happens once in `once_in` times is to happen now.
     fn is_time(&mut self, once_in: u8) -> bool {
         let may_be = self.forced.is_none() && self.subject.has_extras();
         may_be && self.outside.u8(..once_in) == 0
@@ -49,7 +49,7 @@ impl Story<'_> {
     /// In one crash of twelve, opens the store without its data file: that is an error, and the log
     /// stays as it was.
     pub(crate) fn open_without_data(&mut self) -> Result<(), String> {
-        // Of devices without names, a cache that writes back marks the data before anything is read.
+        // Of devices without names, a cache that writes back marks the data first.
         if self.plan.writes_back() || !self.is_time(12) {
             return Ok(());
         }

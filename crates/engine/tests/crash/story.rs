@@ -118,7 +118,7 @@ pub(crate) struct Story<'a> {
     /// Whether what is forced has happened.
     is_done: bool,
     random: Rng,
-    /// The disk was full in this life: the log may take nothing more, and says so.
+    /// The disk was full in this life: the log may take nothing more, and closing may fail.
     pub(crate) is_crowded: bool,
     /// Decides what is done to a store from outside.
     pub(crate) outside: Rng,
