@@ -47,6 +47,19 @@ fn a_request_that_makes_no_sense_is_refused_and_the_next_one_is_served() {
 }
 
 #[test]
+fn a_request_of_the_most_bytes_is_served_whole() {
+    let most = PAYLOAD_BYTES_MAX;
+    let served = Served::new(&vec![7; most as usize + 4096], 0, 4096);
+    let mut raw = served.raw().go("disk", &[]);
+    assert_eq!(raw.simple(&request(Command::Read, 0, 4096, most), &[]), 0);
+    assert!(raw.bytes(most as usize).iter().all(|byte| *byte == 7));
+    let data: Vec<u8> = (0..most).map(|at| (at >> 12) as u8).collect();
+    assert_eq!(raw.simple(&request(Command::Write, 0, 0, most), &data), 0);
+    assert_eq!(raw.simple(&request(Command::Read, 0, 0, most), &[]), 0);
+    assert!(raw.bytes(most as usize) == data);
+}
+
+#[test]
 fn options_are_refused_by_kind_and_the_handshake_goes_on() {
     let served = Served::new(&[7; 64 << 10], 0, 4096);
     let mut raw = served.raw().greet(1);
@@ -62,8 +75,11 @@ fn options_are_refused_by_kind_and_the_handshake_goes_on() {
     let meta = MetaRequest { export: "disk".into(), queries: vec![allocation::NAME.into()] };
     refused(ClientOption::SetMetaContext(meta), option_replies::ERR_INVALID);
     // More data than an option may have, and data of an option that has none.
-    for (length, kind) in [(70_000, option_replies::ERR_TOO_BIG), (5, option_replies::ERR_INVALID)]
-    {
+    for (length, kind) in [
+        (OPTION_BYTES_MAX + 1, option_replies::ERR_TOO_BIG),
+        (OPTION_BYTES_MAX, option_replies::ERR_INVALID),
+        (5, option_replies::ERR_INVALID),
+    ] {
         raw.send(&OptionHeader { option: options::LIST, length }.encode());
         raw.send(&vec![0; length as usize]);
         let reply = raw.option_reply(options::LIST);

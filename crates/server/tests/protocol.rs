@@ -160,6 +160,23 @@ proptest! {
 }
 
 #[test]
+fn what_is_as_long_as_it_may_be_is_read() {
+    let option = vec![0; OPTION_BYTES_MAX as usize];
+    let error = ClientOption::decode(options::LIST, &option).unwrap_err();
+    assert!(!matches!(error, ProtocolError::Limit { .. }), "a list has no data: {error}");
+    let name = ClientOption::ExportName("x".repeat(NAME_BYTES_MAX as usize));
+    assert_eq!(ClientOption::decode(options::EXPORT_NAME, &name.encode()[16..]).unwrap(), name);
+    let queries = vec![String::new(); QUERIES_MAX as usize];
+    let many = ClientOption::SetMetaContext(MetaRequest { export: String::new(), queries });
+    let read = ClientOption::decode(options::SET_META_CONTEXT, &many.encode()[16..]).unwrap();
+    assert_eq!(read, many);
+    let header = OptionReplyHeader { option: 1, kind: 1, length: OPTION_BYTES_MAX };
+    assert_eq!(OptionReplyHeader::decode(&header.encode()).unwrap(), header);
+    let chunk = ChunkHeader { flags: 0, kind: 1, cookie: 1, length: ChunkHeader::DATA_MAX };
+    assert!(ReplyHeader::decode(&chunk.encode()).is_ok());
+}
+
+#[test]
 fn what_is_too_long_is_refused_before_anybody_makes_room_for_it() {
     let long = vec![0; OPTION_BYTES_MAX as usize + 1];
     let error = ClientOption::decode(options::LIST, &long).unwrap_err();

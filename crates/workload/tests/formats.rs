@@ -65,8 +65,20 @@ fn a_damaged_text_line_is_named_by_its_number() {
     assert_eq!(record, 2);
     let (record, reason) = corrupt(read("t", "1\n2 W 3\n"));
     assert_eq!((record, reason.contains("3 columns")), (2, true));
-    let long = format!("1\n{}\n", "9".repeat(3 << 20));
-    assert_eq!(corrupt(read("t", &long)).0, 2);
+}
+
+#[test]
+fn a_line_of_one_mebibyte_is_read_and_a_longer_one_is_named() {
+    let of = |bytes: usize| format!("1\n2 # {}\n3\n", "x".repeat(bytes - "2 # \n".len()));
+    for head in ["", "7\n", &"8\n".repeat(100_000)] {
+        let text = head.to_string() + &of(1 << 20);
+        let pages = read("t", &text).unwrap().pages;
+        assert_eq!(pages[pages.len() - 3..], [1, 2, 3]);
+        let text = head.to_string() + &of(3 << 20);
+        let (record, reason) = corrupt(read("t", &text));
+        assert_eq!(record, 2 + head.lines().count() as u64);
+        assert!(reason.contains("longer than 1048576 bytes"), "{reason}");
+    }
 }
 
 #[test]

@@ -162,6 +162,8 @@ fn print(tally: &Tally, failures: &[u64]) {
         ("aborts", tally.aborts),
         ("reads compared", tally.reads),
         ("backups opened", tally.backups),
+        ("undone on a full disk", tally.crowded),
+        ("refused without their data", tally.refused),
         ("I/O operations", tally.operations),
         ("failures", failures.len() as u64),
     ];

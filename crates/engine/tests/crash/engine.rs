@@ -365,8 +365,30 @@ impl Store for EngineStore {
     }
 
     fn close(self: Box<Self>) -> Answer<()> {
-        Ok(self.db.close()?)
+        match self.start.seed / 4096 % 3 {
+            0 => close_beside_handles(self.db),
+            _ => Ok(self.db.close()?),
+        }
     }
+}
+
+/// Closes a store that has handles left, one of them a transaction that changed something: it is
+/// undone, and the handles do nothing any more.
+fn close_beside_handles(db: Db) -> Answer<()> {
+    let (tree, other) = (db.open_tree("s0")?, db.clone());
+    let (mut txn, snapshot) = (db.begin()?, db.snapshot()?);
+    txn.put(&tree, &[255, 255], b"never committed")?;
+    db.close()?;
+    let done = [
+        tree.get(b"k").is_ok(),
+        snapshot.get(&tree, b"k").is_ok(),
+        txn.commit().is_ok(),
+        other.flush().is_ok(),
+    ];
+    if done.contains(&true) {
+        return Err(Failure::new(format!("handles of a closed store do something: {done:?}")));
+    }
+    Ok(())
 }
 
 struct EngineView<'a> {

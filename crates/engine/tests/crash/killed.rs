@@ -2,11 +2,11 @@
 //! of a store below a second tier that writes back.
 
 use std::io::{BufRead, BufReader, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use millpond::internals::admin::check::{CATALOG, CheckOptions, check};
-use millpond::{Db, Durability, Options, RawTree, TxnOptions};
+use millpond::{Db, Durability, ErrorKind, Options, RawTree, TxnOptions};
 use millpond_base::rounds::rounds;
 
 const CHILD: &str = "MILLPOND_TEST_KILLED";
@@ -158,6 +158,22 @@ fn is_sound(path: &Path) {
     assert!(report.is_sound() && report.counts.lost == 0, "{:?}", report.problems);
 }
 
+/// Appends some bytes to the files of a store that nobody has open, and asks for it while its data
+/// file is missing: that is an error.
+fn disturb(path: &Path, random: &mut fastrand::Rng) {
+    let log = PathBuf::from(format!("{}-log", path.display()));
+    for file in [path, &log] {
+        let mut file = std::fs::OpenOptions::new().append(true).open(file).unwrap();
+        file.write_all(&vec![random.u8(..); random.usize(1..512)]).unwrap();
+    }
+    let (away, before) = (path.with_extension("away"), std::fs::read(&log).unwrap());
+    std::fs::rename(path, &away).unwrap();
+    let error = Db::open(path, Options::new()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Incomplete, "{error}");
+    assert!(!path.exists() && std::fs::read(&log).unwrap() == before, "a file changed");
+    std::fs::rename(&away, path).unwrap();
+}
+
 #[test]
 fn a_killed_process_loses_no_commit_that_was_durable_and_leaves_no_half_of_one() {
     let dir = tempfile::tempdir().unwrap();
@@ -165,6 +181,7 @@ fn a_killed_process_loses_no_commit_that_was_durable_and_leaves_no_half_of_one()
     let mut random = fastrand::Rng::with_seed(9);
     for round in 0..rounds(4, 10_u64) {
         let (durable, _) = work_and_die(&path, Below::Nothing, random.usize(1..150));
+        disturb(&path, &mut random);
         let db = open(&path, Below::Nothing);
         verify(&db, durable, round);
         if round % 2 == 0 {

@@ -12,6 +12,7 @@ mod engine;
 mod killed;
 mod log_store;
 mod oracle;
+mod outside;
 mod plan;
 #[cfg(feature = "planted")]
 mod planted;

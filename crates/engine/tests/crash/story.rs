@@ -39,6 +39,10 @@ pub struct Tally {
     pub aborts: u64,
     pub reads: u64,
     pub backups: u64,
+    /// Transactions that were undone on a full disk.
+    pub crowded: u64,
+    /// Openings that were refused since the data file was missing.
+    pub refused: u64,
     /// Operations of the devices.
     pub operations: u64,
 }
@@ -58,14 +62,16 @@ impl std::ops::AddAssign for Tally {
         self.aborts += other.aborts;
         self.reads += other.reads;
         self.backups += other.backups;
+        self.crowded += other.crowded;
+        self.refused += other.refused;
         self.operations += other.operations;
     }
 }
 
 /// Devices, and the power that they share.
-struct World {
-    supply: PowerSupply,
-    devices: Devices,
+pub(crate) struct World {
+    pub(crate) supply: PowerSupply,
+    pub(crate) devices: Devices,
     /// What crashes left of the cache's device.
     older: Vec<Vec<u8>>,
 }
@@ -105,17 +111,21 @@ impl World {
     }
 }
 
-struct Story<'a> {
-    subject: &'a dyn Subject,
-    plan: Plan,
-    forced: Option<Forced>,
+pub(crate) struct Story<'a> {
+    pub(crate) subject: &'a dyn Subject,
+    pub(crate) plan: Plan,
+    pub(crate) forced: Option<Forced>,
     /// Whether what is forced has happened.
     is_done: bool,
     random: Rng,
-    world: World,
+    /// The disk was full in this life: the log may take nothing more, and closing may fail.
+    pub(crate) is_crowded: bool,
+    /// Decides what is done to a store from outside.
+    pub(crate) outside: Rng,
+    pub(crate) world: World,
     workers: Vec<Worker>,
     common: Common,
-    tally: Tally,
+    pub(crate) tally: Tally,
     /// Crashes since the store was open the last time.
     depth: usize,
     /// What the next recovery must come to.
@@ -153,13 +163,15 @@ impl<'a> Story<'a> {
         let workers = (0..plan.threads()).map(|id| Worker::new(id, &plan)).collect();
         Story {
             subject,
-            plan,
             forced,
             is_done: false,
             random,
+            is_crowded: false,
+            outside: Rng::with_seed(plan.seed ^ 0x5EED),
             world: World::new(),
             workers,
             common: Common::default(),
+            plan,
             tally: Tally { stories: 1, ..Tally::default() },
             depth: 0,
             awaited: None,
@@ -193,7 +205,7 @@ impl Story<'_> {
         self.forced.is_some_and(|forced| forced.place == place)
     }
 
-    fn note(&mut self, event: String) {
+    pub(crate) fn note(&mut self, event: String) {
         for worker in &mut self.workers {
             worker.note(format!("[{event}]"));
         }
@@ -377,7 +389,7 @@ impl Story<'_> {
         }
     }
 
-    fn start(&mut self) -> Start {
+    pub(crate) fn start(&mut self) -> Start {
         let latency_us_max = self.plan.latency_us_max;
         for device in [&self.world.devices.data, &self.world.devices.log] {
             device.set_faults(Faults { latency_us_max, ..Faults::default() });
@@ -440,6 +452,8 @@ impl Story<'_> {
         let before = std::mem::replace(&mut self.world, World::new());
         if self.random.u8(..3) > 0 {
             self.world = before.crashed(seed, self.plan.writes_back());
+            self.open_without_data()?;
+            self.lengthen();
             let found = self.audit()?;
             if self.awaited.as_ref().is_some_and(|awaited| *awaited != found) {
                 return Err("recovery crashed, and the next one found something else".into());
@@ -447,6 +461,7 @@ impl Story<'_> {
             self.awaited = Some(found);
         }
         self.world = before.crashed(seed, self.plan.writes_back());
+        self.lengthen();
         Ok(())
     }
 
@@ -533,6 +548,7 @@ impl Story<'_> {
     /// store's own threads may have met that one since.
     fn live(&mut self, store: Box<dyn Store>, was_due: bool) -> Result<(), String> {
         self.tally.lives += 1;
+        self.is_crowded = false;
         let mut was_armed = was_due;
         match self.settle(&*store) {
             Ok(()) => {
@@ -543,6 +559,7 @@ impl Story<'_> {
                 }
                 was_armed |= self.world.supply.is_fault_due();
                 self.work(&*store)?;
+                self.fill_the_disk(&*store)?;
             }
             Err(Stop::Down) => self.note("the power failed while everything was read".into()),
             Err(Stop::Wrong(what)) => return Err(what),
@@ -607,6 +624,11 @@ impl Story<'_> {
                 checked.map_err(|failure| format!("the check after closing: {}", failure.text))
             }
             Err(_) if self.world.supply.is_off() => self.crash(),
+            Err(failure) if self.is_crowded => {
+                self.note(format!("-> {}", failure.text));
+                self.world.supply.cut();
+                self.crash()
+            }
             Err(failure) => Err(format!("closing failed: {}", failure.text)),
         }
     }
