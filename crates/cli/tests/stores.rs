@@ -24,7 +24,7 @@ impl Shop {
         self.folder.path().join(name)
     }
 
-    fn command(&self, args: &[&str]) -> Command {
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_millpond"));
         command.args(args).current_dir(self.folder.path());
         command

@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use millpond::internals::heap::RecordId;
-use millpond::{Db, Error, ErrorKind, Options, RawHashIndex, RawHeap, RawTree, Structure, TypeNames};
+use millpond::{
+    Db, Error, ErrorKind, Options, RawHashIndex, RawHeap, RawTree, Structure, TypeNames,
+};
 use millpond_base::size::Size;
 
 use super::compression::CompressionArg;
