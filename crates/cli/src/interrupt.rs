@@ -1,12 +1,15 @@
 //! Ctrl-C: the first one asks long work to stop at the next batch, the second one ends at once.
 //! SIGTERM likewise, for commands that would leave something behind.
 
+use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use millpond::internals::lock::interrupt_waits_by;
 use signal_hook::consts::SIGTERM;
 use signal_hook::flag;
+
+use crate::error::Failure;
 
 /// What shells expect of a program that a SIGTERM ended.
 const TERMINATED: i32 = 143;
@@ -27,6 +30,24 @@ pub(crate) fn listen() {
 /// thread makes them.
 pub(crate) fn end_long_calls() {
     interrupt_waits_by(Some(asked));
+}
+
+/// A writer that fails after Ctrl-C: for what only writes can end.
+pub(crate) struct UntilAsked<W>(pub W);
+
+impl<W: Write> Write for UntilAsked<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if asked() { Err(io::Error::other("interrupted")) } else { self.0.write(bytes) }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
+/// The failure of what a Ctrl-C may have ended.
+pub(crate) fn or_interrupted(failure: Failure) -> Failure {
+    if asked() { Failure::Interrupted } else { failure }
 }
 
 /// Whether Ctrl-C was pressed.

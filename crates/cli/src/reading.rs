@@ -13,6 +13,9 @@ use millpond_workload::trace::TraceError;
 
 use crate::error::Failure;
 
+/// Bytes of a page, where nobody says it.
+const PAGE_SIZE: &str = "4096";
+
 /// How traces are read.
 #[derive(clap::Args, Clone, Debug)]
 pub(crate) struct Reading {
@@ -27,7 +30,7 @@ pub(crate) struct Reading {
     #[arg(long, value_name = "OPS")]
     ops: Option<String>,
     /// Bytes per page, for byte ranges and for sizes in bytes
-    #[arg(long, default_value = "4096", value_name = "BYTES")]
+    #[arg(long, default_value = PAGE_SIZE, value_name = "BYTES")]
     pub page_size: String,
     /// Turn an object of several pages into as many references
     #[arg(long)]
@@ -45,6 +48,19 @@ impl Reading {
             Ok(Size::Frames(n) | Size::Bytes(n)) => Ok(n),
             _ => Err(wrong()),
         }
+    }
+
+    /// The first of these options that is not at its default.
+    pub(crate) fn given(&self) -> Option<&'static str> {
+        let all = [
+            (self.trace_format.is_some(), "--trace-format"),
+            (self.columns.is_some(), "--columns"),
+            (self.ops.is_some(), "--ops"),
+            (self.page_size != PAGE_SIZE, "--page-size"),
+            (self.expand_sizes, "--expand-sizes"),
+            (self.map_ids, "--map-ids"),
+        ];
+        all.into_iter().find(|(is_given, _)| *is_given).map(|(_, option)| option)
     }
 
     pub(crate) fn options(&self) -> Result<ReadOptions, Failure> {

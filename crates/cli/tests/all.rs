@@ -7,6 +7,7 @@ mod command_line;
 mod compare;
 mod faces;
 mod factors;
+mod interrupts;
 mod laboratory;
 mod numbers;
 mod one_store;

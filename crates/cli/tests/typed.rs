@@ -88,3 +88,39 @@ fn bytes_that_are_no_key_or_value_of_the_stores_types_are_not_put() {
     shop.ok(&["del", "a.db", "\\xfe", "--tree", "ages"]);
     shop.ok(&["put", "a.db", "\\xff", "--value-file", "no text", "--tree", "raw"]);
 }
+
+#[test]
+fn a_key_of_another_type_is_not_looked_for() {
+    let shop = Shop::new();
+    let types = ["--create", "--key-type", "u64", "--value-type", "u8"];
+    shop.ok(&[&["put", "n.db", "42", "7"][..], &types].concat());
+    let says = "keys of 'main' are u64, not u32";
+    for args in [
+        &["get", "n.db", "42", "--key-type", "u32"][..],
+        &["scan", "n.db", "--from", "42", "--key-type", "u32"],
+        &["scan", "n.db", "--to", "42", "--key-type", "u32"],
+    ] {
+        let error = shop.fails(2, args);
+        assert!(error.contains(says), "{args:?}: {error}");
+    }
+    assert_eq!(shop.ok(&["get", "n.db", "000000000000002a", "--key-type", "hex"]), "7\n");
+    assert_eq!(shop.ok(&["scan", "n.db", "--key-type", "u32"]), "0x000000000000002a\t7\n");
+}
+
+#[test]
+fn an_option_of_a_generated_trace_that_nothing_reads_is_refused() {
+    let shop = Shop::new();
+    let generate = ["trace", "gen", "zipf-ro", "refs=10", "--out", "t.txt"];
+    for (option, says) in [
+        (&["--pool", "10"][..], "--from"),
+        (&["--readahead"], "--from"),
+        (&["--dirty", "10%"], "--from"),
+        (&["--columns", "page=1"], "--columns is about a trace that is read"),
+        (&["--page-size", "8192"], "--page-size is about a trace that is read"),
+        (&["--map-ids"], "--map-ids is about a trace that is read"),
+    ] {
+        let error = shop.fails(2, &[&generate[..], option].concat());
+        assert!(error.contains(says), "{option:?}: {error}");
+    }
+    assert!(!shop.path("t.txt").exists());
+}

@@ -424,8 +424,8 @@ impl Tree {
         entry.map(|entry| self.place.types.item(py, &entry)).transpose()
     }
 
-    /// Removes all keys from `start` on that are below `stop`; returns how many. If the handler of a
-    /// signal ends the call, some of them are left; in a transaction, it can be aborted.
+    /// Removes all keys from `start` on that are below `stop`; returns how many. If the handler of
+    /// a signal ends the call, some of them are left; in a transaction, it can be aborted.
     #[pyo3(signature = (start = None, stop = None))]
     fn remove_range(
         &self,

@@ -310,7 +310,7 @@ fn a_line_that_may_be_a_header_or_a_reference_is_refused() {
     assert_eq!(pages(read("t.csv", "key,write\n7,0\n", &columns("page=key,op=write"))), [7]);
 }
 
-/// Writes a column of 64-bit integers, one of which is null if `null` says so.
+/// Writes a column of 64-bit integers, with a null in row `null` of each.
 fn long_column(path: &Path, columns: &[(&str, Vec<i64>)], null: Option<usize>) {
     let fields: String =
         columns.iter().map(|(name, _)| format!("optional int64 {name}; ")).collect();

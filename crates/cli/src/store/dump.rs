@@ -15,7 +15,7 @@ use super::check::page_size;
 use super::notation::literals_of;
 use super::open::{self, Opened, StoreArgs, TreeArgs, failed, size_of};
 use crate::error::Failure;
-use crate::interrupt;
+use crate::interrupt::{UntilAsked, or_interrupted};
 use crate::output::{apart, complain, write_whole};
 
 const EXAMPLES: &str = "Examples:
@@ -81,7 +81,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
             DumpForm::Hex => Form::Hex,
             DumpForm::Json => Form::Json,
         };
-        let mut dump = DumpWriter::new(out, form)?;
+        let mut dump = DumpWriter::new(UntilAsked(out), form)?;
         if !args.bytes {
             dump.show_literals(literals_of);
         }
@@ -93,10 +93,11 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         dump.finish()?;
         Ok(())
     };
-    match &args.out {
-        Some(path) => write_whole(path, fill)?,
-        None => fill(&mut BufWriter::new(io::stdout().lock()))?,
-    }
+    let written = match &args.out {
+        Some(path) => write_whole(path, fill),
+        None => fill(&mut BufWriter::new(io::stdout().lock())),
+    };
+    written.map_err(or_interrupted)?;
     report.as_ref().map_or(Ok(()), print_report)
 }
 
@@ -119,10 +120,7 @@ fn write<W: Write>(args: &Args, db: &Db, dump: &mut DumpWriter<W>) -> Result<(),
 
 fn write_all_of<W: Write>(db: &Db, from: &Opened, dump: &mut DumpWriter<W>) -> Result<(), Failure> {
     dump.structure_of(from.kind(), from.name(), &db.types(from.name()).map_err(failed)?)?;
-    let mut write = |key: &[u8], value: &[u8]| {
-        dump.entry(key, value)?;
-        if interrupt::asked() { Err(Failure::Interrupted) } else { Ok(()) }
-    };
+    let mut write = |key: &[u8], value: &[u8]| dump.entry(key, value).map_err(Failure::from);
     match from {
         Opened::Tree(tree) => {
             let mut range = tree.iter().as_scan();

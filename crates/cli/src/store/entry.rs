@@ -12,6 +12,7 @@ use serde_json::json;
 use super::notation::{KnownTypes, Notation, TypedNotation};
 use super::open::{self, Opened, StoreArgs, TreeArgs, failed, record_id, size_of};
 use crate::error::Failure;
+use crate::interrupt::{UntilAsked, or_interrupted};
 use crate::output::{Form, Output, complain, print};
 
 const GET_EXAMPLES: &str = "Examples:
@@ -59,14 +60,15 @@ fn row(tree: &str, key: String, value: String) -> Table {
 pub(crate) fn get(args: &GetArgs) -> Result<(), Failure> {
     let db = open::open(&args.store.file, true, None)?;
     let from = open::structure(&db, &args.tree)?;
-    let notation = args.notation.of(&open::types(&db, &from)?);
+    let notation = args.notation.to_find(&open::types(&db, &from)?, from.name())?;
     let key = key_in(&from, &notation, &args.key)?;
     let missing = || missing(&args.key, &from);
     let mut out = io::stdout().lock();
     if let (true, Opened::Tree(tree)) = (args.raw, &from) {
         // Large values pass through piece by piece.
         let mut reader = tree.reader(&key).map_err(failed)?.ok_or_else(missing)?;
-        io::copy(&mut reader, &mut out)?;
+        let copied = io::copy(&mut reader, &mut UntilAsked(&mut out));
+        copied.map_err(|error| or_interrupted(error.into()))?;
         return Ok(out.flush()?);
     }
     let value = match &from {

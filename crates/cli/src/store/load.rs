@@ -11,6 +11,7 @@ use millpond::{Db, Error, RawHashIndex, RawHeap, Structure, TypeNames};
 use super::compression::CompressionArg;
 use super::open::{self, StoreArgs, size_of};
 use crate::error::Failure;
+use crate::interrupt;
 use crate::output::complain;
 use crate::progress::Progress;
 
@@ -47,6 +48,22 @@ pub(crate) struct Args {
     quiet: bool,
 }
 
+/// Why an entry was not loaded.
+#[derive(Debug, thiserror::Error)]
+enum IntoError {
+    /// The store.
+    #[error(transparent)]
+    Store(#[from] Error),
+    /// Ctrl-C.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+/// Fails after Ctrl-C.
+fn go_on() -> Result<(), IntoError> {
+    if interrupt::asked() { Err(IntoError::Interrupted) } else { Ok(()) }
+}
+
 /// What entries go to that are not a tree's.
 enum Target {
     Hash(RawHashIndex),
@@ -64,21 +81,21 @@ struct Into<'d> {
 }
 
 impl Loader for Into<'_> {
-    type Error = Error;
+    type Error = IntoError;
 
-    fn make(&mut self, kind: Structure, name: &str, types: &TypeNames) -> Result<(), Error> {
-        self.db.make(kind, name, types)
+    fn make(&mut self, kind: Structure, name: &str, types: &TypeNames) -> Result<(), IntoError> {
+        Ok(self.db.make(kind, name, types)?)
     }
 
     fn sorted(
         &mut self,
         name: &str,
         rows: &mut dyn Iterator<Item = (Vec<u8>, Vec<u8>)>,
-    ) -> Result<u64, Error> {
+    ) -> Result<u64, IntoError> {
         let tree = self.db.raw_tree(name)?;
         let before = self.entries;
         let (progress, entries) = (&self.progress, &mut self.entries);
-        let mut counted = rows.inspect(|_| {
+        let mut counted = rows.take_while(|_| !interrupt::asked()).inspect(|_| {
             *entries += 1;
             if entries.is_multiple_of(4096) {
                 progress.show("loading", None, *entries, "entries");
@@ -88,22 +105,26 @@ impl Loader for Into<'_> {
             match tree.bulk_load(&mut counted, BulkOptions::default()) {
                 // No one else can have written: the store is ours.
                 Err(Error::Bulk(BulkError::NotEmpty)) => {}
-                other => return other,
+                other => {
+                    other?;
+                }
             }
         }
         for (key, value) in counted {
             tree.put(&key, &value)?;
         }
+        go_on()?;
         Ok(self.entries - before)
     }
 
-    fn put(&mut self, name: &str, key: &[u8], value: &[u8]) -> Result<(), Error> {
+    fn put(&mut self, name: &str, key: &[u8], value: &[u8]) -> Result<(), IntoError> {
+        go_on()?;
         self.entries += 1;
         self.db.raw_tree(name)?.put(key, value)?;
         Ok(())
     }
 
-    fn begin(&mut self, kind: Structure, name: &str) -> Result<(), Error> {
+    fn begin(&mut self, kind: Structure, name: &str) -> Result<(), IntoError> {
         self.target = match kind {
             Structure::Tree => None,
             Structure::Hash => Some(Target::Hash(self.db.raw_hash_index(name)?)),
@@ -112,7 +133,8 @@ impl Loader for Into<'_> {
         Ok(())
     }
 
-    fn add(&mut self, key: &[u8], value: &[u8]) -> Result<(), Error> {
+    fn add(&mut self, key: &[u8], value: &[u8]) -> Result<(), IntoError> {
+        go_on()?;
         self.entries += 1;
         match &self.target {
             Some(Target::Hash(index)) => {
@@ -173,6 +195,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
             complain(&format!("{} entries in {} trees loaded", loaded.entries, loaded.trees));
             Ok(())
         }
+        Err(LoadError::Store { error: IntoError::Interrupted, .. }) => Err(Failure::Interrupted),
         Err(LoadError::Store { line, error }) => {
             Err(Failure::Store(format!("before line {line} of the dump: {error}")))
         }

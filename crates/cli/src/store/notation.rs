@@ -95,10 +95,17 @@ impl Notation {
         TypeNames::new(name(self.key_type.as_ref()), name(self.value_type.as_ref()))
     }
 
-    /// Like [`Notation::of`], for what is to be written to the structure `name`.
-    pub(crate) fn to_write(&self, types: &TypeNames, name: &str) -> Result<TypedNotation, Failure> {
+    /// Like [`Notation::of`], for keys that are looked for in the structure `name`: one of another
+    /// type would not be there.
+    pub(crate) fn to_find(&self, types: &TypeNames, name: &str) -> Result<TypedNotation, Failure> {
         let notation = self.of(types);
         agrees(&notation.key, types.key.as_deref(), "keys", name)?;
+        Ok(notation)
+    }
+
+    /// Like [`Notation::of`], for what is to be written to the structure `name`.
+    pub(crate) fn to_write(&self, types: &TypeNames, name: &str) -> Result<TypedNotation, Failure> {
+        let notation = self.to_find(types, name)?;
         agrees(&notation.value, types.value.as_deref(), "values", name)?;
         Ok(notation)
     }
@@ -133,7 +140,7 @@ fn check<T: Display>(
 }
 
 impl<'n> KnownTypes<'n> {
-    /// Those of the structure `name`.
+    /// Reads the types of the structure `name`.
     pub(crate) fn of(types: &TypeNames, name: &'n str) -> KnownTypes<'n> {
         let key = types.key.as_deref().and_then(|key| key.parse().ok());
         let value = types.value.as_deref().and_then(|value| value.parse().ok());
@@ -145,12 +152,12 @@ impl<'n> KnownTypes<'n> {
         check(self.key.as_ref(), |of| of.decode(key), ("keys", self.name))
     }
 
-    /// Refuses a value likewise.
+    /// Refuses a value that they could not read.
     pub(crate) fn check_value(&self, value: &[u8]) -> Result<(), Failure> {
         check(self.value.as_ref(), |of| of.decode(value), ("values", self.name))
     }
 
-    /// Whether every sequence of bytes is a value.
+    /// Returns whether every sequence of bytes is a value.
     pub(crate) fn takes_any_value(&self) -> bool {
         self.value.as_ref().is_none_or(|of| of.to_string() == "Vec<u8>")
     }

@@ -169,7 +169,11 @@ fn walk(
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let db = open::open(&args.store.file, true, args.memory)?;
     let of = open::structure(&db, &args.tree)?;
-    let notation = &args.notation.of(&open::types(&db, &of)?);
+    let types = open::types(&db, &of)?;
+    let notation = &match &[&args.prefix, &args.from, &args.to] {
+        [None, None, None] => args.notation.of(&types),
+        _ => args.notation.to_find(&types, of.name())?,
+    };
     let rows = rows(args, notation, &of)?;
     let mut out = BufWriter::new(io::stdout().lock());
     if args.json {

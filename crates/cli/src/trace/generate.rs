@@ -57,22 +57,23 @@ struct Tier1Args {
     #[arg(long, value_name = "TRACE")]
     from: Option<PathBuf>,
     /// Size of the buffer pool: frames, or bytes
-    #[arg(long, value_name = "SIZE")]
+    #[arg(long, value_name = "SIZE", requires = "from")]
     pool: Option<String>,
     /// Its replacement policy
-    #[arg(long, default_value = "lru", value_name = "POLICY")]
+    #[arg(long, default_value = "lru", value_name = "POLICY", requires = "from")]
     policy: String,
     /// Dirty share above which page cleaners write (REPLACE)
-    #[arg(long, default_value = "50%", value_name = "SHARE")]
+    #[arg(long, default_value = "50%", value_name = "SHARE", requires = "from")]
     dirty: Share,
     /// Logical writes between the oldest update that is not durable and the newest (RECOV)
     #[arg(long, value_name = "WRITES", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(requires = "from")]
     lsn_gap: Option<u64>,
     /// Read ahead of sequential readers, as MySQL does
-    #[arg(long)]
+    #[arg(long, requires = "from")]
     readahead: bool,
     /// Write dirty neighbours together, as MySQL does
-    #[arg(long)]
+    #[arg(long, requires = "from")]
     flush_neighbours: bool,
 }
 
@@ -85,6 +86,10 @@ pub(crate) fn run(args: &Args, registry: &Registry) -> Result<(), Failure> {
         tier2(args, registry)?
     } else if args.tier1.from.is_some() {
         return Err(Failure::Usage(format!("--from belongs to the generator {TIER2}")));
+    } else if let Some(option) = args.reading.given() {
+        return Err(Failure::Usage(format!(
+            "{option} is about a trace that is read, and only the generator {TIER2} reads one"
+        )));
     } else {
         generate(id, &params, Seed(args.seed))?
     };

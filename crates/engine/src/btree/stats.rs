@@ -6,7 +6,6 @@ use crate::btree::descend::{Seek, ahead};
 use crate::btree::node::layout::{Node, OVERFLOW, stride};
 use crate::btree::tree::{BTree, mark};
 use crate::btree::value::layout::pages_of;
-use crate::lock::is_interrupted;
 use crate::page::{PageBuffer, PageHeader};
 use crate::pool::{MiniTransaction, Pages, PoolError, Read, Try};
 
@@ -177,10 +176,19 @@ impl<P: Pages> BTree<P> {
     /// # Errors
     /// The memory behind the tree failed.
     pub fn count(&self) -> Result<u64, PoolError> {
+        self.count_until(|| false)
+    }
+
+    /// Like [`BTree::count`], and fails with [`PoolError::Interrupted`] when `is_over`, which is
+    /// called after some leaves, returns `true`.
+    ///
+    /// # Errors
+    /// As [`BTree::count`].
+    pub(crate) fn count_until(&self, is_over: impl Fn() -> bool) -> Result<u64, PoolError> {
         let mut count = 0;
         let mut key = Vec::new();
         while let Some(next) = self.count_some(&key, &mut count)? {
-            if is_interrupted() {
+            if is_over() {
                 return Err(PoolError::Interrupted);
             }
             key = next;

@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering;
 use crate::btree::BTree;
 use crate::hash_index::HashIndex;
 use crate::heap::Heap;
+use crate::lock::is_interrupted;
 use crate::pool::{Pool, PoolError, PoolStrategy};
 use crate::stats::counters::{Counter, Timing};
 use crate::store::counted::GET;
@@ -175,7 +176,7 @@ impl<M: PoolStrategy> StoreTree<M> {
             return Ok(Some(if has_locks { count.committed } else { count.all }));
         }
         let state = rows.state(owner);
-        let counted = self.count_quietly(BTree::count)?;
+        let counted = self.count_quietly(|tree| tree.count_until(is_interrupted))?;
         if let Some(counted) = counted {
             rows.learn(owner, counted, state);
         }

@@ -49,7 +49,7 @@ impl BadRow {
 }
 
 impl From<String> for BadRow {
-    /// Of something that concerns no row in particular: the first.
+    /// Names the first row, for what concerns no row in particular.
     fn from(reason: String) -> BadRow {
         BadRow { row: 0, reason }
     }

@@ -58,8 +58,8 @@ impl<P: Pages> BTree<P> {
         self.delete_range_until(start, end, || false)
     }
 
-    /// Like [`BTree::delete_range`], and fails with [`PoolError::Interrupted`] when `is_over`, which
-    /// is called before each leaf, returns `true`.
+    /// Like [`BTree::delete_range`], and fails with [`PoolError::Interrupted`] when `is_over`,
+    /// which is called before each leaf, returns `true`.
     ///
     /// # Errors
     /// As [`BTree::delete_range`].
