@@ -132,6 +132,18 @@ pub enum TxnError {
         /// the spilled memory that they may have.
         error: Option<SpillError>,
     },
+    /// There is no memory for the handles of more large values than active transactions have
+    /// replaced or removed. The change was not made; the transaction can be rolled back,
+    /// aborted, or committed as it is.
+    #[error(
+        "active transactions have replaced or removed more large values than fit into the {limit} \
+         bytes of memory for that; commit the transaction as it is or abort it, change less in one, \
+         or give the store more memory (Options::memory)"
+    )]
+    TooManyLarge {
+        /// Bytes of memory that there are for all transactions.
+        limit: usize,
+    },
     /// Undo records of the transaction are in the spill file, which cannot be read.
     #[error(
         "undo records of the transaction cannot be read: {0}; drop the store and open it again: \

@@ -5,7 +5,7 @@ use millpond_base::Lsn;
 use crate::pool::{Actor, Reserved};
 use crate::txn::active::add_record;
 use crate::txn::error::TxnError;
-use crate::txn::structure::free;
+use crate::txn::structure::{Structure, free};
 use crate::txn::transaction::{State, Transaction};
 use crate::txn::trees::StructureOf;
 use crate::txn::undo::undo_one;
@@ -64,6 +64,29 @@ impl Transaction {
             self.state = State::Failed;
         }
         undone
+    }
+
+    /// Undoes the last change, which was to `structure`, if it has `led` to an error, and returns
+    /// that.
+    #[inline]
+    pub(super) fn undo_last_if(
+        &mut self,
+        structure: &dyn Structure,
+        led: Result<(), TxnError>,
+    ) -> Result<(), TxnError> {
+        led.map_err(|error| self.undo_last(structure, error))
+    }
+
+    #[cold]
+    fn undo_last(&mut self, structure: &dyn Structure, error: TxnError) -> TxnError {
+        let structure_of = |owner| Some(structure).filter(|known| known.owner() == owner);
+        let changes = self.changes_len().saturating_sub(1);
+        if let Err(error) = self.undo_to(changes, &structure_of) {
+            self.state = State::Failed;
+            return error;
+        }
+        self.scratch.rollbacks.push(changes);
+        error
     }
 
     /// Undoes changes, the newest first, until `changes` of them are left.

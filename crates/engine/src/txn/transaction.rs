@@ -9,13 +9,12 @@
 //!    before pages that it replaced are freed. So a crash loses only a suffix of commits.
 //! 4. What cannot be undone stays locked. The store has to be opened again, and recovers.
 
-use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use millpond_base::Lsn;
 
 use crate::btree::{
-    Before, Detached, NewValue, UpdateOutcome, Updated, WriteCondition, WriteContext, WriteOutcome,
+    Detached, NewValue, UpdateOutcome, Updated, WriteCondition, WriteContext, WriteOutcome,
     WriteRequest,
 };
 use crate::io::simulated::planted::planted;
@@ -30,7 +29,6 @@ use crate::txn::options::{Durability, Isolation, TxnOptions};
 use crate::txn::scratch::{Sequence, TxnScratch};
 use crate::txn::structure::{Keyed, free};
 use crate::txn::trees::StructureOf;
-use crate::txn::undo_buffer::UndoBuffer;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum State {
@@ -230,14 +228,15 @@ impl Transaction {
             Ok(WriteOutcome { existed, applied, rows, at, gone }) => {
                 step.end(at);
                 undo.record(start, self.last, value.map_or(0, <[u8]>::len));
-                if let Some(gone) = gone {
-                    undo.record_detached(undo_room, tree.owner_id(), gone);
-                }
+                let keep = |gone| undo.record_detached(undo_room, tree.owner_id(), gone);
+                let kept = gone.map_or(Ok(()), keep);
                 buffer.rows.count(tree.owner_id(), rows);
                 add_record(&mut self.last, at);
                 if tree.keeps_removed() && applied && value.is_none() {
                     buffer.has_removed = true;
                 }
+                drop(buffer);
+                self.undo_last_if(tree.structure(), kept)?;
                 Ok(WriteOutcome { existed, applied, rows, at, gone: None })
             }
             Err(error) => Err(failed(error)),
@@ -460,7 +459,6 @@ impl Transaction {
                 free(structure, large);
             }
         }
-        // Last: it ends the reservation.
         active.undo().undo.clear();
     }
 

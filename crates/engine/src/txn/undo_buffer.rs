@@ -367,8 +367,8 @@ impl UndoBuffer {
         done
     }
 
-    /// Frees the places of the records that the transaction `tx`, which has committed, removed. What
-    /// fails is left to later appends.
+    /// Frees the places of the records that the transaction `tx`, which has committed, removed.
+    /// What fails is left to later appends.
     #[cold]
     pub(super) fn release_removed(&self, tx: u64, structure_of: &StructureOf<'_, '_>) {
         let released = self.undo.each(0, true, |(owner, key, before, _)| {

@@ -36,8 +36,7 @@ const KEPT: usize = CHUNK;
 /// Bytes that a change takes besides its undo record: in memory, and in the file.
 const CHANGE_BYTES: usize = size_of::<Change>();
 const STORED_BYTES: usize = 12;
-/// Bytes that a large value is charged with, and a chunk in the file.
-const LARGE_BYTES: usize = 128;
+/// Bytes that a chunk in the file is charged with.
 const SPILLED_BYTES: usize = 96;
 /// Bytes of a CLR besides what it restores.
 const CLR_BYTES: usize = 96;
@@ -171,6 +170,9 @@ pub(super) struct UndoList {
     claimed: u64,
     /// In the order of their changes.
     large: Vec<Large>,
+    /// Bytes of the spill file that are promised to the versions of large values that the newest
+    /// chunk's changes detached.
+    promised: u64,
     /// The memory that is credited with what is charged.
     room: Option<Arc<UndoRoom>>,
     stored: Vec<u8>,
@@ -218,7 +220,8 @@ impl UndoList {
         let (weight, count) = (self.newest.weight(), self.newest.changes.len());
         let versions = self.newest.versions;
         let owed = self.newest.owed().max(self.claimed);
-        let promised = room.promise((weight + versions) as u64)?;
+        let rest = ((weight + versions) as u64).saturating_sub(self.promised);
+        let promised = room.promise(rest)?;
         self.room.get_or_insert_with(|| room.clone());
         let (charged, body) = if room.take(weight) {
             let mut chunk = std::mem::take(&mut self.newest);
@@ -240,6 +243,7 @@ impl UndoList {
             (SPILLED_BYTES, Body::Spilled(extent))
         };
         room.reserve(owed - std::mem::take(&mut self.claimed));
+        let promised = promised + std::mem::take(&mut self.promised);
         self.full.push(Full { first: self.first, count, charged, versions, promised, owed, body });
         self.first += count;
         Ok(())
@@ -276,6 +280,13 @@ impl UndoList {
         }
     }
 
+    /// Credits the handles of `count` large values.
+    fn give_handles(&self, count: usize) {
+        if let Some(room) = &self.room {
+            room.give_handles(count);
+        }
+    }
+
     /// The buffer to which a tree appends the undo record of a change; [`UndoList::record`]
     /// follows.
     pub(super) fn room(&mut self) -> &mut Vec<u8> {
@@ -307,8 +318,16 @@ impl UndoList {
     }
 
     /// Adds the large value that the last recorded change detached from the tree `owner`.
+    ///
+    /// # Errors
+    /// There is no memory for its handle, or no room for its version: the change has to be undone.
     #[cold]
-    pub(super) fn record_detached(&mut self, room: &Arc<UndoRoom>, owner: u32, value: Detached) {
+    pub(super) fn record_detached(
+        &mut self,
+        room: &Arc<UndoRoom>,
+        owner: u32,
+        value: Detached,
+    ) -> Result<(), TxnError> {
         if let Some(number) = self.len().checked_sub(1) {
             assert!(
                 self.large.last().is_none_or(|last| last.number < number),
@@ -319,8 +338,10 @@ impl UndoList {
             self.newest.freeing += len / FREED_PART;
             self.large.push(Large { number, owner, value });
             self.room.get_or_insert_with(|| room.clone());
-            room.used.fetch_add(LARGE_BYTES, Ordering::Relaxed);
+            room.take_handle()?;
+            self.promised += room.promise(len as u64)?;
         }
+        Ok(())
     }
 
     fn large(&self, number: usize) -> Option<&Detached> {
@@ -420,17 +441,19 @@ impl UndoList {
         }
         if self.newest.changes.is_empty() {
             (self.newest.versions, self.newest.freeing) = (0, 0);
+            let promised = std::mem::take(&mut self.promised);
+            self.break_promise(promised);
         }
         while self.large.last().is_some_and(|large| large.number >= self.len()) {
             self.large.pop();
-            self.give(LARGE_BYTES);
+            self.give_handles(1);
         }
     }
 
     /// Takes the large values that the changes replaced or removed out of the list.
     pub(super) fn take_large(&mut self) -> impl Iterator<Item = (u32, Detached)> + use<> {
         let large = std::mem::take(&mut self.large);
-        self.give(large.len() * LARGE_BYTES);
+        self.give_handles(large.len());
         large.into_iter().map(|large| (large.owner, large.value))
     }
 
@@ -445,6 +468,8 @@ impl UndoList {
 
     fn forget(&mut self) {
         drop(self.take_large());
+        let promised = std::mem::take(&mut self.promised);
+        self.break_promise(promised);
         if !self.full.is_empty() {
             self.give(self.full.iter().map(|full| full.charged).sum());
             self.break_promise(self.full.iter().map(|full| full.promised).sum());

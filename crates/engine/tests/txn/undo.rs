@@ -271,3 +271,66 @@ fn undo_behind(damage: &dyn Fn(&std::fs::File, u64)) {
     drop(tree);
     db.close().unwrap();
 }
+
+#[test]
+fn a_large_value_that_does_not_fit_refuses_its_transaction_and_no_reader() {
+    let db = Db::in_memory(options()).unwrap();
+    let tree = db.raw_tree("t").unwrap();
+    let large = vec![7; 14 << 20];
+    tree.put(b"large", &large).unwrap();
+    let mut tx = db.begin().unwrap();
+    tx.put(&tree, b"other", b"row").unwrap();
+    for value in [None, Some(&b"small"[..])] {
+        let error = match value {
+            Some(value) => tx.put(&tree, b"large", value).unwrap_err(),
+            None => tx.delete(&tree, b"large").unwrap_err(),
+        };
+        assert!(matches!(error, Error::Txn(TxnError::UndoTooLarge { .. })), "{error}");
+        let snapshot = db.snapshot().unwrap();
+        assert_eq!(snapshot.get(&tree, b"large").unwrap().as_deref(), Some(&large[..]));
+        assert_eq!(snapshot.get(&tree, b"other").unwrap(), None);
+    }
+    // The transaction goes on without that change.
+    assert_eq!(tx.get(&tree, b"large").unwrap().map(|value| value.len()), Some(large.len()));
+    tx.commit().unwrap();
+    assert_eq!(tree.iter().map(Result::unwrap).count(), 2);
+    tree.check().unwrap();
+    drop(tree);
+    db.close().unwrap();
+}
+
+#[test]
+fn large_values_that_a_transaction_removes_take_a_quarter_of_the_memory_at_most() {
+    const ROWS: u64 = 12_000;
+    let (_folder, path) = place();
+    let db = Db::open(&path, options()).unwrap();
+    let tree = db.raw_tree("t").unwrap();
+    let rows = (0..ROWS).map(|row| (row.to_be_bytes().to_vec(), vec![row as u8; 2000]));
+    tree.bulk_load(rows, Default::default()).unwrap();
+    let mut tx = db.begin().unwrap();
+    let delete = |row: u64, tx: &mut Txn| tx.delete(&tree, &row.to_be_bytes());
+    let mut removed = 0;
+    let error = loop {
+        match delete(removed, &mut tx) {
+            Ok(_) => removed += 1,
+            Err(error) => break error,
+        }
+    };
+    assert!(matches!(error, Error::Txn(TxnError::TooManyLarge { .. })), "{error}");
+    // 128 bytes each.
+    assert!((8000..=8192).contains(&removed), "{removed}");
+    assert!(tx.get(&tree, &removed.to_be_bytes()).unwrap().is_some());
+    let mut other = db.begin().unwrap();
+    assert!(other.get(&tree, &(ROWS - 1).to_be_bytes()).unwrap().is_some());
+    other.put(&tree, b"small", b"value").unwrap();
+    other.abort().unwrap();
+    tx.abort().unwrap();
+    assert_eq!(tree.len().unwrap(), ROWS);
+    let mut tx = db.begin().unwrap();
+    (0..removed).for_each(|row| assert!(delete(row, &mut tx).unwrap()));
+    tx.commit().unwrap();
+    assert_eq!(tree.len().unwrap(), ROWS - removed);
+    tree.check().unwrap();
+    drop(tree);
+    db.close().unwrap();
+}

@@ -84,6 +84,9 @@ macro_rules! raw_writes {
         /// Sets the entry of `key` to `new` if it is `expected`, where `None` is no entry; returns
         /// whether it was.
         ///
+        /// A loop of `get` and `compare_and_swap` is not fair: while other threads change the
+        /// entry, it may fail for long. A transaction that reads with `get_for_update` is fair.
+        ///
         /// ```
         /// # use millpond::{Db, Error, Options};
         /// # fn main() -> Result<(), Error> {

@@ -119,6 +119,10 @@ macro_rules! typed_writes {
         /// Sets the entry of `key` to `new` if it is `expected`, where `None` is no entry; returns
         /// whether it was. Values are compared as bytes.
         ///
+        /// A loop of `get` and `compare_and_swap` is not fair: while other threads change the
+        /// entry, it may fail for long. `update` is fair: in a tree it locks the key after two
+        /// tries. So is a transaction that reads with `get_for_update`.
+        ///
         /// ```
         /// # use millpond::{Db, Error, Options};
         /// # fn main() -> Result<(), Error> {

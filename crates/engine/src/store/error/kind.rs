@@ -403,7 +403,9 @@ fn of_txn(error: &TxnError) -> ErrorKind {
         | TxnError::TreeBulkModified { .. } => ErrorKind::TransactionFailed,
         TxnError::NoSnapshots => ErrorKind::Invalid,
         TxnError::VersionUnreadable(error) => of_pool(error),
-        TxnError::SnapshotTooLarge { .. } | TxnError::UndoTooLarge { .. } => ErrorKind::Memory,
+        TxnError::SnapshotTooLarge { .. }
+        | TxnError::TooManyLarge { .. }
+        | TxnError::UndoTooLarge { .. } => ErrorKind::Memory,
         TxnError::UndoUnreadable(error) => of_spill(error),
         TxnError::UndoPending(error) => of_txn(error),
         TxnError::NoTree { .. } => ErrorKind::Damaged,

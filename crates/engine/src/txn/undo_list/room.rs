@@ -12,6 +12,11 @@ const CLAIM: u64 = 16 << 10;
 /// Pages of the log that are reserved at once: undo may split one.
 const CLAIM_PAGES: u64 = 2;
 
+/// Bytes that the handle of a large value is charged with.
+const LARGE_BYTES: usize = 128;
+/// Memory for handles, in parts of that for undo records: a quarter of a store's memory.
+const HANDLES: usize = 32;
+
 /// The memory for the undo records of all transactions, and the file for what does not fit.
 pub(in crate::txn) struct UndoRoom {
     limit: usize,
@@ -20,6 +25,8 @@ pub(in crate::txn) struct UndoRoom {
     /// Bytes of the spill file that are promised to undo records and to the versions of what active
     /// transactions have changed, where that is bounded.
     pub(in crate::txn) promised: AtomicU64,
+    /// Bytes of the handles of large values, which are in memory.
+    handles: AtomicUsize,
     /// The log that keeps room for undo, if there is one.
     log: Option<Arc<Log>>,
     /// Bytes that are reserved there at once.
@@ -30,7 +37,8 @@ impl UndoRoom {
     /// `limit` bytes of memory, and a file for the rest, if there is one.
     pub(in crate::txn) fn new(limit: usize, spill: Option<Arc<SpillFile>>) -> UndoRoom {
         let (used, promised) = (AtomicUsize::new(0), AtomicU64::new(0));
-        UndoRoom { limit, used, spill, promised, log: None, claim: CLAIM }
+        let handles = AtomicUsize::new(0);
+        UndoRoom { limit, used, spill, promised, handles, log: None, claim: CLAIM }
     }
 
     /// Room for the undo of changes of pages of `page_bytes` bytes, which `log` keeps.
@@ -54,7 +62,7 @@ impl UndoRoom {
 
     /// Bytes that are charged.
     pub(in crate::txn) fn used(&self) -> usize {
-        self.used.load(Ordering::Relaxed)
+        self.used.load(Ordering::Relaxed) + self.handles.load(Ordering::Relaxed)
     }
 
     /// Bytes of the spill file, which versions use, too.
@@ -66,6 +74,23 @@ impl UndoRoom {
     pub(in crate::txn) fn take(&self, bytes: usize) -> bool {
         let fits = |used: usize| used.checked_add(bytes).filter(|sum| *sum <= self.limit);
         self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits).is_ok()
+    }
+
+    /// Charges the handle of a large value, and says whether it fits.
+    ///
+    /// # Errors
+    /// [`TxnError::TooManyLarge`]; it is charged all the same.
+    pub(in crate::txn) fn take_handle(&self) -> Result<(), TxnError> {
+        let limit = HANDLES * self.limit;
+        let bytes = self.handles.fetch_add(LARGE_BYTES, Ordering::Relaxed) + LARGE_BYTES;
+        if bytes > limit { Err(TxnError::TooManyLarge { limit }) } else { Ok(()) }
+    }
+
+    /// Credits the handles of `count` large values.
+    pub(in crate::txn) fn give_handles(&self, count: usize) {
+        let bytes = count * LARGE_BYTES;
+        let before = self.handles.fetch_sub(bytes, Ordering::Relaxed);
+        debug_assert!(before >= bytes, "a handle is charged before it is credited");
     }
 
     /// Promises `bytes` of the spill file, if that much is left.

@@ -1,6 +1,7 @@
 //! Tests of undo lists.
 
 use super::*;
+use crate::io::SpillFile;
 
 fn kinds() -> [Before<'static>; 3] {
     [Before::Absent, Before::Value(b"old"), Before::Part { offset: 3, bytes: b"xy" }]
