@@ -4,9 +4,10 @@
 //! (`store/checkpoint_thread.rs`). A round writes the pages whose recLSNs are three eighths of the
 //! allowed *LSN gap* (li 2.1) behind the log's end, little by little as the log grows (`sweep.rs`);
 //! and when the gap, from where recovery would begin to the log's end, exceeds half of what the
-//! options allow, it takes a checkpoint. Checkpoints are fuzzy: no thread waits for one, unless
-//! they fall behind (`txn/log_room.rs`). Rules 1 to 3 of `README.md` say what a checkpoint holds
-//! and in which order it is taken.
+//! options allow, it takes a checkpoint. A log whose disk is full refuses changes long before that:
+//! then it takes one at once, if that frees a segment. Checkpoints are fuzzy: no thread waits for
+//! one, unless they fall behind (`txn/log_room.rs`). Rules 1 to 3 of `README.md` say what a
+//! checkpoint holds and in which order it is taken.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
