@@ -45,8 +45,8 @@ const STEPS: u64 = 8;
 /// reported.
 const KEPT_GAPS: u64 = 4;
 
-/// Bytes of the log that a checkpoint takes besides its content: headers of records, and the note of
-/// its generation.
+/// Bytes of the log that a checkpoint takes besides its content: headers of records, and the note
+/// of its generation.
 const CHECKPOINT_BESIDES: u64 = 1 << 10;
 
 /// Rounds that pass after a checkpoint that did not free the log of a full disk before the next one
