@@ -277,8 +277,8 @@ impl Segments {
         }
     }
 
-    /// Whether what the file has ready behind `tail` is less than one and a half times what it grows
-    /// by.
+    /// Returns whether the file has less room ready behind `tail` than one and a half times its
+    /// next step.
     pub(super) fn runs_short(&self, tail: u64) -> bool {
         let wanted = self.step(self.table().ready) / 2 * 3;
         self.room_until(tail).saturating_sub(tail) < wanted

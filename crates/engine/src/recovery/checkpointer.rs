@@ -4,9 +4,10 @@
 //! (`store/checkpoint_thread.rs`). A round writes the pages whose recLSNs are three eighths of the
 //! allowed *LSN gap* (li 2.1) behind the log's end, little by little as the log grows (`sweep.rs`);
 //! and when the gap, from where recovery would begin to the log's end, exceeds half of what the
-//! options allow, it takes a checkpoint. Checkpoints are fuzzy: no thread waits for one, unless
-//! they fall behind (`txn/log_room.rs`). Rules 1 to 3 of `README.md` say what a checkpoint holds
-//! and in which order it is taken.
+//! options allow, it takes a checkpoint. A log whose disk is full refuses changes long before that:
+//! then it takes one at once, if that frees a segment. Checkpoints are fuzzy: no thread waits for
+//! one, unless they fall behind (`txn/log_room.rs`). Rules 1 to 3 of `README.md` say what a
+//! checkpoint holds and in which order it is taken.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -44,8 +45,8 @@ const STEPS: u64 = 8;
 /// reported.
 const KEPT_GAPS: u64 = 4;
 
-/// Bytes of the log that a checkpoint takes besides its content: headers of records, and the note of
-/// its generation.
+/// Bytes of the log that a checkpoint takes besides its content: headers of records, and the note
+/// of its generation.
 const CHECKPOINT_BESIDES: u64 = 1 << 10;
 
 /// Rounds that pass after a checkpoint that did not free the log of a full disk before the next one

@@ -252,6 +252,8 @@ fn recover(
     tracing::info!(
         records = analysis.records,
         bytes = analysis.bytes,
+        passes = recovered.redone.passes,
+        redo_bytes = recovered.redone.bytes,
         losers = analysis.losers.len(),
         end = tail.end.0,
         seconds = started.elapsed().as_secs_f64(),

@@ -110,6 +110,21 @@ fn writes_go_on_by_themselves_when_a_checkpoint_frees_the_log_of_a_full_disk() {
 }
 
 #[test]
+fn refusals_take_no_checkpoint_while_a_transaction_keeps_the_log_and_one_afterwards() {
+    let world = World::new(SEGMENT, 8 << 20);
+    let tx = world.db.begin().unwrap();
+    tx.raw_tree(&world.tree).put(b"kept", b"1").unwrap();
+    world.log.limit_room(0);
+    world.put_until_refused();
+    let before = world.db.stats().checkpoints;
+    (0..200_000).for_each(|row| assert!(world.put(row % 500, 9).is_err()));
+    assert_eq!(world.db.stats().checkpoints, before);
+    tx.abort().unwrap();
+    let mut put = (0..TRIES).map(|_| world.put(0, 9).inspect_err(|_| std::thread::yield_now()));
+    assert!(put.any(|put| put.is_ok()), "no checkpoint has made room");
+}
+
+#[test]
 fn trees_are_refused_while_the_log_has_no_room_and_the_log_goes_on() {
     let world = World::new(SEGMENT, 8 << 20);
     let tx = world.db.begin().unwrap();
