@@ -20,8 +20,10 @@ use super::spc::BLOCK;
 
 /// The value of an operation whose reference is skipped.
 pub(super) const SKIP: i64 = 2;
-/// Floats are whole numbers up to here.
-const WHOLE_MAX: f64 = 9_007_199_254_740_992.0;
+/// Doubles hold every whole number up to here.
+const DOUBLE_MAX: f64 = 9_007_199_254_740_992.0;
+/// Floats of 32 bits do up to here: beyond, two numbers may be one.
+const FLOAT_MAX: f64 = 16_777_216.0;
 
 /// What words in columns mean.
 pub(super) struct Words {
@@ -133,13 +135,13 @@ impl Cells {
             Typed::Float(reader, raw) => {
                 records(reader, n, levels, raw)?;
                 for value in raw.iter() {
-                    values.push(whole_number(f64::from(*value))?);
+                    values.push(whole_number(f64::from(*value), FLOAT_MAX)?);
                 }
             }
             Typed::Double(reader, raw) => {
                 records(reader, n, levels, raw)?;
                 for value in raw.iter() {
-                    values.push(whole_number(*value)?);
+                    values.push(whole_number(*value, DOUBLE_MAX)?);
                 }
             }
             Typed::Text(reader, raw) => {
@@ -291,8 +293,8 @@ fn whole_decimal(digits: i64, scale: u32) -> Result<i64, String> {
 }
 
 /// Integers with gaps are floats in many a data frame.
-fn whole_number(value: f64) -> Result<i64, String> {
-    match value.fract() == 0.0 && (0.0..=WHOLE_MAX).contains(&value) {
+fn whole_number(value: f64, max: f64) -> Result<i64, String> {
+    match value.fract() == 0.0 && (0.0..=max).contains(&value) {
         true => Ok(value as i64),
         false => Err(format!("{value} is no whole number that a float can hold")),
     }
