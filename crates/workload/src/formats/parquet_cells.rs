@@ -152,10 +152,7 @@ impl Cells {
                 is_checked = true;
             }
         }
-        if self.scale > 0 {
-            let whole = |value: &i64| whole_decimal(*value, self.scale);
-            *values = values.iter().map(whole).collect::<Result<_, String>>()?;
-        }
+        whole_decimals(values, self.scale)?;
         if role == Role::AccessKind && !is_checked && !words.ops.is_empty() {
             for value in values.iter_mut() {
                 *value = word_value(role, value.to_string().as_bytes(), words)?;
@@ -279,7 +276,17 @@ fn kind_of(column: &ColumnDescriptor) -> String {
     format!("{stored} ({means})")
 }
 
-/// The number that a decimal is, from its digits without the point.
+/// Turns digits without a point into the numbers that they stand for.
+fn whole_decimals(values: &mut [i64], scale: u32) -> Result<(), String> {
+    if scale > 0 {
+        for value in values {
+            *value = whole_decimal(*value, scale)?;
+        }
+    }
+    Ok(())
+}
+
+/// Returns the number that a decimal is, from its digits without the point.
 fn whole_decimal(digits: i64, scale: u32) -> Result<i64, String> {
     // A larger unit than any number has only zeros before the point.
     let unit = 10u64.checked_pow(scale).unwrap_or(u64::MAX);
