@@ -175,7 +175,8 @@ fn a_folder_refuses_traces_that_are_read_in_another_way() {
     };
     create(&traces).unwrap();
     create(&traces[..1]).unwrap();
-    let changes: [(fn(&mut TraceFile), &str); 5] = [
+    type Change = fn(&mut TraceFile);
+    let changes: [(Change, &str); 5] = [
         (|trace| trace.expand_sizes = true, "expand_sizes = false, and not true"),
         (|trace| trace.map_ids = true, "map_ids = false, and not true"),
         (|trace| trace.format = Some("csv".into()), "format = null, and not \"csv\""),

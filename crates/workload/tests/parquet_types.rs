@@ -34,6 +34,14 @@ fn write(path: &Path, columns: &str, values: &[&[i64]]) {
                 let days = vec![Int96::new(); values.len()];
                 w.write_batch(&days, None, None).unwrap()
             }
+            ColumnWriter::FloatColumnWriter(w) => {
+                let floats: Vec<f32> = values.iter().map(|value| *value as f32).collect();
+                w.write_batch(&floats, None, None).unwrap()
+            }
+            ColumnWriter::DoubleColumnWriter(w) => {
+                let floats: Vec<f64> = values.iter().map(|value| *value as f64).collect();
+                w.write_batch(&floats, None, None).unwrap()
+            }
             ColumnWriter::ByteArrayColumnWriter(w) => w.write_batch(&bytes(1), None, None).unwrap(),
             ColumnWriter::FixedLenByteArrayColumnWriter(w) => {
                 let length = match kind.as_ref() {
@@ -122,6 +130,15 @@ fn dates_times_and_bytes_are_no_pages() {
     // A column that is not read may hold anything.
     assert_eq!(pages("required int64 page; required int32 day (DATE);", &[&[7], &[1]]), [7]);
     assert_eq!(pages("required int64 page; required int32 time (DATE);", &[&[7], &[1]]), [7]);
+}
+
+#[test]
+fn a_float_that_may_stand_for_two_pages_is_refused() {
+    let most = 1i64 << 24;
+    assert_eq!(pages("required float page;", &[&[most, 0]]), [1 << 24, 0]);
+    refused("required float page;", &[&[most + 2]], "16777218 is no whole number");
+    assert_eq!(pages("required double page;", &[&[most + 2]]), [(1 << 24) + 2]);
+    refused("required double page;", &[&[(1 << 53) + 2]], "9007199254740994 is no whole number");
 }
 
 #[test]

@@ -20,8 +20,10 @@ use super::spc::BLOCK;
 
 /// The value of an operation whose reference is skipped.
 pub(super) const SKIP: i64 = 2;
-/// Floats are whole numbers up to here.
-const WHOLE_MAX: f64 = 9_007_199_254_740_992.0;
+/// Doubles hold every whole number up to here.
+const DOUBLE_MAX: f64 = 9_007_199_254_740_992.0;
+/// Floats of 32 bits do up to here: beyond, two numbers may be one.
+const FLOAT_MAX: f64 = 16_777_216.0;
 
 /// What words in columns mean.
 pub(super) struct Words {
@@ -177,13 +179,14 @@ impl Cells {
             Typed::Float(reader, raw) => {
                 records(reader, n, levels, raw)?;
                 for (at, value) in raw.iter().enumerate() {
-                    values.push(whole_number(f64::from(*value)).map_err(BadRow::at(at))?);
+                    let whole = whole_number(f64::from(*value), FLOAT_MAX);
+                    values.push(whole.map_err(BadRow::at(at))?);
                 }
             }
             Typed::Double(reader, raw) => {
                 records(reader, n, levels, raw)?;
                 for (at, value) in raw.iter().enumerate() {
-                    values.push(whole_number(*value).map_err(BadRow::at(at))?);
+                    values.push(whole_number(*value, DOUBLE_MAX).map_err(BadRow::at(at))?);
                 }
             }
             Typed::Text(reader, raw) => {
@@ -194,10 +197,7 @@ impl Cells {
                 is_checked = true;
             }
         }
-        if self.scale > 0 {
-            let whole = |value: &i64| whole_decimal(*value, self.scale);
-            *values = values.iter().map(whole).collect::<Result<_, String>>()?;
-        }
+        whole_decimals(values, self.scale)?;
         if role == Role::AccessKind && !is_checked && !words.ops.is_empty() {
             for (at, value) in values.iter_mut().enumerate() {
                 let word = value.to_string();
@@ -322,7 +322,17 @@ fn kind_of(column: &ColumnDescriptor) -> String {
     format!("{stored} ({means})")
 }
 
-/// The number that a decimal is, from its digits without the point.
+/// Turns digits without a point into the numbers that they stand for.
+fn whole_decimals(values: &mut [i64], scale: u32) -> Result<(), BadRow> {
+    if scale > 0 {
+        for (at, value) in values.iter_mut().enumerate() {
+            *value = whole_decimal(*value, scale).map_err(BadRow::at(at))?;
+        }
+    }
+    Ok(())
+}
+
+/// Returns the number that a decimal is, from its digits without the point.
 fn whole_decimal(digits: i64, scale: u32) -> Result<i64, String> {
     // A larger unit than any number has only zeros before the point.
     let unit = 10u64.checked_pow(scale).unwrap_or(u64::MAX);
@@ -336,8 +346,8 @@ fn whole_decimal(digits: i64, scale: u32) -> Result<i64, String> {
 }
 
 /// Integers with gaps are floats in many a data frame.
-fn whole_number(value: f64) -> Result<i64, String> {
-    match value.fract() == 0.0 && (0.0..=WHOLE_MAX).contains(&value) {
+fn whole_number(value: f64, max: f64) -> Result<i64, String> {
+    match value.fract() == 0.0 && (0.0..=max).contains(&value) {
         true => Ok(value as i64),
         false => Err(format!("{value} is no whole number that a float can hold")),
     }
