@@ -16,10 +16,10 @@ use crate::heap::{Heap, Placing, RecordId};
 use crate::lock::{LockManager, LockMode, LockOwner};
 use crate::pool::Pages;
 use crate::txn::autocommit::{lock, lock_again};
-use crate::txn::error::TxnError;
+use crate::txn::error::{TxnError, failed};
 use crate::txn::manager::TransactionManager;
 use crate::txn::structure::Structure;
-use crate::txn::transaction::{Transaction, failed};
+use crate::txn::transaction::Transaction;
 
 /// Ids whose locks are tried before one is waited for.
 const TRIES: usize = 8;

@@ -221,3 +221,10 @@ impl TxnError {
         }
     }
 }
+
+/// Converts an error, off the hot path: errors are large.
+#[cold]
+#[inline(never)]
+pub(super) fn failed<E: Into<TxnError>>(error: E) -> TxnError {
+    error.into()
+}

@@ -23,7 +23,7 @@ use crate::log::{LogError, Record};
 use crate::pool::mini_transaction::kind;
 use crate::pool::{Actor, Reserved};
 use crate::txn::active::add_record;
-use crate::txn::error::TxnError;
+use crate::txn::error::{TxnError, failed};
 use crate::txn::manager::ManagerShare;
 use crate::txn::options::{Durability, Isolation, TxnOptions};
 use crate::txn::scratch::{Sequence, TxnScratch};
@@ -494,11 +494,4 @@ impl Drop for Transaction {
             self.strand();
         }
     }
-}
-
-/// Converts an error, off the hot path: errors are large.
-#[cold]
-#[inline(never)]
-pub(super) fn failed<E: Into<TxnError>>(error: E) -> TxnError {
-    error.into()
 }
