@@ -94,6 +94,11 @@ pub trait Storage: Send + Sync {
     /// There is no room for more pages.
     fn allocate(&self, count: u32, ids: &mut Vec<PageId>) -> Result<(), PoolError>;
 
+    /// Returns whether the next checkpoint makes places free that pages can be written to.
+    fn waits_for_checkpoint(&self) -> bool {
+        false
+    }
+
     /// As [`Storage::allocate`], for undo: from what is kept for that if there is no room for more.
     ///
     /// # Errors
@@ -165,6 +170,10 @@ impl Storage for PageStore {
     fn allocate(&self, count: u32, ids: &mut Vec<PageId>) -> Result<(), PoolError> {
         ids.extend(self.allocate_up_to(count as usize).map_err(PoolError::storage)?);
         Ok(())
+    }
+
+    fn waits_for_checkpoint(&self) -> bool {
+        self.superseded_bytes() > 0
     }
 
     fn allocate_for_undo(&self, count: u32, ids: &mut Vec<PageId>) -> Result<(), PoolError> {

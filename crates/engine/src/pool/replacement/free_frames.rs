@@ -13,6 +13,7 @@ use crate::pool::error::PoolError;
 use crate::pool::frame::{FrameHeader, IS_MODEL, State};
 use crate::pool::memory::ahead::Populating;
 use crate::pool::options::{EvictionMode, PoolStrategy};
+use crate::pool::reserved::Reserved;
 use crate::stats::Wait;
 use crate::stats::counters::Counter;
 use crate::stats::thread_slot::thread_slot;
@@ -190,6 +191,13 @@ impl<M: PoolStrategy> Pool<M> {
         self.free.len() >= least
     }
 
+    /// Returns whether a checkpoint is about to make room for pages that the full disk has none for.
+    /// A thread that undoes changes has no time for that: it may be the one that takes checkpoints.
+    fn is_checkpoint_due(&self) -> bool {
+        let has_log = self.redo.log().is_some_and(|log| log.poisoned().is_none());
+        !Reserved::is_in_use() && has_log && self.storage.waits_for_checkpoint()
+    }
+
     /// Evicts, or waits for the evictors, until `done` returns something.
     ///
     /// # Errors
@@ -202,26 +210,39 @@ impl<M: PoolStrategy> Pool<M> {
     ) -> Result<T, PoolError> {
         /// After this time without any progress, no frame is available.
         const PATIENCE: Duration = Duration::from_secs(10);
+        /// A checkpoint takes less time.
+        const CHECKPOINT_PATIENCE: Duration = Duration::from_secs(2);
         let mut deadline = Instant::now() + PATIENCE;
-        let mut fruitless = 0;
+        let (mut fruitless, mut full) = (0, None);
+        let mut evict_here = |full: &mut Option<PoolError>| match self.evict_here(incoming.take()) {
+            Err(error) if error.is_disk_full() && self.is_checkpoint_due() => {
+                *full = Some(error);
+                Ok(false)
+            }
+            evicted => evicted,
+        };
         loop {
+            let was_full = full.is_some();
             let progress = match self.options.evictors {
                 // More frames that wait for a thread to leave its epoch would not help.
                 _ if self.free.len() >= least.max(self.options.batch) => false,
-                EvictionMode::Worker => self.evict_here(incoming.take())?,
+                EvictionMode::Worker => evict_here(&mut full)?,
                 // Evictors that made no progress, or have ended, are helped.
                 EvictionMode::Threads(_) | EvictionMode::Adaptive(_) => {
-                    self.wait_for_evictors(least) || self.evict_here(incoming.take())?
+                    self.wait_for_evictors(least) || evict_here(&mut full)?
                 }
             };
             if let Some(wanted) = done() {
                 return Ok(wanted);
             }
+            if full.is_some() && !was_full {
+                deadline = Instant::now() + CHECKPOINT_PATIENCE;
+            }
             if progress {
                 deadline = Instant::now() + PATIENCE;
-                fruitless = 0;
+                (fruitless, full) = (0, None);
             } else if Instant::now() > deadline {
-                return Err(PoolError::Full { frames: self.frames() });
+                return Err(full.unwrap_or(PoolError::Full { frames: self.frames() }));
             } else {
                 self.kinds.all_registered()?;
                 if let Some(epochs) = &self.epochs {
