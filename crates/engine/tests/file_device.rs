@@ -8,7 +8,6 @@ use std::io::{BufRead, BufReader, IoSlice, IoSliceMut};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use millpond::internals::io::{
     AlignedBuffer, Device, DeviceError, FileDevice, FileOptions, OpenError, OpenFileError,
@@ -369,14 +368,13 @@ fn a_device_that_was_released_answers_closed_and_leaves_the_file_to_the_next_one
     let path = folder.path().join("device");
     std::fs::write(&path, [1; 8192]).unwrap();
     let device = FileDevice::open(&path, &FileOptions::default()).unwrap();
-    let over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let works = |number: u8| {
-            let (device, over) = (&device, &over);
+            let device = &device;
             move || {
                 let mut block = AlignedBuffer::new(4096);
                 block.fill(number);
-                while !over.load(Ordering::SeqCst) {
+                for _ in 0..1_000_000 {
                     let written = device.write(4096, &block);
                     let _ = (device.read(4096, &mut block), device.sync());
                     if let Err(error) = written {
@@ -384,6 +382,7 @@ fn a_device_that_was_released_answers_closed_and_leaves_the_file_to_the_next_one
                         return;
                     }
                 }
+                panic!("the device goes on");
             }
         };
         let workers: Vec<_> = (2..4).map(|number| scope.spawn(works(number))).collect();
@@ -393,7 +392,6 @@ fn a_device_that_was_released_answers_closed_and_leaves_the_file_to_the_next_one
         block.fill(9);
         again.write(4096, &block).unwrap();
         workers.into_iter().for_each(|worker| worker.join().unwrap());
-        over.store(true, Ordering::SeqCst);
         again.read(4096, &mut block).unwrap();
         assert!(block.iter().all(|byte| *byte == 9), "an old write came later");
     });

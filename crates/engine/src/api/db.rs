@@ -479,8 +479,8 @@ impl Db {
     ///
     /// # Errors
     /// [`Error::InUse`]: a closure that looks at a page has called it. [`Error::Displaced`]: a file
-    /// no longer has its name. After an error, and without a log if a transaction is left, the file
-    /// stays the store's until its last handle goes.
+    /// no longer has its name. After an error, and where the store has no log, the file stays the
+    /// store's until its last handle goes.
     pub fn close(self) -> Result<(), Error> {
         self.store.close()
     }

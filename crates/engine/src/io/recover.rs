@@ -160,7 +160,8 @@ impl PageStore {
         let free = self.free_map();
         let differs = |(at, word): (usize, u64)| {
             let differing = word ^ taken.get(at).copied().unwrap_or(0);
-            (0..64)
+            let bits = if differing == 0 { 0 } else { 64 };
+            (0..bits)
                 .filter(move |bit| differing & (1 << bit) != 0)
                 .map(move |bit| at as u64 * 64 + bit)
         };

@@ -193,9 +193,19 @@ impl Shared {
     pub(super) fn seal(&self) -> Result<(), LogError> {
         self.wait(None, self.ring.tail(), GroupCommitWait::None)?;
         self.poison(LogError::Closed { path: self.path().to_path_buf() });
-        // What was appended before that, and acknowledged without a wait.
-        let mut leader = locked(&self.flush.leader);
-        let walked = leader.walk_to(self.ring.tail());
+        // What was appended before that, and acknowledged without a wait. It may lie behind a
+        // record that another thread is still copying.
+        const LOOKS: u32 = 1000;
+        const NAP: Duration = Duration::from_millis(1);
+        let (mut leader, tail) = (locked(&self.flush.leader), self.ring.tail());
+        let mut walked = leader.walk_to(tail);
+        for _ in 0..LOOKS {
+            if walked >= tail {
+                break;
+            }
+            std::thread::sleep(NAP);
+            walked = leader.walk_to(tail);
+        }
         if walked > leader.consumer.durable() { self.make_durable(&mut leader) } else { Ok(()) }
     }
 

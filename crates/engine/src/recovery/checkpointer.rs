@@ -165,6 +165,7 @@ impl<M: PoolStrategy> Checkpointer<M> {
     /// # Errors
     /// The log could not be cut, or as [`Checkpointer::take`].
     pub(crate) fn give_log_back(&self) -> Result<u64, CheckpointError> {
+        self.txns.end_idle_claims();
         // A record that changes no page. The next segment may have its place already.
         let nothing = Record { kind: kind::PAGES, tx: 0, prev: Lsn(0), parts: &[] };
         for _ in 0..2 {

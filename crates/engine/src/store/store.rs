@@ -398,16 +398,11 @@ impl<M: PoolStrategy> Store<M> {
         Ok(())
     }
 
-    /// Returns whether it was closed: without a log, only the transactions that are left can undo
-    /// what they changed, and the last handle closes the store.
+    /// Returns whether it was closed: without a log, only the calls and transactions that are under
+    /// way can finish or undo what they change, and the last handle closes the store.
     fn end_unlogged(&self) -> Result<bool, Error> {
         if !self.is_read_only() {
-            if !self.txns.active().is_empty() {
-                return self.write_pages().map(|()| false);
-            }
-            self.pool.flush(Reason::Recov)?;
-            self.pool.ids().return_all()?;
-            self.confirm_place()?;
+            return self.write_pages().map(|()| false);
         }
         self.pages.end(self.catalog_root(), || true)?;
         self.txns.end();

@@ -7,7 +7,7 @@ use crate::pool::{Pages, PoolStrategy};
 use crate::store::catalog::Catalog;
 use crate::store::dropping::Dropping;
 use crate::store::entry::{Entry, Structure, TypeNames};
-use crate::store::error::Error;
+use crate::store::error::{Error, ErrorKind};
 use crate::store::handle::{StoreHandle, StoreHashIndex, StoreHeap, StoreTree};
 use crate::store::named::Named;
 use crate::store::opened::Opened;
@@ -302,7 +302,13 @@ impl<M: PoolStrategy> Store<M> {
         }
         let (splits, merges) = opened.tally();
         named.gone = (named.gone.0 + splits, named.gone.1 + merges);
-        opened.destroy()?;
+        // It is gone, so a log that has no room for the rest is no failure of the call.
+        if let Err(error) = opened.destroy().map_err(Error::from) {
+            if error.kind() != ErrorKind::DiskFull {
+                return Err(error);
+            }
+            tracing::warn!(%error, "pages of '{name}' are freed by the next opening");
+        }
         self.pool.redo_log().rows().forget(owner);
         Ok(true)
     }

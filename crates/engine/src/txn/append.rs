@@ -85,6 +85,7 @@ impl TransactionManager {
         lock_again(locks, owner, announced, |owner| owner.announce_write(heap.owner()))?;
         {
             let _call = self.calls.enter();
+            self.may_call()?;
             if self.versions.snapshot_epoch().is_none() {
                 let (owner, id) = (&*owner, heap.owner());
                 let (mut refused, mut is_inserted) = (0, false);

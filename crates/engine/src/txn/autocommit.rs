@@ -155,6 +155,8 @@ impl TransactionManager {
         work: impl FnOnce() -> Result<R, E>,
     ) -> Result<R, E> {
         let _call = self.calls.enter();
+        // A store that is being closed waits for the calls that came before it.
+        self.may_call()?;
         if self.versions.snapshot_epoch().is_none() {
             return work();
         }

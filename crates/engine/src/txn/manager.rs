@@ -283,7 +283,7 @@ impl TransactionManager {
 
     /// Ends the reservations of room in the log that scratches without a transaction have.
     #[cold]
-    fn end_idle_claims(&self) {
+    pub(crate) fn end_idle_claims(&self) {
         for slot in &self.scratches {
             let Some(scratch) = slot.try_lock() else { continue };
             if let Some(active) = scratch.as_ref().and_then(|scratch| scratch.active.as_ref()) {

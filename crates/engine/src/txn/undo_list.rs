@@ -125,8 +125,9 @@ struct Full {
     /// Bytes that its changes' versions take at most, and those promised for it.
     versions: usize,
     promised: u64,
-    /// Bytes of the log that undoing it may take.
+    /// Bytes of the log that undoing it may take, and those of them for freeing large values.
     owed: u64,
+    freeing: usize,
     body: Body,
 }
 
@@ -218,7 +219,7 @@ impl UndoList {
     #[cold]
     fn fill(&mut self, room: &Arc<UndoRoom>) -> Result<(), TxnError> {
         let (weight, count) = (self.newest.weight(), self.newest.changes.len());
-        let versions = self.newest.versions;
+        let Chunk { versions, freeing, .. } = self.newest;
         let owed = self.newest.owed().max(self.claimed);
         let rest = ((weight + versions) as u64).saturating_sub(self.promised);
         let promised = room.promise(rest)?;
@@ -244,7 +245,8 @@ impl UndoList {
         };
         room.reserve(owed - std::mem::take(&mut self.claimed));
         let promised = promised + std::mem::take(&mut self.promised);
-        self.full.push(Full { first: self.first, count, charged, versions, promised, owed, body });
+        let first = self.first;
+        self.full.push(Full { first, count, charged, versions, promised, owed, freeing, body });
         self.first += count;
         Ok(())
     }
@@ -414,8 +416,7 @@ impl UndoList {
         self.first = full.first;
         self.give(full.charged);
         self.break_promise(full.promised);
-        // What freeing takes is in the reservation.
-        self.newest.freeing = 0;
+        self.newest.freeing = full.freeing;
         let paid = std::mem::replace(&mut self.claimed, full.owed);
         self.is_paid(paid);
         Ok(())

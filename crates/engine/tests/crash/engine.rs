@@ -30,6 +30,7 @@ impl From<Error> for Failure {
         Failure {
             text: error.to_string(),
             may_retry: error.is_retriable() && !error.is_own_transaction(),
+            is_violation: false,
         }
     }
 }
@@ -386,7 +387,8 @@ fn close_beside_handles(db: Db) -> Answer<()> {
         other.flush().is_ok(),
     ];
     if done.contains(&true) {
-        return Err(Failure::new(format!("handles of a closed store do something: {done:?}")));
+        let text = format!("handles of a closed store do something: {done:?}");
+        return Err(Failure::violation(text));
     }
     Ok(())
 }

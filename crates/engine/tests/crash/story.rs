@@ -624,7 +624,7 @@ impl Story<'_> {
                 checked.map_err(|failure| format!("the check after closing: {}", failure.text))
             }
             Err(_) if self.world.supply.is_off() => self.crash(),
-            Err(failure) if self.is_crowded => {
+            Err(failure) if self.is_crowded && !failure.is_violation => {
                 self.note(format!("-> {}", failure.text));
                 self.world.supply.cut();
                 self.crash()

@@ -37,11 +37,17 @@ pub struct Failure {
     pub text: String,
     /// Another attempt may succeed: a deadlock, or a lock that did not come in time.
     pub may_retry: bool,
+    /// The store did something that it never may, whatever its disk does.
+    pub is_violation: bool,
 }
 
 impl Failure {
     pub fn new(error: impl fmt::Display) -> Failure {
-        Failure { text: error.to_string(), may_retry: false }
+        Failure { text: error.to_string(), may_retry: false, is_violation: false }
+    }
+
+    pub fn violation(text: String) -> Failure {
+        Failure { text, may_retry: false, is_violation: true }
     }
 }
 

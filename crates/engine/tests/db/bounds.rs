@@ -57,9 +57,9 @@ fn a_value_may_have_one_gibibyte_and_no_byte_more() {
     assert!(db.check().unwrap().is_sound());
 }
 
-/// One of 64 MiB, and in a deep run the largest.
+/// A value of 64 MiB, and in a deep run the largest.
 #[test]
-fn the_largest_value_is_written_read_and_removed() {
+fn a_value_of_many_pages_is_written_read_and_removed() {
     let (_folder, path) = place();
     let (db, tree) = open(&path);
     let length = if is_deep() { MOST } else { 64 << 20 };

@@ -103,9 +103,9 @@ fn a_store_that_is_opened_beside_the_handles_of_a_closed_one_keeps_its_spill_fil
     again.close().unwrap();
 }
 
-/// Only the transaction itself can undo what it changed there.
+/// Only calls and transactions themselves can finish, or undo, what they change there.
 #[test]
-fn a_store_without_a_log_is_closed_when_the_transactions_that_are_left_are_gone() {
+fn a_store_without_a_log_is_closed_when_the_handles_that_are_left_are_gone() {
     let device: Arc<dyn Device> = Arc::new(MemoryDevice::new());
     let open = || Db::open_on(device.clone(), options());
     let db = open().unwrap();
@@ -122,12 +122,13 @@ fn a_store_without_a_log_is_closed_when_the_transactions_that_are_left_are_gone(
     let tree = db.tree::<u64, u64>("t").unwrap();
     assert_eq!(tree.get(&1).unwrap(), Some(1));
     db.close().unwrap();
-    // Nothing is left that could change it.
-    assert_eq!(open().unwrap().tree::<u64, u64>("t").unwrap().get(&1).unwrap(), Some(1));
     closed("get", tree.get(&1));
+    open().unwrap_err();
+    drop(tree);
+    assert_eq!(open().unwrap().tree::<u64, u64>("t").unwrap().get(&1).unwrap(), Some(1));
 }
 
-/// What the threads share: the store that is open, and what each key has.
+/// State that the threads share: the store that is open, and the value of each key.
 struct Shared {
     open: RwLock<Option<(Db, Tree<u64, u64>)>>,
     /// The last value that was acknowledged, by key.
@@ -218,13 +219,15 @@ fn calls_beside_a_close_are_in_the_store_or_closed_and_read_what_was_written() {
     shared.open(&path);
     std::thread::scope(|scope| {
         let _ends = Ends(&shared.closed);
-        for thread in 0..THREADS {
+        let threads = (0..THREADS).map(|thread| {
             let shared = &shared;
-            scope.spawn(move || shared.work(thread));
-        }
+            scope.spawn(move || shared.work(thread))
+        });
+        let threads: Vec<_> = threads.collect();
         for round in 1..=rounds {
             let until = shared.done.load(Ordering::SeqCst) + 200;
             while shared.done.load(Ordering::SeqCst) < until {
+                assert!(!threads.iter().any(|thread| thread.is_finished()), "a thread has failed");
                 std::thread::yield_now();
             }
             let (db, tree) = shared.open.write().unwrap().take().unwrap();

@@ -10,7 +10,7 @@ use super::place;
 const CHILD: &str = "MILLPOND_TEST_STACK";
 const PLACE: &str = "MILLPOND_TEST_STACK_PLACE";
 
-/// What docs/memory.md says that a thread needs.
+/// Stack that a thread needs, by docs/memory.md.
 const STACK: usize = 64 << 10;
 
 #[allow(clippy::print_stdout, reason = "the parent reads it")]

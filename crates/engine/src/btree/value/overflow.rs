@@ -7,6 +7,8 @@
 //! While a value is written, and while it is freed, its root is an orphan below an anchor of its
 //! own, which holds its stamp: no page of another value is loaded in place of its root.
 
+use std::time::Duration;
+
 use millpond_base::{AccessKind, Mark, PageId, PageKind};
 
 use crate::btree::descend::held_anchor;
@@ -159,7 +161,7 @@ impl<P: Pages> BTree<P> {
         while !self.pages.run(|mtr| self.free_some(mtr, anchor, stamp))? {
             freed += 1;
             if freed >= FREED_UNASKED
-                && let Err(error) = self.pages.make_log_room(self.pages.page_size())
+                && let Err(error) = self.room_to_free()
             {
                 // The anchor stays: there are pages below it.
                 tracing::warn!(%error, "pages of a large value are freed by the next opening");
@@ -168,6 +170,19 @@ impl<P: Pages> BTree<P> {
         }
         self.pages.release_anchor(anchor);
         Ok(())
+    }
+
+    /// Waits for the checkpoint that frees a log without room, if one does.
+    fn room_to_free(&self) -> Result<(), PoolError> {
+        const TRIES: u32 = 200;
+        const NAP: Duration = Duration::from_millis(5);
+        for _ in 0..TRIES {
+            if self.pages.make_log_room(self.pages.page_size()).is_ok() {
+                return Ok(());
+            }
+            std::thread::sleep(NAP);
+        }
+        self.pages.make_log_room(self.pages.page_size())
     }
 
     /// Frees a few pages, the last ones first; `true` if nothing is left. No parent holds the

@@ -10,8 +10,9 @@ use millpond_base::sync::unmodelled::Mutex;
 /// Set in the count of what is under way once the gate is shut.
 const SHUT: u64 = 1 << 63;
 
-/// A gate; open at first.
+/// A gate; open at first. All threads change it, so it has cache lines of its own.
 #[derive(Debug, Default)]
+#[repr(align(128))]
 pub(super) struct Gate {
     /// Calls under way, and [`SHUT`].
     state: AtomicU64,

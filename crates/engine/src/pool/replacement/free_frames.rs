@@ -191,7 +191,7 @@ impl<M: PoolStrategy> Pool<M> {
         self.free.len() >= least
     }
 
-    /// Returns whether a checkpoint is about to make room for pages that the full disk has none for.
+    /// Returns whether a checkpoint is about to make room on a full disk for pages to be written.
     /// A thread that undoes changes has no time for that: it may be the one that takes checkpoints.
     fn is_checkpoint_due(&self) -> bool {
         let has_log = self.redo.log().is_some_and(|log| log.poisoned().is_none());
