@@ -437,7 +437,7 @@ mod tests {
         device.grow(layout.end()).unwrap();
         mark_closed(&device, &layout, &entries(), [7; 32]).unwrap();
         let bytes = device.to_bytes();
-        assert!(bytes.len() % 4096 != 0);
+        assert!(!bytes.len().is_multiple_of(4096));
         let blocks = |bytes: &[u8]| Blocks(MemoryDevice::from_bytes(bytes), 4096);
         assert_eq!(load(&blocks(&bytes), &layout, Some([7; 32])).unwrap(), entries());
         assert!(!is_other_file(&blocks(&bytes)).unwrap());
