@@ -134,8 +134,9 @@ impl<M: PoolStrategy> Store for ConventionalStore<M> {
         Ok(state)
     }
 
-    fn close(self: Box<Self>) -> Answer<()> {
-        Ok(self.store.close()?)
+    fn close(self: Box<Self>) -> Answer<bool> {
+        self.store.close()?;
+        Ok(true)
     }
 }
 

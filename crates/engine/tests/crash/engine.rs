@@ -365,16 +365,16 @@ impl Store for EngineStore {
         contents(&self.db)
     }
 
-    fn close(self: Box<Self>) -> Answer<()> {
+    fn close(self: Box<Self>) -> Answer<bool> {
         match self.start.seed / 4096 % 3 {
-            0 => close_beside_handles(self.db),
-            _ => Ok(self.db.close()?),
+            0 => close_beside_handles(self.db).map(|()| false),
+            _ => Ok(self.db.close().map(|()| true)?),
         }
     }
 }
 
-/// Closes a store that has handles left, one of them a transaction that changed something: it is
-/// undone, and the handles do nothing any more.
+/// Closes a store that has handles left, one of them a transaction that changed something: the next
+/// opening undoes it, and the handles do nothing any more.
 fn close_beside_handles(db: Db) -> Answer<()> {
     let (tree, other) = (db.open_tree("s0")?, db.clone());
     let (mut txn, snapshot) = (db.begin()?, db.snapshot()?);

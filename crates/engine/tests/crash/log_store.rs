@@ -251,7 +251,7 @@ impl Store for LogStore {
         Ok(self.inner().state.clone())
     }
 
-    fn close(self: Box<Self>) -> Answer<()> {
-        self.log.close().map_err(Failure::new)
+    fn close(self: Box<Self>) -> Answer<bool> {
+        self.log.close().map(|()| true).map_err(Failure::new)
     }
 }

@@ -133,7 +133,9 @@ pub trait Store: Sync {
     }
     /// All trees, and all that is in them.
     fn contents(&self) -> Answer<State>;
-    fn close(self: Box<Self>) -> Answer<()>;
+    /// Closes the store. Returns whether it is at rest: no recovery is needed, and it can be
+    /// checked.
+    fn close(self: Box<Self>) -> Answer<bool>;
 }
 
 /// What was committed at one moment.

@@ -295,11 +295,12 @@ impl Store for ToyStore {
         Ok(self.inner().state.clone())
     }
 
-    fn close(self: Box<Self>) -> Answer<()> {
+    fn close(self: Box<Self>) -> Answer<bool> {
         let inner = &mut self.inner();
         match inner.held.take() {
-            Some(body) => self.append(inner, body, true),
-            None => self.sync(inner),
+            Some(body) => self.append(inner, body, true)?,
+            None => self.sync(inner)?,
         }
+        Ok(true)
     }
 }
