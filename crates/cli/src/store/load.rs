@@ -48,7 +48,7 @@ pub(crate) struct Args {
     quiet: bool,
 }
 
-/// Why an entry was not loaded.
+/// The reason that an entry was not loaded.
 #[derive(Debug, thiserror::Error)]
 enum IntoError {
     /// The store.
