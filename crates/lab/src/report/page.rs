@@ -17,8 +17,8 @@ use super::tradeoff::tradeoff;
 pub struct ReportOptions {
     /// The heading.
     pub title: String,
-    /// The policy that the heat map is relative to, as [`ReportData::reference`] returns it; lines
-    /// of other options than its own are relative to the line of the policy with their options.
+    /// The policy that the heat map is relative to, as [`ReportData::reference`] returns it; each
+    /// line is relative to the policy's line with the same options.
     /// None: `tide`, else `watt`, else the first policy.
     pub relative_to: Option<String>,
     /// A paragraph below the heading, as plain text.
@@ -87,10 +87,13 @@ fn by_traces(html: &mut String, data: &ReportData, options: &ReportOptions) {
 
 /// The heat maps of all traces, and which traces and lines are in none.
 fn heatmaps(html: &mut String, data: &ReportData, reference: &str) {
-    let (mut maps, mut without) = (String::new(), Vec::new());
+    let (mut maps, mut without, mut lines) = (String::new(), Vec::new(), Vec::new());
     for trace in &data.traces {
         match heatmap(trace, reference) {
-            Some(map) => maps += &map,
+            Some((map, left_out)) => {
+                maps += &map;
+                lines.extend(left_out.iter().map(|label| format!("'{label}' on {}", trace.name)));
+            }
             None => without.push(trace.name.as_str()),
         }
     }
@@ -103,6 +106,10 @@ fn heatmaps(html: &mut String, data: &ReportData, reference: &str) {
     }
     if !without.is_empty() {
         hint += &format!(" There is nothing to compare on {}.", without.join(", "));
+    }
+    if !lines.is_empty() {
+        let lines = lines.join(", ");
+        hint += &format!(" There is no {reference} with the options of {lines}.");
     }
     let _ = write!(
         html,

@@ -106,7 +106,7 @@ pub struct TraceFile {
 }
 
 impl TraceFile {
-    /// How it is read.
+    /// Returns the options by which the file is read.
     ///
     /// # Errors
     /// [`TraceError::Options`].
@@ -121,7 +121,7 @@ impl TraceFile {
         })
     }
 
-    /// How it is read, as it is written.
+    /// Returns these options as results have them.
     pub(super) fn reading(&self) -> Json {
         json!({
             "format": self.format,
@@ -142,15 +142,15 @@ impl TraceFile {
 pub struct Settings {
     /// Bytes per page.
     pub page_size: u64,
-    /// What is not counted.
+    /// The references that are not counted.
     pub warmup: Warmup,
     /// Blocks of a trace, 0 for none.
     pub blocks: u32,
     /// Frames evicted at a time.
     pub batch: u32,
-    /// Whether frames that only marked scans have referenced go first.
+    /// True if frames that only marked scans have referenced go first.
     pub scan_hints: bool,
-    /// Which host.
+    /// The host.
     pub model: Model,
     /// Bytes that each ghost of an out queue is charged with.
     pub charge_ghosts: u64,
