@@ -64,7 +64,7 @@ fn go_on() -> Result<(), IntoError> {
     if interrupt::asked() { Err(IntoError::Interrupted) } else { Ok(()) }
 }
 
-/// What entries go to that are not a tree's.
+/// The structure that entries go to, if it is no tree.
 enum Target {
     Hash(RawHashIndex),
     Heap(RawHeap),

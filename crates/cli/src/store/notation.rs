@@ -14,7 +14,7 @@ use millpond_handles::{Datum, DatumError, KeyType, ValueType};
 use super::literal;
 use crate::error::Failure;
 
-/// How a key or value is written.
+/// The form in which a key or value is written.
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum Form<T> {
     /// Text with escapes, or `0x` and digits.
@@ -25,7 +25,7 @@ enum Form<T> {
     Of(T),
 }
 
-/// How keys and values are written: what was asked for.
+/// The forms of keys and values that were asked for.
 #[derive(clap::Args, Clone, Debug)]
 pub(crate) struct Notation {
     /// Form of keys: text, hex, or a type such as u64 or '(String, u32)'. By default the type that
@@ -114,7 +114,7 @@ impl Notation {
     }
 }
 
-/// How keys and values of one structure are written.
+/// The forms in which keys and values of one structure are written.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct TypedNotation {
     key: Form<KeyType>,
@@ -166,7 +166,7 @@ impl<'n> KnownTypes<'n> {
     }
 }
 
-/// How entries are read for a dump: `None` where keys and values are text.
+/// Returns what reads entries for a dump: `None` where keys and values are text.
 pub(crate) fn literals_of(kind: Structure, types: &TypeNames) -> Option<Box<ReadLiterals>> {
     let key = match known::<KeyType>(types.key.as_deref()) {
         Form::Of(of) if kind != Structure::Heap => Some(of),

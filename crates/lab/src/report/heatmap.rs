@@ -14,7 +14,7 @@ pub struct HeatMap {
     pub title: String,
     /// A paragraph below the title, as plain text.
     pub note: String,
-    /// What the columns are: the corner's text.
+    /// The corner's text, which says what the columns are.
     pub across: String,
     /// The columns' headings.
     pub columns: Vec<String>,

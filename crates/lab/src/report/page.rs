@@ -12,7 +12,7 @@ use super::rows::table_rows;
 use super::section::Section;
 use super::tradeoff::tradeoff;
 
-/// What a report shows beside its rows.
+/// The parts of a report beside its rows.
 #[derive(Clone, Debug, Default)]
 pub struct ReportOptions {
     /// The heading.
@@ -25,9 +25,9 @@ pub struct ReportOptions {
     pub note: Option<String>,
     /// Parts of their own, above those about the rows.
     pub sections: Vec<Section>,
-    /// Whether the sections say everything, and nothing is drawn from the rows themselves.
+    /// True if the sections say everything, and nothing is drawn from the rows themselves.
     pub sections_only: bool,
-    /// What is written across every plot of the sections: *smoke*, where too little was run.
+    /// The word that is written across every plot of the sections: *smoke*, where too little was run.
     pub mark: Option<String>,
 }
 
@@ -54,10 +54,10 @@ pub fn render(data: &ReportData, options: &ReportOptions) -> String {
     html + "</main></body></html>\n"
 }
 
-/// What others are compared with where nobody says it: the default of a store, or what was it.
+/// The policies that others are compared with where nobody says it: the default of a store, or what was it.
 const REFERENCES: [&str; 2] = ["tide", "watt"];
 
-/// What is drawn from rows of simulations: curves, heat maps, trade-offs.
+/// Draws what comes from rows of simulations: curves, heat maps, trade-offs.
 fn by_traces(html: &mut String, data: &ReportData, options: &ReportOptions) {
     let labels = data.labels();
     let names = || data.traces.iter().flat_map(|t| &t.lines).map(|line| line.name.as_str());
