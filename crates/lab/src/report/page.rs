@@ -27,7 +27,8 @@ pub struct ReportOptions {
     pub sections: Vec<Section>,
     /// True if the sections say everything, and nothing is drawn from the rows themselves.
     pub sections_only: bool,
-    /// The word that is written across every plot of the sections: *smoke*, where too little was run.
+    /// The word that is written across every plot of the sections: *smoke*, where too little was
+    /// run.
     pub mark: Option<String>,
 }
 
@@ -54,7 +55,8 @@ pub fn render(data: &ReportData, options: &ReportOptions) -> String {
     html + "</main></body></html>\n"
 }
 
-/// The policies that others are compared with where nobody says it: the default of a store, or what was it.
+/// The policies that others are compared with where nobody says it: the default of a store, and
+/// the former one.
 const REFERENCES: [&str; 2] = ["tide", "watt"];
 
 /// Draws what comes from rows of simulations: curves, heat maps, trade-offs.
