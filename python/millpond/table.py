@@ -25,7 +25,7 @@ def look_for(library: str, extra: str = "") -> None:
 
 
 #: Columns that say what a row is of: rows that differ there repeat nothing.
-_KINDS = ("trace", "content", "options", "policy", "params", "block", "model", "method")
+_KINDS = ("trace", "content", "options", "policy", "params", "size", "block", "model", "method")
 
 
 class Table(Mapping[str, list[Any]]):
@@ -109,8 +109,8 @@ class Table(Mapping[str, list[Any]]):
 
         Without `y` it is the first of `miss_ratio`, `misses` and `over_best` that there is. Values
         of several rows with the same `x`, as those of seeds, are averaged. Rows that differ in
-        what they are of (their trace, its references, a policy's parameters, options or block) are
-        no repetitions: a `ValueError` says in what, and `where` or `by` chooses among them.
+        what they are of (their trace, its references, a policy's parameters, options, size or
+        block) are no repetitions: a `ValueError` says in what, and `where` or `by` chooses among them.
         """
         if y is None:
             known = [name for name in ("miss_ratio", "misses", "over_best") if name in self]

@@ -243,6 +243,10 @@ def test_a_plot_has_no_mean_of_rows_that_are_of_different_things(column):
     assert list(axes.lines[-1].get_ydata()) == [7, 3]
     assert list(table.plot(by=column).lines[-2].get_ydata()) == [7, 3]
     millpond.Table({**rows, "seed": [1, 2, 1]}).plot()
+    sizes = millpond.Table({**rows, "share": [9, 9, 9]}).where(misses=7)
+    assert list(sizes.plot(x="share").lines[-1].get_ydata()) == [7]
+    with pytest.raises(ValueError, match="differ in size .1 and 2."):
+        millpond.Table({**rows, "misses": [7, 7, 3], "share": [9, 9, 9]}).plot(x="share")
     matplotlib.pyplot.close("all")
 
 

@@ -11,7 +11,7 @@ use signal_hook::flag;
 
 use crate::error::Failure;
 
-/// What shells expect of a program that a SIGTERM ended.
+/// The exit code that shells expect of a program that a SIGTERM ended.
 const TERMINATED: i32 = 143;
 
 static ASKED: AtomicBool = AtomicBool::new(false);
@@ -32,7 +32,7 @@ pub(crate) fn end_long_calls() {
     interrupt_waits_by(Some(asked));
 }
 
-/// A writer that fails after Ctrl-C: for what only writes can end.
+/// Fails each write after Ctrl-C, which ends calls that only write.
 pub(crate) struct UntilAsked<W>(pub W);
 
 impl<W: Write> Write for UntilAsked<W> {
@@ -50,7 +50,7 @@ pub(crate) fn or_interrupted(failure: Failure) -> Failure {
     if asked() { Failure::Interrupted } else { failure }
 }
 
-/// Whether Ctrl-C was pressed.
+/// Returns whether Ctrl-C was pressed.
 pub(crate) fn asked() -> bool {
     ASKED.load(Relaxed)
 }

@@ -1,6 +1,6 @@
-//! Ctrl-C ends what takes long.
+//! Ctrl-C ends what takes long: a load, a salvage, and a `get` of a large value.
 
-use std::io::{BufWriter, Write};
+use std::io::{BufWriter, Read, Write};
 use std::process::{Child, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -11,6 +11,11 @@ use crate::stores::Shop;
 const ROWS: u64 = 3_000_000;
 /// Rows that do not fit into a pipe: once they are written, the child reads them.
 const FIRST: u64 = 50_000;
+
+/// Bytes that no machine passes through a pipe, a page at a time, while a signal is on its way.
+const LARGE: usize = 64 << 20;
+/// Bytes that the test takes from the pipe at a time.
+const PIECE: usize = 4096;
 
 /// Sends Ctrl-C to `child`, which reads the dump of these sections from its standard input, while
 /// it does, and returns its exit code and whether it read the dump to its end.
@@ -47,4 +52,46 @@ fn loading_a_dump_ends_at_ctrl_c_and_leaves_a_store_that_is_whole() {
         let count: u64 = shop.ok(&["scan", "a.db", "--count"]).trim().parse().unwrap();
         assert!((1..ROWS).contains(&count), "{count}");
     }
+}
+
+/// Runs a command, and sends Ctrl-C once it has begun to write to standard output. Returns its exit
+/// code, and how many bytes it wrote.
+fn stopped(shop: &Shop, args: &[&str]) -> (Option<i32>, usize) {
+    let mut command = shop.command(args);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let (mut out, mut piece, mut bytes) = (child.stdout.take().unwrap(), [0; PIECE], 0);
+    loop {
+        match out.read(&mut piece).unwrap() {
+            0 => break,
+            // From here on it waits for the pipe, until the test reads on.
+            read if bytes == 0 => {
+                kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+                bytes += read;
+            }
+            read => bytes += read,
+        }
+        std::thread::yield_now();
+    }
+    (child.wait().unwrap().code(), bytes)
+}
+
+#[test]
+fn a_get_of_a_large_value_ends_at_ctrl_c() {
+    let shop = Shop::new();
+    std::fs::write(shop.path("large"), vec![b'x'; LARGE]).unwrap();
+    shop.ok(&["put", "a.db", "key", "--value-file", "large", "--create"]);
+    let (code, bytes) = stopped(&shop, &["get", "a.db", "key", "--raw"]);
+    assert_eq!(code, Some(130), "after {bytes} bytes");
+    assert!((1..LARGE).contains(&bytes), "{bytes}");
+}
+
+#[test]
+fn a_salvage_ends_at_ctrl_c() {
+    let shop = Shop::new();
+    let value = "x".repeat(LARGE / 4096);
+    let rows: String = (0..4096).map(|row| format!("{row:04}\t{value}\n")).collect();
+    shop.load("a.db", &format!("@millpond-dump 1 text\n@tree t\n{rows}@end 4096\n"));
+    let (code, bytes) = stopped(&shop, &["dump", "a.db", "--salvage"]);
+    assert_eq!(code, Some(130), "after {bytes} bytes");
+    assert!((1..LARGE).contains(&bytes), "{bytes}");
 }

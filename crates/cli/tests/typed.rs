@@ -108,6 +108,26 @@ fn a_key_of_another_type_is_not_looked_for() {
 }
 
 #[test]
+fn a_key_is_looked_for_by_a_type_where_only_a_program_knows_the_trees_own() {
+    let shop = Shop::new();
+    let key = "\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x07";
+    shop.load(
+        "a.db",
+        &format!("@millpond-dump 1 text\n@tree t\tOrderId\tu8\n{key}\t\\x24\n@end 1\n"),
+    );
+    let asked = ["--key-type", "u64"];
+    assert_eq!(shop.ok(&[&["get", "a.db", "7"][..], &asked].concat()), "36\n");
+    for bound in ["--from", "--to"] {
+        let at = if bound == "--from" { "7" } else { "8" };
+        assert_eq!(shop.ok(&[&["scan", "a.db", bound, at][..], &asked].concat()), "7\t36\n");
+    }
+    for args in [&["put", "a.db", "8", "1"][..], &["del", "a.db", "7"]] {
+        let error = shop.fails(2, &[args, &asked].concat());
+        assert!(error.contains("keys of 't' are OrderId, not u64"), "{args:?}: {error}");
+    }
+}
+
+#[test]
 fn an_option_of_a_generated_trace_that_nothing_reads_is_refused() {
     let shop = Shop::new();
     let generate = ["trace", "gen", "zipf-ro", "refs=10", "--out", "t.txt"];

@@ -196,13 +196,49 @@ fn a_policy_that_others_are_relative_to_may_have_several_options() {
         row("lru", "pool warmup=10%", 90),
     ];
     let data = ReportData::read(&[lru_rows(root.path(), "sim", &columns, rows)]).unwrap();
+    let label = data.reference("tide, pool warmup=10%").unwrap();
     for options in [
         ReportOptions::default(),
         ReportOptions { relative_to: Some("tide".into()), ..Default::default() },
+        ReportOptions { relative_to: Some(label), ..Default::default() },
     ] {
         let page = render(&data, &options);
         assert!(page.contains("Misses relative to tide"), "{page}");
         assert!(page.contains(">1.50</td>") && page.contains(">1.80</td>"), "{page}");
         assert!(page.contains("relative to the one with its own options"), "{page}");
     }
+}
+
+#[test]
+fn a_line_without_one_to_compare_it_with_is_named() {
+    let root = tempfile::tempdir().unwrap();
+    let columns = ["trace", "policy", "size", "references", "misses", "options"];
+    let row = |policy: &str, options: &str, misses: u64| {
+        let counts = [1000u64.into(), misses.into(), options.into()];
+        [vec!["t".into(), policy.into(), 10u64.into()], counts.to_vec()].concat()
+    };
+    let rows =
+        vec![row("tide", "pool", 100), row("arc", "pool", 150), row("lru", "pool warmup=10%", 90)];
+    let data = ReportData::read(&[lru_rows(root.path(), "sim", &columns, rows)]).unwrap();
+    let page = render(&data, &ReportOptions::default());
+    assert!(page.contains(">1.50</td>"), "{page}");
+    let says = "There is no tide with the options of &#39;lru, pool warmup=10%&#39; on t.";
+    assert!(page.contains(says), "{page}");
+}
+
+#[test]
+fn directories_with_different_seeds_are_no_several_runs() {
+    let root = tempfile::tempdir().unwrap();
+    let columns = ["trace", "policy", "size", "references", "misses", "seed"];
+    let shard = |name: &str, seeds: [u64; 2]| {
+        let row = |size: u64, seed: u64| {
+            let counts = [100u64.into(), (10 * seed).into(), seed.into()];
+            [vec!["t".into(), "lru".into(), size.into()], counts.to_vec()].concat()
+        };
+        let sizes = |seed| [10u64, 20].map(|size| row(size, seed));
+        lru_rows(root.path(), name, &columns, seeds.into_iter().flat_map(sizes).collect())
+    };
+    let dirs = [shard("one", [1, 2]), shard("other", [3, 4])];
+    let page = render(&ReportData::read(&dirs).unwrap(), &ReportOptions::default());
+    assert!(page.contains("intervals, over the seeds, where"), "{page}");
 }

@@ -14,7 +14,8 @@ use pyo3::prelude::*;
 const PERIOD: Duration = Duration::from_millis(100);
 
 thread_local! {
-    /// What a handler raised while the thread waited for a lock, or was in another long call.
+    /// The error that a handler raised while the thread waited for a lock, or was in another long
+    /// call.
     static RAISED: RefCell<Option<PyErr>> = const { RefCell::new(None) };
 }
 
@@ -30,7 +31,7 @@ impl Signals {
         Signals { asked: None, raised: None }
     }
 
-    /// Whether to stop.
+    /// Returns whether to stop.
     pub(crate) fn stop(&mut self) -> bool {
         let is_time = self.asked.is_none_or(|asked| asked.elapsed() >= PERIOD);
         if self.raised.is_none() && is_time {
@@ -87,7 +88,8 @@ fn is_interrupted() -> bool {
     true
 }
 
-/// What a handler raised while the thread was in a call of the engine, if that ended the call.
+/// Takes the error that a handler raised while the thread was in a call of the engine, if that
+/// ended the call.
 pub(crate) fn take_raised() -> Option<PyErr> {
     RAISED.try_with(RefCell::take).ok().flatten()
 }

@@ -90,7 +90,7 @@ fn a_decimal_column_has_the_numbers_that_it_says() {
     assert_eq!(pages("required int64 page (DECIMAL(18,18));", &[&[10i64.pow(18), 0]]), [1, 0]);
     assert_eq!(pages("required int64 page (DECIMAL(18,0));", &[&[17, 18]]), [17, 18]);
     // Objects of 4096.00 bytes are one page each.
-    let sized = "required int64 page; required int32 size (DECIMAL(9,2));";
+    let sized = "required int64 obj_id; required int32 size (DECIMAL(9,2));";
     let expanded = ReadOptions { expand_sizes: true, ..ReadOptions::default() };
     assert_eq!(read(sized, &[&[7, 8], &[409_600, 409_600]], &expanded).unwrap(), [7, 8]);
     // Writes and reads.
@@ -133,12 +133,38 @@ fn dates_times_and_bytes_are_no_pages() {
 }
 
 #[test]
-fn a_float_that_may_stand_for_two_pages_is_refused() {
-    let most = 1i64 << 24;
-    assert_eq!(pages("required float page;", &[&[most, 0]]), [1 << 24, 0]);
-    refused("required float page;", &[&[most + 2]], "16777218 is no whole number");
-    assert_eq!(pages("required double page;", &[&[most + 2]]), [(1 << 24) + 2]);
-    refused("required double page;", &[&[(1 << 53) + 2]], "9007199254740994 is no whole number");
+fn a_float_that_may_stand_for_two_numbers_is_refused() {
+    for role in ["page", "offset", "sector"] {
+        for (kind, digits, bits) in [("float", 24, 32), ("double", 53, 64)] {
+            let columns = format!("required {kind} {role};");
+            let first = 1i64 << digits;
+            assert_eq!(pages(&columns, &[&[first - 1, 0]]).len(), 2, "{columns}");
+            for value in [first, first + 2] {
+                let says = format!(
+                    "{value} may stand for several numbers: a {bits}-bit float is exact below \
+                     2^{digits}"
+                );
+                refused(&columns, &[&[value]], &says);
+            }
+        }
+    }
+    assert_eq!(pages("required float page;", &[&[(1 << 24) - 1]]), [(1 << 24) - 1]);
+    assert_eq!(pages("required double page;", &[&[(1 << 53) - 1]]), [(1 << 53) - 1]);
+    refused("required float page;", &[&[-1]], "-1 is negative");
+}
+
+#[test]
+fn a_size_may_be_any_whole_float() {
+    let options = ReadOptions { page_size: 4 << 20, ..ReadOptions::default() };
+    for columns in ["offset; required float size;", "sector; required float sectors;"] {
+        let columns = format!("required int64 {columns}");
+        let unit = if columns.contains("sector") { 512 } else { 1 };
+        let (at, length) = (4_194_304 / unit, 20_971_520 / unit);
+        assert_eq!(read(&columns, &[&[at], &[length]], &options).unwrap(), [1, 2, 3, 4, 5]);
+    }
+    let sized = "required int64 offset; required float size;";
+    let error = read(sized, &[&[0], &[i64::MAX]], &options).unwrap_err().to_string();
+    assert!(error.contains("may stand for several numbers"), "{error}");
 }
 
 #[test]

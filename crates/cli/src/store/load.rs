@@ -48,7 +48,7 @@ pub(crate) struct Args {
     quiet: bool,
 }
 
-/// Why an entry was not loaded.
+/// The reason that an entry was not loaded.
 #[derive(Debug, thiserror::Error)]
 enum IntoError {
     /// The store.
@@ -64,7 +64,7 @@ fn go_on() -> Result<(), IntoError> {
     if interrupt::asked() { Err(IntoError::Interrupted) } else { Ok(()) }
 }
 
-/// What entries go to that are not a tree's.
+/// The structure that entries go to, if it is no tree.
 enum Target {
     Hash(RawHashIndex),
     Heap(RawHeap),

@@ -14,7 +14,7 @@ use millpond_handles::{Datum, DatumError, KeyType, ValueType};
 use super::literal;
 use crate::error::Failure;
 
-/// How a key or value is written.
+/// The form in which a key or value is written.
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum Form<T> {
     /// Text with escapes, or `0x` and digits.
@@ -25,7 +25,7 @@ enum Form<T> {
     Of(T),
 }
 
-/// How keys and values are written: what was asked for.
+/// The forms of keys and values that were asked for.
 #[derive(clap::Args, Clone, Debug)]
 pub(crate) struct Notation {
     /// Form of keys: text, hex, or a type such as u64 or '(String, u32)'. By default the type that
@@ -64,19 +64,20 @@ fn name<T: Display>(form: Option<&Form<T>>) -> Option<String> {
     }
 }
 
-/// Refuses to write what the structure's typed handles could not read.
-fn agrees<T: Display>(
+/// Refuses a type that is another than the one that the store knows. `unknown_too` says whether
+/// a name that only a program knows is another.
+fn agrees<T: FromStr + Display + PartialEq>(
     form: &Form<T>,
     known: Option<&str>,
-    what: &str,
-    name: &str,
+    unknown_too: bool,
+    (what, name): (&str, &str),
 ) -> Result<(), Failure> {
     let (Form::Of(asked), Some(known)) = (form, known) else { return Ok(()) };
-    let asked = asked.to_string();
-    if asked == known {
-        return Ok(());
+    let is_other = known.parse().map_or(unknown_too, |known: T| known != *asked);
+    match is_other {
+        true => Err(Failure::Usage(format!("{what} of '{name}' are {known}, not {asked}"))),
+        false => Ok(()),
     }
-    Err(Failure::Usage(format!("{what} of '{name}' are {known}, not {asked}")))
 }
 
 impl Notation {
@@ -96,22 +97,24 @@ impl Notation {
     }
 
     /// Like [`Notation::of`], for keys that are looked for in the structure `name`: one of another
-    /// type would not be there.
+    /// type would not be there. Of a type that only a program knows, the caller may know more.
     pub(crate) fn to_find(&self, types: &TypeNames, name: &str) -> Result<TypedNotation, Failure> {
         let notation = self.of(types);
-        agrees(&notation.key, types.key.as_deref(), "keys", name)?;
+        agrees(&notation.key, types.key.as_deref(), false, ("keys", name))?;
         Ok(notation)
     }
 
-    /// Like [`Notation::of`], for what is to be written to the structure `name`.
+    /// Like [`Notation::of`], for what is to be written to the structure `name`: its typed handles
+    /// must be able to read it.
     pub(crate) fn to_write(&self, types: &TypeNames, name: &str) -> Result<TypedNotation, Failure> {
-        let notation = self.to_find(types, name)?;
-        agrees(&notation.value, types.value.as_deref(), "values", name)?;
+        let notation = self.of(types);
+        agrees(&notation.key, types.key.as_deref(), true, ("keys", name))?;
+        agrees(&notation.value, types.value.as_deref(), true, ("values", name))?;
         Ok(notation)
     }
 }
 
-/// How keys and values of one structure are written.
+/// The forms in which keys and values of one structure are written.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct TypedNotation {
     key: Form<KeyType>,
@@ -152,7 +155,7 @@ impl<'n> KnownTypes<'n> {
         check(self.key.as_ref(), |of| of.decode(key), ("keys", self.name))
     }
 
-    /// Refuses a value that they could not read.
+    /// Refuses a value that the structure's typed handles could not read.
     pub(crate) fn check_value(&self, value: &[u8]) -> Result<(), Failure> {
         check(self.value.as_ref(), |of| of.decode(value), ("values", self.name))
     }
@@ -163,7 +166,7 @@ impl<'n> KnownTypes<'n> {
     }
 }
 
-/// How entries are read for a dump: `None` where keys and values are text.
+/// Returns what reads entries for a dump: `None` where keys and values are text.
 pub(crate) fn literals_of(kind: Structure, types: &TypeNames) -> Option<Box<ReadLiterals>> {
     let key = match known::<KeyType>(types.key.as_deref()) {
         Form::Of(of) if kind != Structure::Heap => Some(of),
@@ -322,6 +325,9 @@ mod tests {
         let other = Notation { key_type: form("u64").ok(), ..plain.clone() };
         let Err(Failure::Usage(error)) = other.to_write(&types, "parts") else { panic!("refused") };
         assert_eq!(error, "keys of 'parts' are (String, u32), not u64");
+        let spaced = TypeNames::new(name("(String,u32)"), name("u64"));
+        let same = Notation { key_type: form("(String, u32)").ok(), ..plain.clone() };
+        assert!(same.to_write(&spaced, "parts").is_ok());
         assert!(Notation { hex: true, ..plain }.to_write(&types, "parts").is_ok());
         assert!(form::<KeyType>("Account").unwrap_err().contains("or text, or hex"));
     }

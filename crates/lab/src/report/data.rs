@@ -9,7 +9,7 @@ use crate::results::{ResultDir, ResultError};
 use crate::sweep::{CONTENT, OPTIONS};
 use crate::table::{Table, Value, short_names};
 
-/// Why a report could not be made.
+/// The reason that a report could not be made.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReportError {
@@ -19,10 +19,10 @@ pub enum ReportError {
     /// Directories without a row.
     #[error("nothing to report: no row in {0}")]
     Empty(String),
-    /// A policy to compare with that no row is of.
+    /// No row is of the policy to compare with.
     #[error("no row is of '{asked}', to which misses were to be relative; there are {known}")]
     Reference {
-        /// What was asked for.
+        /// The policy that was asked for.
         asked: String,
         /// The policies that there are.
         known: String,
@@ -37,7 +37,7 @@ pub(super) struct Cell {
     units: Vec<(Unit, Vec<Part>)>,
 }
 
-/// What a value is repeated over.
+/// The names of a repetition of a value.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Unit {
     seed: String,
@@ -49,7 +49,7 @@ struct Unit {
 }
 
 /// Reads a part of what names a unit.
-type KeyOf = fn(&Unit) -> String;
+type KeyOf = fn(&Unit) -> [&str; 2];
 
 /// One row: its unit, and its numbers.
 struct RowOf {
@@ -140,16 +140,18 @@ impl Cell {
 
     /// Adds what the units of this cell differ in, in the words of a caption.
     fn repeated_over(&self, words: &mut BTreeSet<&'static str>) {
-        let of: [(&'static str, KeyOf); 3] = [
-            ("seeds", |unit| unit.seed.clone()),
-            ("repetitions", |unit| unit.repetition.clone()),
-            ("runs", |unit| format!("{} {}", unit.directory, unit.run)),
-        ];
-        for (word, key) in of {
-            let all: BTreeSet<String> = self.units.iter().map(|(unit, _)| key(unit)).collect();
-            if all.len() > 1 {
-                words.insert(word);
-            }
+        let distinct = |key: KeyOf| -> usize {
+            self.units.iter().map(|(unit, _)| key(unit)).collect::<BTreeSet<_>>().len()
+        };
+        if distinct(|unit| [&unit.seed, ""]) > 1 {
+            words.insert("seeds");
+        }
+        if distinct(|unit| ["", &unit.repetition]) > 1 {
+            words.insert("repetitions");
+        }
+        // Directories with different seeds are parts of one run.
+        if distinct(|unit| [&unit.seed, &unit.repetition]) < self.units.len() {
+            words.insert("runs");
         }
     }
 
@@ -169,7 +171,7 @@ pub(super) struct Line {
     pub id: String,
     /// The end of the label: numbers of lines are compared where this is equal.
     pub options: String,
-    /// What was counted, by size.
+    /// The counts, by size.
     pub cells: BTreeMap<u64, Cell>,
 }
 
@@ -187,7 +189,7 @@ pub struct ReportData {
     pub(super) traces: Vec<TraceData>,
     pub(super) table: Table,
     pub(super) runs: Vec<Json>,
-    /// Whether rows have different options, so that labels say which.
+    /// True if rows have different options, so that labels say which.
     pub(super) has_options: bool,
 }
 
@@ -223,14 +225,16 @@ impl ReportData {
     }
 
     /// Finds the policy to which misses are relative: `asked` is the name of a policy with its
-    /// parameters, as rows write it, or a label with its options.
+    /// parameters, as rows write it, or a label with its options. Returns the name: each line is
+    /// compared with the policy's line with the same options.
     ///
     /// # Errors
     /// [`ReportError::Reference`]: no row is of it.
     pub fn reference(&self, asked: &str) -> Result<String, ReportError> {
         let known = || self.traces.iter().flat_map(|trace| &trace.lines);
-        if known().any(|line| line.name == asked || line.label == asked) {
-            return Ok(asked.to_string());
+        let named = known().find(|line| line.name == asked);
+        if let Some(line) = named.or_else(|| known().find(|line| line.label == asked)) {
+            return Ok(line.name.clone());
         }
         let mut names: Vec<&str> = Vec::new();
         for line in known() {
@@ -318,7 +322,7 @@ impl ReportData {
         cell.take(RowOf { seed, repetition, directory, part });
     }
 
-    /// What a point of a plot is, and what its band is over, in a sentence or two.
+    /// Says in a sentence or two of a point of a plot and of its band what they stand for.
     pub(super) fn caption(&self) -> String {
         let cells =
             || self.traces.iter().flat_map(|t| &t.lines).flat_map(|line| line.cells.values());

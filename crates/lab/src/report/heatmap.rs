@@ -14,7 +14,7 @@ pub struct HeatMap {
     pub title: String,
     /// A paragraph below the title, as plain text.
     pub note: String,
-    /// What the columns are: the corner's text.
+    /// The corner's text, which says what the columns are.
     pub across: String,
     /// The columns' headings.
     pub columns: Vec<String>,
@@ -66,13 +66,12 @@ impl HeatMap {
     }
 }
 
-/// The map of one trace: misses relative to those of `reference`, each line to the one with its own
-/// options. None if no line has a reference, or there is nothing to compare with it.
-pub(super) fn heatmap(trace: &TraceData, reference: &str) -> Option<String> {
+/// The map of one trace, and the labels of the lines that are not in it: misses relative to those
+/// of the policy `reference`, each line to the one with its own options. None if no line has a
+/// reference, or there is nothing to compare with it.
+pub(super) fn heatmap<'t>(trace: &'t TraceData, reference: &str) -> Option<(String, Vec<&'t str>)> {
     let base_of = |line: &Line| {
-        let is_base = |other: &&Line| {
-            other.options == line.options && (other.name == reference || other.label == reference)
-        };
+        let is_base = |other: &&Line| other.options == line.options && other.name == reference;
         trace.lines.iter().find(is_base)
     };
     let lines: Vec<(&Line, &Line)> =
@@ -100,7 +99,8 @@ pub(super) fn heatmap(trace: &TraceData, reference: &str) -> Option<String> {
         columns: sizes.iter().map(|size| short(*size as f64)).collect(),
         rows: lines.iter().map(|pair| (pair.0.label.clone(), ratios(pair))).collect(),
     };
-    Some(map.with_mean().figure())
+    let without = trace.lines.iter().filter(|line| base_of(line).is_none());
+    Some((map.with_mean().figure(), without.map(|line| line.label.as_str()).collect()))
 }
 
 /// A cell: more than the reference is warm, less is cold; ±30 % is full colour.

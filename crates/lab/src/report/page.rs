@@ -12,22 +12,23 @@ use super::rows::table_rows;
 use super::section::Section;
 use super::tradeoff::tradeoff;
 
-/// What a report shows beside its rows.
+/// The parts of a report beside its rows.
 #[derive(Clone, Debug, Default)]
 pub struct ReportOptions {
     /// The heading.
     pub title: String,
-    /// The policy that the heat map is relative to, as [`ReportData::reference`] returns it; lines
-    /// of other options than its own are relative to the line of the policy with their options.
+    /// The policy that the heat map is relative to, as [`ReportData::reference`] returns it; each
+    /// line is relative to the policy's line with the same options.
     /// None: `tide`, else `watt`, else the first policy.
     pub relative_to: Option<String>,
     /// A paragraph below the heading, as plain text.
     pub note: Option<String>,
     /// Parts of their own, above those about the rows.
     pub sections: Vec<Section>,
-    /// Whether the sections say everything, and nothing is drawn from the rows themselves.
+    /// True if the sections say everything, and nothing is drawn from the rows themselves.
     pub sections_only: bool,
-    /// What is written across every plot of the sections: *smoke*, where too little was run.
+    /// The word that is written across every plot of the sections: *smoke*, where too little was
+    /// run.
     pub mark: Option<String>,
 }
 
@@ -54,10 +55,11 @@ pub fn render(data: &ReportData, options: &ReportOptions) -> String {
     html + "</main></body></html>\n"
 }
 
-/// What others are compared with where nobody says it: the default of a store, or what was it.
+/// The policies that others are compared with where nobody says it: the default of a store, and
+/// the former one.
 const REFERENCES: [&str; 2] = ["tide", "watt"];
 
-/// What is drawn from rows of simulations: curves, heat maps, trade-offs.
+/// Draws what comes from rows of simulations: curves, heat maps, trade-offs.
 fn by_traces(html: &mut String, data: &ReportData, options: &ReportOptions) {
     let labels = data.labels();
     let names = || data.traces.iter().flat_map(|t| &t.lines).map(|line| line.name.as_str());
@@ -87,10 +89,13 @@ fn by_traces(html: &mut String, data: &ReportData, options: &ReportOptions) {
 
 /// The heat maps of all traces, and which traces and lines are in none.
 fn heatmaps(html: &mut String, data: &ReportData, reference: &str) {
-    let (mut maps, mut without) = (String::new(), Vec::new());
+    let (mut maps, mut without, mut lines) = (String::new(), Vec::new(), Vec::new());
     for trace in &data.traces {
         match heatmap(trace, reference) {
-            Some(map) => maps += &map,
+            Some((map, left_out)) => {
+                maps += &map;
+                lines.extend(left_out.iter().map(|label| format!("'{label}' on {}", trace.name)));
+            }
             None => without.push(trace.name.as_str()),
         }
     }
@@ -103,6 +108,10 @@ fn heatmaps(html: &mut String, data: &ReportData, reference: &str) {
     }
     if !without.is_empty() {
         hint += &format!(" There is nothing to compare on {}.", without.join(", "));
+    }
+    if !lines.is_empty() {
+        let lines = lines.join(", ");
+        hint += &format!(" There is no {reference} with the options of {lines}.");
     }
     let _ = write!(
         html,

@@ -32,7 +32,7 @@ pub fn table_of(rows: &[Row]) -> Table {
     rows_to_table(rows).without(TIME)
 }
 
-/// Why a unit could not be made or run.
+/// The reason that a unit could not be made or run.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum UnitError {
@@ -41,7 +41,7 @@ pub enum UnitError {
     Trace {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The fault, in words.
         error: String,
     },
     /// The simulation.
@@ -91,22 +91,22 @@ impl From<SweepError> for UnitError {
 pub struct TraceFile {
     /// The name in results.
     pub name: String,
-    /// Where it is.
+    /// Its place.
     pub path: PathBuf,
     /// Its format, where detection fails.
     pub format: Option<String>,
     /// Which column of a CSV file is what: `page=3,op=5`.
     pub columns: Option<String>,
-    /// What words for operations mean: `gets=R,D=skip`.
+    /// The meanings of words for operations: `gets=R,D=skip`.
     pub ops: Option<String>,
-    /// Whether an object of several pages is as many references.
+    /// True if an object of several pages is as many references.
     pub expand_sizes: bool,
-    /// Whether ids are numbered by first appearance even if they look like numbers.
+    /// True if ids are numbered by first appearance even if they look like numbers.
     pub map_ids: bool,
 }
 
 impl TraceFile {
-    /// How it is read.
+    /// Returns the options by which the file is read.
     ///
     /// # Errors
     /// [`TraceError::Options`].
@@ -121,7 +121,7 @@ impl TraceFile {
         })
     }
 
-    /// How it is read, as it is written.
+    /// Returns these options as results have them.
     pub(super) fn reading(&self) -> Json {
         json!({
             "format": self.format,
@@ -137,20 +137,20 @@ impl TraceFile {
     }
 }
 
-/// What all units of a plan have in common.
+/// The settings that all units of a plan have in common.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Settings {
     /// Bytes per page.
     pub page_size: u64,
-    /// What is not counted.
+    /// The references that are not counted.
     pub warmup: Warmup,
     /// Blocks of a trace, 0 for none.
     pub blocks: u32,
     /// Frames evicted at a time.
     pub batch: u32,
-    /// Whether frames that only marked scans have referenced go first.
+    /// True if frames that only marked scans have referenced go first.
     pub scan_hints: bool,
-    /// Which host.
+    /// The host.
     pub model: Model,
     /// Bytes that each ghost of an out queue is charged with.
     pub charge_ghosts: u64,

@@ -20,12 +20,19 @@ use super::spc::BLOCK;
 
 /// The value of an operation whose reference is skipped.
 pub(super) const SKIP: i64 = 2;
-/// Doubles hold every whole number up to here.
-const DOUBLE_MAX: f64 = 9_007_199_254_740_992.0;
-/// Floats of 32 bits do up to here: beyond, two numbers may be one.
-const FLOAT_MAX: f64 = 16_777_216.0;
 
-/// What words in columns mean.
+/// A float type as it is stored: it has every whole number below a power of two. That power itself
+/// may stand for the number above it, too.
+#[derive(Clone, Copy)]
+struct FloatKind {
+    bits: u32,
+    digits: u32,
+}
+
+const FLOAT: FloatKind = FloatKind { bits: 32, digits: f32::MANTISSA_DIGITS };
+const DOUBLE: FloatKind = FloatKind { bits: 64, digits: f64::MANTISSA_DIGITS };
+
+/// The meanings of words in columns.
 pub(super) struct Words {
     /// Pages.
     pub ids: Ids,
@@ -35,16 +42,16 @@ pub(super) struct Words {
     pub ops: Ops,
 }
 
-/// Why a row cannot be read.
+/// A row that cannot be read, and the reason.
 pub(super) struct BadRow {
     /// The row, counted from the first one that was asked for.
     pub row: usize,
-    /// What is wrong with it.
+    /// The fault, in words.
     pub reason: String,
 }
 
 impl BadRow {
-    /// Returns what makes an error of the value, or row, number `row`.
+    /// Returns a function that makes an error of the value, or row, number `row`.
     fn at(row: usize) -> impl Fn(String) -> BadRow {
         move |reason| BadRow { row, reason }
     }
@@ -62,7 +69,7 @@ pub(super) struct Cells {
     role: Role,
     reader: Typed,
     is_optional: bool,
-    /// Whether values that look negative are large ones.
+    /// True if values that look negative are large ones.
     is_unsigned: bool,
     /// Digits behind the point of a decimal, which is stored without its point.
     scale: u32,
@@ -179,14 +186,14 @@ impl Cells {
             Typed::Float(reader, raw) => {
                 records(reader, n, levels, raw)?;
                 for (at, value) in raw.iter().enumerate() {
-                    let whole = whole_number(f64::from(*value), FLOAT_MAX);
+                    let whole = whole_number(f64::from(*value), FLOAT, role);
                     values.push(whole.map_err(BadRow::at(at))?);
                 }
             }
             Typed::Double(reader, raw) => {
                 records(reader, n, levels, raw)?;
                 for (at, value) in raw.iter().enumerate() {
-                    values.push(whole_number(*value, DOUBLE_MAX).map_err(BadRow::at(at))?);
+                    values.push(whole_number(*value, DOUBLE, role).map_err(BadRow::at(at))?);
                 }
             }
             Typed::Text(reader, raw) => {
@@ -291,7 +298,7 @@ fn word_value(role: Role, word: &[u8], words: &mut Words) -> Result<i64, String>
     }
 }
 
-/// Whether a column of integers holds numbers: dates and times are none.
+/// Returns whether a column of integers holds numbers: dates and times are none.
 fn is_number(column: &ColumnDescriptor) -> bool {
     match column.logical_type_ref() {
         // Of an unknown type are columns of nulls.
@@ -345,12 +352,26 @@ fn whole_decimal(digits: i64, scale: u32) -> Result<i64, String> {
     Ok(if digits < 0 { -whole } else { whole })
 }
 
-/// Integers with gaps are floats in many a data frame.
-fn whole_number(value: f64, max: f64) -> Result<i64, String> {
-    match value.fract() == 0.0 && (0.0..=max).contains(&value) {
-        true => Ok(value as i64),
-        false => Err(format!("{value} is no whole number that a float can hold")),
+/// Returns the number that a float stands for: integers with gaps are floats in many a data frame.
+/// Of a size a rounded number will do, up to where a double is exact; ids and addresses are exact.
+fn whole_number(value: f64, kind: FloatKind, role: Role) -> Result<i64, String> {
+    if value.fract() != 0.0 {
+        return Err(format!("{value} is no whole number"));
     }
+    if value < 0.0 {
+        return Err(format!("{value} is negative"));
+    }
+    let exact = match role {
+        Role::Size | Role::Sectors => DOUBLE,
+        _ => kind,
+    };
+    if value >= 2f64.powi(exact.digits as i32) {
+        let FloatKind { bits, digits } = kind;
+        return Err(format!(
+            "{value} may stand for several numbers: a {bits}-bit float is exact below 2^{digits}"
+        ));
+    }
+    Ok(value as i64)
 }
 
 /// Runs a piece of the Parquet decoder. It panics on some damaged files instead of returning an
