@@ -36,10 +36,14 @@ impl LockOwner {
             }
         }
         let largest = (0..self.trees.len()).max_by_key(|at| self.trees[*at].keys);
-        if largest.is_some_and(|largest| self.trees[largest].keys > 1 && self.escalate(largest))
-            && self.used + bytes <= self.reserved
-        {
-            return Ok(());
+        if largest.is_some_and(|largest| self.trees[largest].keys > 1 && self.escalate(largest)) {
+            if self.used + bytes <= self.reserved {
+                return Ok(());
+            }
+            if self.manager.budget.reserve(bytes) {
+                self.reserved += bytes;
+                return Ok(());
+            }
         }
         self.manager.statistics.count(Counter::LockMemoryRefusals);
         let budget = &self.manager.budget;
@@ -56,6 +60,7 @@ impl LockOwner {
             // It was locked as a whole behind its keys.
             self.release_ranges(at);
             self.release_keys(at, LockMode::X);
+            self.give_back_unused();
             return true;
         }
         let hold = &self.trees[at];
@@ -81,9 +86,19 @@ impl LockOwner {
         self.hold_whole(at, mode);
         self.release_ranges(at);
         self.release_keys(at, mode);
+        self.give_back_unused();
         let hold = &mut self.trees[at];
         hold.escalate_at = hold.keys.saturating_add(every);
         true
+    }
+
+    /// Gives back the memory of the keys that a tree lock has replaced: others need it.
+    fn give_back_unused(&mut self) {
+        let kept = self.used + PIECE_MAX;
+        if self.reserved > kept {
+            self.manager.budget.give_back(self.reserved - kept);
+            self.reserved = kept;
+        }
     }
 
     /// The whole tree is locked in `mode` now.

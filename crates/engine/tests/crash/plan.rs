@@ -79,12 +79,18 @@ impl Plan {
         if plan.once_bytes() > 0 {
             // What was large is dropped, shrunk and backed up.
             plan.extras = 12;
+        }
+        if random.u8(..10) == 0 {
+            plan = plan.restless(random);
+        }
+        if plan.once_bytes() > 0 {
             // With as many pages, slow devices would take minutes.
             plan.latency_us_max = 0;
         }
-        if random.u8(..10) > 0 {
-            return plan;
-        }
+        plan
+    }
+
+    fn restless(self, random: &mut Rng) -> Plan {
         let (kind, latency_us_max, is_quiet) = (Kind::Threads(4), 400, false);
         let (keys, lives, steps, checkpoints) = (60, 5, 60, 25);
         let page_size = pick(random, &[512, 1024]);
@@ -98,7 +104,7 @@ impl Plan {
             latency_us_max,
             checkpoints,
             is_restless: true,
-            ..plan
+            ..self
         }
     }
 
