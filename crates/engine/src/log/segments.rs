@@ -329,6 +329,7 @@ impl Segments {
     /// If there is no room.
     pub(super) fn grow_ahead(&self, least: u64) -> Result<u64, DeviceError> {
         let _growing = locked(&self.growing);
+        self.cut_rest()?;
         let ready = self.table().ready;
         let grow = |by: u64, whole: bool| {
             let length = (ready + by).next_multiple_of(BLOCK);
@@ -352,6 +353,7 @@ impl Segments {
 
     /// Makes the file longer, up to `least` and by a step, and ready; `growing` is locked.
     fn grow(&self, least: u64) -> Result<(), DeviceError> {
+        self.cut_rest()?;
         let ready = self.table().ready;
         let mut length = self.longer(least.max(ready + self.step(ready)));
         if let Err(error) = self.device.grow(length) {
@@ -363,6 +365,17 @@ impl Segments {
         }
         self.table().reach(length, self.size);
         Ok(())
+    }
+
+    /// Cuts off a rest of less than a block, which an editor or a copy tool left at the file's end.
+    /// It would be taken for the damaged header of a slot.
+    fn cut_rest(&self) -> Result<(), DeviceError> {
+        let length = self.device.length();
+        if length.is_multiple_of(BLOCK) {
+            return Ok(());
+        }
+        self.device.shrink(length - length % BLOCK)?;
+        self.device.sync()
     }
 
     /// The header block of a slot that holds `sequence`.

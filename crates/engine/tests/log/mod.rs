@@ -9,6 +9,7 @@ mod cut_back;
 mod damage;
 mod failures;
 mod largest;
+mod odd_length;
 mod stories;
 mod support;
 mod threads;
