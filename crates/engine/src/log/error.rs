@@ -70,7 +70,8 @@ pub enum LogError {
     },
     /// What recovery must begin with is not there.
     #[error(
-        "the log {} does not hold position {}: it was cut short, or is older than the data",
+        "the log {} does not hold position {}: it was cut short, or it and the data file are of \
+         different times",
         path.display(),
         at.0
     )]

@@ -23,13 +23,15 @@ const STAMP: usize = 32;
 const JOURNAL: u64 = 65536;
 
 /// What errors say of a device whose first page is not what it should be.
-const LOST: [&str; 6] = [
+const LOST: [&str; 7] = [
     "cannot be opened",
     "nothing can be salvaged",
     "the superblock of",
     "the page map of",
     "has writes of another store",
     "is not whole",
+    // An older superblock names a position that the log has given up since.
+    "it and the data file are of different times",
 ];
 
 /// A structure by its handle.
