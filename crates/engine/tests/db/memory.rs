@@ -205,8 +205,10 @@ fn what_works_beside_the_pool_takes_little_more_than_the_memory_number() {
     grown("child_that_is_killed_with_a_long_log", &path);
     let grown = grown("child_that_checks_copies_shrinks_and_loads", &path);
     println!("{grown} bytes");
-    // A copy is recovered with as much again.
-    assert!(grown <= 2 * SMALL + BESIDES, "{grown} bytes");
+    // A copy is recovered with as much again. On a busy machine the allocator keeps more of what
+    // several threads have freed: 2 MiB have been seen.
+    const FREED: u64 = 4 << 20;
+    assert!(grown <= 2 * SMALL + BESIDES + FREED, "{grown} bytes");
 }
 
 /// Not a test of its own: large values that wait for their leaf.
