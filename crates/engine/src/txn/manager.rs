@@ -1,14 +1,15 @@
 //! The transaction manager: what all transactions of a store share.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use millpond_base::Lsn;
+use millpond_base::sync::unmodelled::Mutex;
 
 use crate::io::simulated::planted::planted;
 use crate::io::{Life, SpillFile};
-use crate::lock::LockManager;
+use crate::lock::{LockManager, LockOwner};
 use crate::log::{Log, LogError};
 use crate::pool::mini_transaction::RowCounts;
 use crate::stats::thread_slot::{SLOTS, thread_slot};
@@ -48,6 +49,8 @@ pub struct TransactionManager {
     life: Life,
     /// For versions and undo records beyond their memory.
     spill: Option<Arc<SpillFile>>,
+    /// Locks of transactions that were left when the store was closed: nobody gets them any more.
+    left: Mutex<Vec<LockOwner>>,
 }
 
 /// The manager, as the threads of one slot share it: they alone write this count of references.
@@ -110,6 +113,7 @@ impl TransactionManager {
             rows: Arc::default(),
             life: Life::new(),
             spill,
+            left: Mutex::default(),
         }
     }
 
@@ -259,6 +263,13 @@ impl TransactionManager {
             locks.end_waits();
         }
         Ok(self.calls.quiesce()?)
+    }
+
+    /// Keeps the locks of a transaction that was left until the last handle goes.
+    #[cold]
+    pub(super) fn keep_left(&self, mut owner: LockOwner) {
+        owner.leave_thread();
+        self.left.lock().unwrap_or_else(PoisonError::into_inner).push(owner);
     }
 
     /// Ends everything: of transactions that are left, the log knows what is to be undone.

@@ -491,7 +491,9 @@ impl Drop for Transaction {
             self.manager.return_scratch(std::mem::take(&mut self.scratch));
         } else if self.manager.is_over() {
             // Nobody asks for a lock any more.
-            self.strand();
+            if let Some(owner) = self.scratch.owner.take() {
+                self.manager.keep_left(owner);
+            }
         }
     }
 }
