@@ -60,7 +60,7 @@ pub(crate) fn run(request: &Request<'_>) -> Result<(), Failure> {
                 interrupt::asked()
             })?;
             for row in &rows {
-                table.rows.push(values((&trace.name, content), plan, seed, row));
+                table.rows.push(values(&trace.name, content, plan, seed, row));
             }
             if request.check {
                 errors(&rows, &plan.policies).iter().for_each(|line| progress.say(line));
@@ -79,7 +79,7 @@ pub(crate) fn run(request: &Request<'_>) -> Result<(), Failure> {
     if complete { Ok(()) } else { Err(Failure::Interrupted) }
 }
 
-fn values((trace, content): (&str, u64), plan: &Plan, seed: u64, row: &CurveRow) -> Vec<Value> {
+fn values(trace: &str, content: u64, plan: &Plan, seed: u64, row: &CurveRow) -> Vec<Value> {
     let spec = &plan.policies[row.point.policy];
     let params: Vec<String> = spec.params.iter().map(|(n, v)| format!("{n}={v}")).collect();
     let mut values: Vec<Value> = vec![

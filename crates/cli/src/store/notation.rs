@@ -70,7 +70,8 @@ fn agrees<T: FromStr + Display + PartialEq>(
     form: &Form<T>,
     known: Option<&str>,
     unknown_too: bool,
-    (what, name): (&str, &str),
+    what: &str,
+    name: &str,
 ) -> Result<(), Failure> {
     let (Form::Of(asked), Some(known)) = (form, known) else { return Ok(()) };
     let is_other = known.parse().map_or(unknown_too, |known: T| known != *asked);
@@ -100,7 +101,7 @@ impl Notation {
     /// type would not be there. Of a type that only a program knows, the caller may know more.
     pub(crate) fn to_find(&self, types: &TypeNames, name: &str) -> Result<TypedNotation, Failure> {
         let notation = self.of(types);
-        agrees(&notation.key, types.key.as_deref(), false, ("keys", name))?;
+        agrees(&notation.key, types.key.as_deref(), false, "keys", name)?;
         Ok(notation)
     }
 
@@ -108,8 +109,8 @@ impl Notation {
     /// must be able to read it.
     pub(crate) fn to_write(&self, types: &TypeNames, name: &str) -> Result<TypedNotation, Failure> {
         let notation = self.of(types);
-        agrees(&notation.key, types.key.as_deref(), true, ("keys", name))?;
-        agrees(&notation.value, types.value.as_deref(), true, ("values", name))?;
+        agrees(&notation.key, types.key.as_deref(), true, "keys", name)?;
+        agrees(&notation.value, types.value.as_deref(), true, "values", name)?;
         Ok(notation)
     }
 }
@@ -132,7 +133,8 @@ pub(crate) struct KnownTypes<'n> {
 fn check<T: Display>(
     known: Option<&T>,
     decode: impl FnOnce(&T) -> Result<Datum, DatumError>,
-    (what, name): (&str, &str),
+    what: &str,
+    name: &str,
 ) -> Result<(), Failure> {
     let Some(of) = known else { return Ok(()) };
     let wrong = |error: DatumError| {
@@ -152,12 +154,12 @@ impl<'n> KnownTypes<'n> {
 
     /// Refuses a key that the structure's typed handles could not read.
     pub(crate) fn check_key(&self, key: &[u8]) -> Result<(), Failure> {
-        check(self.key.as_ref(), |of| of.decode(key), ("keys", self.name))
+        check(self.key.as_ref(), |of| of.decode(key), "keys", self.name)
     }
 
     /// Refuses a value that the structure's typed handles could not read.
     pub(crate) fn check_value(&self, value: &[u8]) -> Result<(), Failure> {
-        check(self.value.as_ref(), |of| of.decode(value), ("values", self.name))
+        check(self.value.as_ref(), |of| of.decode(value), "values", self.name)
     }
 
     /// Returns whether every sequence of bytes is a value.

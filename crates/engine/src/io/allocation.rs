@@ -111,8 +111,8 @@ impl PageStore {
         }
     }
 
-    /// As [`PageStore::allocate_up_to`], for undo: if the disk is full, it takes pages that nothing
-    /// else is given. There are few of them.
+    /// Allocates at least one page for undo, and at most `most`. A full disk has a few pages left
+    /// that only undo gets.
     ///
     /// # Errors
     /// As [`PageStore::allocate_up_to`].
@@ -159,8 +159,8 @@ impl PageStore {
         self.room_beside(free, 1)
     }
 
-    /// As [`PageStore::room_for`], where only a part is kept of what pages that are written anew
-    /// take.
+    /// Pages that can be allocated beside the places that are kept free. Of those for pages that are
+    /// written anew, one in `part` is kept.
     fn room_beside(&self, free: &Bitmap, part: u64) -> u64 {
         let Some(map) = self.map() else { return u64::MAX };
         let nowhere = (free.pages() - free.free_pages()).saturating_sub(map.placed());

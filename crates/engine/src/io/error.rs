@@ -181,7 +181,7 @@ pub enum DeviceError {
         /// The device.
         path: PathBuf,
     },
-    /// It was released: another process, or this one by another opening, may have it.
+    /// The device was released: another process, or another opening of this one, may have it.
     #[error("{} was closed: open it again", path.display())]
     Closed {
         /// The device.

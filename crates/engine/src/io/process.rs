@@ -57,8 +57,8 @@ impl Process {
 const CLOSING: u32 = u32::MAX - 1;
 const CLOSED: u32 = u32::MAX;
 
-/// Whether calls of what a process has opened go on: not in its children, and not once it is
-/// closed. A call asks one word of its own, and the number of forks.
+/// The life of a store that a process has opened: it ends when the store is closed, and no child of
+/// the process has it. A call reads one word, and the number of forks.
 #[derive(Debug)]
 pub struct Life {
     word: AtomicU32,

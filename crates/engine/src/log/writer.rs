@@ -22,7 +22,7 @@ pub(super) fn start(shared: &Arc<Shared>, interval: Duration) -> Result<Handle, 
     let own = shared.clone();
     let body = move || {
         loop {
-            // A change that needs more room than there is reports why there is none.
+            // An error is told to the change that needs the room.
             let _ = own.grow_if_short();
             let Some(target) = own.alarm.next(&own.ring, interval) else { return };
             if own.wait(None, target, GroupCommitWait::None).is_err() {

@@ -22,9 +22,9 @@ shuttle::thread_local! {
     static DEPTH: Cell<u32> = Cell::new(0);
 }
 
-/// As long as it lives, its thread may use room that was reserved.
+/// A permit of the thread to use room that was reserved, until it is dropped.
 pub(crate) struct Reserved {
-    /// It belongs to the thread that began it.
+    /// Keeps the permit in the thread that began it.
     _thread: PhantomData<*const ()>,
 }
 

@@ -99,7 +99,8 @@ pub trait Storage: Send + Sync {
         false
     }
 
-    /// As [`Storage::allocate`], for undo: from what is kept for that if there is no room for more.
+    /// Allocates up to `count` pages for undo. If there is no room for more pages, storage gives
+    /// those that it keeps for undo.
     ///
     /// # Errors
     /// As [`Storage::allocate`].

@@ -99,9 +99,9 @@ pub struct Store<M: PoolStrategy> {
 pub(in crate::store) struct Running<M: PoolStrategy> {
     pub(in crate::store) house: Option<Housekeeping>,
     pub(in crate::store) checkpointing: Option<Housekeeping>,
-    /// Those of the pool. Calls under way may wait for them: they go with the last handle.
+    /// The pool's threads, which go with the last handle: calls under way may wait for them.
     pub(in crate::store) workers: Option<Workers<M>>,
-    /// Its files are the store's.
+    /// Set while the files are the store's.
     pub(in crate::store) is_open: bool,
 }
 

@@ -268,7 +268,7 @@ pub(super) fn load(
     Ok(all.filter(is_possible).collect())
 }
 
-/// Whether `device` holds something that is no tier.
+/// Returns whether `device` holds something that is no tier.
 pub(super) fn is_other_file(device: &dyn Device) -> Result<bool, TierError> {
     if is_unmarked(device)? {
         return Ok(false);
@@ -281,9 +281,8 @@ pub(super) fn is_other_file(device: &dyn Device) -> Result<bool, TierError> {
     Ok(![MAGIC, BACK_MAGIC].iter().any(|magic| header.get(8..16) == Some(&magic[..])))
 }
 
-/// Whether `device` has nothing but zeros, as a tier's whose making was interrupted. The end of one
-/// that does not consist of whole blocks cannot be read: it may be a tier's, made on a device of
-/// smaller blocks, and nobody knows that it is zeros.
+/// Returns whether `device` holds only zeros, which a creation that was interrupted leaves. An end
+/// of less than a block cannot be read: a tier may be there, made on a device of smaller blocks.
 fn is_unmarked(device: &dyn Device) -> Result<bool, TierError> {
     let mut block = AlignedBuffer::new(HEADER_BYTES as usize);
     let length = device.length();

@@ -45,7 +45,7 @@ pub struct TransactionManager {
     pub(super) calls: ActiveWriters,
     /// How many entries trees have.
     rows: Arc<RowCounts>,
-    /// Whether calls go on: every call of the store asks here first.
+    /// Every call of the store asks here first if it may go on.
     life: Life,
     /// For versions and undo records beyond their memory.
     spill: Option<Arc<SpillFile>>,

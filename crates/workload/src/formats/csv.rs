@@ -175,8 +175,8 @@ impl Csv {
         !known.clone().any(is_data) && known.clone().any(is_name)
     }
 
-    /// Whether the first line may be either: its page has the usual name of a column, its operation
-    /// is a word that is both, such as `write`, and nothing in it is a number.
+    /// Returns whether the first line may be a header or a row: its page has the usual name of a
+    /// column, its operation is a word that is both, such as `write`, and it has no number.
     fn may_be_header(&self, fields: &[String]) -> bool {
         let of = |wanted: Role| {
             let at = self.roles.iter().position(|role| *role == Some(wanted))?;

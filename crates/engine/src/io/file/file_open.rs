@@ -143,7 +143,7 @@ impl Origin {
 /// A file that was opened as a device.
 pub(super) struct OpenedFile {
     pub(super) file: File,
-    /// What direct I/O demands; `None` if bytes go through the page cache.
+    /// Alignment that direct I/O demands; `None` if bytes go through the page cache.
     pub(super) direct: Option<Alignment>,
 }
 

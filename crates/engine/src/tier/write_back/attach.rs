@@ -159,9 +159,9 @@ fn is_its(header: &Header, mark: &BackMark) -> bool {
 /// A device and a cache that are one.
 struct Attached {
     header: Header,
-    /// What the cache has.
+    /// Copies in the cache.
     records: Vec<Record>,
-    /// Copies that it had for places behind the device's end.
+    /// Number of copies for places behind the device's end.
     cut_off: u64,
 }
 
