@@ -159,8 +159,8 @@ impl PageStore {
         self.room_beside(free, 1)
     }
 
-    /// Pages that can be allocated beside the places that are kept free. Of those for pages that are
-    /// written anew, one in `part` is kept.
+    /// Pages that can be allocated beside the places that are kept free. One in `part` is
+    /// kept of those for pages that are written anew.
     fn room_beside(&self, free: &Bitmap, part: u64) -> u64 {
         let Some(map) = self.map() else { return u64::MAX };
         let nowhere = (free.pages() - free.free_pages()).saturating_sub(map.placed());
