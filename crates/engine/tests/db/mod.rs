@@ -1,6 +1,7 @@
 //! Stores as users see them: trees by name, every combination, closing and reopening.
 
 mod any_store;
+mod beside_the_pool;
 mod bounds;
 mod busy;
 mod closed_log;

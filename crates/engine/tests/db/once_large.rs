@@ -176,3 +176,59 @@ fn a_backup_of_what_was_large_opens_and_can_be_salvaged_without_a_superblock() {
         }
     }
 }
+
+#[test]
+fn a_store_of_any_size_can_be_shrunk_copied_opened_and_salvaged() {
+    for seed in 0..rounds(8, 80) {
+        let mut random = fastrand::Rng::with_seed(seed);
+        let (size, form) = (PageSize::ALL[seed as usize % 5], FORMS[random.usize(..3)]);
+        let megabytes = |random: &mut fastrand::Rng| match random.u32(..4) {
+            0 => 0,
+            1 => random.u32(1..10),
+            _ => random.u32(10..100),
+        };
+        let first = megabytes(&mut random);
+        let mut what = format!("seed {seed}: {size:?} {form:?}, {first} MB");
+        let folder = tempfile::tempdir().unwrap();
+        let (data, log) = (Arc::new(MemoryDevice::new()), Arc::new(MemoryDevice::new()));
+        let open = || Db::open_on_devices(data.clone(), log.clone(), options(size, form));
+        let mut db = once_large(data.clone(), log.clone(), options(size, form), first);
+        for step in 0..random.u32(2..5) {
+            match random.u32(..4) {
+                0 => {
+                    what += ", shrunk";
+                    db.shrink().expect(&what);
+                }
+                1 => {
+                    what += ", copied";
+                    let target = folder.path().join(format!("{step}.mp"));
+                    db.backup_to(&target).expect(&what);
+                    let copy = Db::open(&target, options(size, form)).expect(&what);
+                    holds(&copy, &what);
+                    copy.close().expect(&what);
+                    let bytes = std::fs::read(&target).unwrap();
+                    let copy = Arc::new(MemoryDevice::from_bytes(&bytes));
+                    assert_eq!(salvaged(copy), KEPT as usize, "{what}");
+                }
+                2 => {
+                    let more = megabytes(&mut random) / 2;
+                    what += &format!(", {more} MB more");
+                    fill(&db, "more", 0..more * 1000);
+                    db.drop_tree("more").expect(&what);
+                }
+                _ => {
+                    what += ", opened again";
+                    db.close().expect(&what);
+                    db = open().expect(&what);
+                }
+            }
+            holds(&db, &what);
+        }
+        assert!(db.check().unwrap().is_sound(), "{what}");
+        db.close().expect(&what);
+        assert_eq!(salvaged(data.clone()), KEPT as usize, "{what}");
+        let db = open().expect(&what);
+        holds(&db, &what);
+        db.close().expect(&what);
+    }
+}

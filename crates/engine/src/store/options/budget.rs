@@ -41,7 +41,7 @@ pub enum BudgetError {
     /// Not even the smallest pool fits.
     #[error(
         "{memory} bytes of memory are too few: a pool of {page_size}-byte pages needs at least \
-         {minimum}"
+         {minimum}; each thread that uses the store takes up to 400 KiB more"
     )]
     TooSmall {
         /// The number given, in bytes.
