@@ -185,11 +185,18 @@ fn closed_descriptors_forks_and_the_end_of_a_process_leave_the_store_as_it_is() 
             return;
         };
         assert_eq!(printed, "0 failures\n");
-        let options = Options::new().memory(8 << 20);
-        let db = Db::open(folder.path().join("pond.mp"), options).expect("it opens");
-        let tree = db.raw_tree("t").expect("the tree");
-        assert_eq!(tree.get(b"late").expect("it is read").as_deref(), Some(&b"1"[..]));
-        assert!(db.recovery().is_none(), "the end of the process closed it");
+        let files = [
+            ("pond.mp", &b"late"[..], &b"1"[..]),
+            ("pond.mp.copy", b"first", b"1"),
+            ("pond.mp.other", b"later", b"3"),
+        ];
+        for (name, key, value) in files {
+            let options = Options::new().memory(8 << 20);
+            let db = Db::open(folder.path().join(name), options).expect("it opens");
+            let tree = db.raw_tree("t").expect("the tree");
+            assert_eq!(tree.get(key).expect("it is read").as_deref(), Some(value), "{name}");
+            assert!(db.recovery().is_none(), "{name}: the end of the process closed it");
+        }
     }
 }
 

@@ -10,6 +10,9 @@
 #include <unistd.h>
 
 static int failures = 0;
+/* A bit for each place that found a standard descriptor open. */
+static long closed_failures = 0;
+static char other_path[4096];
 static mp_store *store = NULL;
 static mp_tree *tree = NULL;
 
@@ -23,6 +26,14 @@ static mp_tree *tree = NULL;
         }                                                                                      \
     } while (0)
 
+static void open_it(const char *path) {
+    mp_options *options = mp_options_new();
+    EXPECT(MP_OK, mp_options_memory(options, 8 << 20));
+    EXPECT(MP_OK, mp_open(path, options, &store));
+    mp_options_free(options);
+    EXPECT(MP_OK, mp_tree_open(store, "t", MP_OPEN_OR_CREATE, &tree));
+}
+
 /* Threads that are ending keep nothing of the store's for themselves any more. */
 static void at_the_end(void) {
     EXPECT(MP_OK, mp_put(tree, NULL, "late", 4, "1", 1));
@@ -32,34 +43,63 @@ static void at_the_end(void) {
     EXPECT(MP_OK, mp_txn_abort(txn));
     mp_tree_close(tree);
     EXPECT(MP_OK, mp_close(store));
+    /* Another one can be opened yet. */
+    open_it(other_path);
+    EXPECT(MP_OK, mp_put(tree, NULL, "later", 5, "3", 1));
+    mp_tree_close(tree);
+    EXPECT(MP_OK, mp_close(store));
     fflush(stdout);
     if (failures != 0) _exit(1);
 }
 
-static void open_it(const char *path) {
-    mp_options *options = mp_options_new();
-    EXPECT(MP_OK, mp_options_memory(options, 8 << 20));
-    EXPECT(MP_OK, mp_open(path, options, &store));
-    mp_options_free(options);
-    EXPECT(MP_OK, mp_tree_open(store, "t", MP_OPEN_OR_CREATE, &tree));
+/* The standard descriptors are closed still: nothing that was opened took one of them. */
+static void expect_closed(int line) {
+    for (int fd = 0; fd < 3; fd++) {
+        int is_closed = fcntl(fd, F_GETFD) == -1 && write(fd, "some text", 9) == -1;
+        if (is_closed && errno == EBADF) continue;
+        failures++;
+        closed_failures |= 1L << (line % 60);
+    }
 }
 
-/* What a program does that is started with its standard descriptors closed. */
+static int32_t looking(uint64_t done, uint64_t total, void *user) {
+    (void)done, (void)total, (void)user;
+    expect_closed(__LINE__);
+    return 0;
+}
+
+/* What a program does that is started with its standard descriptors closed: the files of the store
+ * itself, of what a transaction spills, of a cache and of a backup stay above them. */
 static void without_descriptors(const char *path) {
+    char cache[4096], copy[4096], value[500] = {7};
+    snprintf(cache, sizeof cache, "%s.cache", path);
+    snprintf(copy, sizeof copy, "%s.copy", path);
     int kept = fcntl(1, F_DUPFD, 10);
     for (int fd = 0; fd < 3; fd++) close(fd);
-    open_it(path);
-    for (int fd = 0; fd < 3; fd++) {
-        if (fcntl(fd, F_GETFD) != -1) failures++;
-        if (write(fd, "some text", 9) != -1 || errno != EBADF) failures++;
-    }
+    mp_options *options = mp_options_new();
+    EXPECT(MP_OK, mp_options_memory(options, 8 << 20));
+    EXPECT(MP_OK, mp_options_second_tier(options, cache, 1 << 20, "tq", false));
+    EXPECT(MP_OK, mp_open(path, options, &store));
+    mp_options_free(options);
+    expect_closed(__LINE__);
+    EXPECT(MP_OK, mp_tree_open(store, "t", MP_OPEN_OR_CREATE, &tree));
     EXPECT(MP_OK, mp_put(tree, NULL, "first", 5, "1", 1));
+    mp_txn *txn = NULL;
+    EXPECT(MP_OK, mp_txn_begin(store, NULL, &txn));
+    for (int turn = 0; turn < 2; turn++) {
+        for (uint32_t key = 0; key < 4000; key++)
+            EXPECT(MP_OK, mp_put(tree, txn, &key, sizeof key, value, sizeof value));
+        expect_closed(__LINE__);
+    }
+    EXPECT(MP_OK, mp_txn_abort(txn));
+    EXPECT(MP_OK, mp_backup(store, copy, looking, NULL));
     EXPECT(MP_OK, mp_checkpoint(store));
+    expect_closed(__LINE__);
     mp_tree_close(tree);
     EXPECT(MP_OK, mp_close(store));
     for (int fd = 0; fd < 3; fd++) dup2(kept, fd);
     close(kept);
-    if (failures != 0) printf("%d failures without descriptors\n", failures);
+    if (failures != 0) printf("%d failures without descriptors, %lx\n", failures, closed_failures);
 }
 
 static void in_the_child(mp_txn *txn, mp_snapshot *snapshot, mp_cursor *cursor) {
@@ -70,6 +110,7 @@ static void in_the_child(mp_txn *txn, mp_snapshot *snapshot, mp_cursor *cursor) 
     EXPECT(MP_IN_USE, mp_put(tree, txn, "a", 1, "child", 5));
     EXPECT(MP_IN_USE, mp_flush(store));
     EXPECT(MP_IN_USE, mp_checkpoint(store));
+    EXPECT(MP_IN_USE, mp_cursor_next(cursor));
     EXPECT(MP_IN_USE, mp_txn_commit(txn));
     mp_cursor_close(cursor);
     mp_snapshot_end(snapshot);
@@ -82,6 +123,7 @@ static void in_the_child(mp_txn *txn, mp_snapshot *snapshot, mp_cursor *cursor) 
 int main(int count, char **arguments) {
     if (count != 2) return 2;
     const char *path = arguments[1];
+    snprintf(other_path, sizeof other_path, "%s.other", path);
     without_descriptors(path);
     atexit(at_the_end);
     open_it(path);

@@ -142,7 +142,7 @@ fn opened(path: &Path) -> (Db, Tree<u64, Vec<u8>>) {
 
 /// Prints by how much the process has grown at most while it did `work`.
 fn measured(work: impl FnOnce()) {
-    // What the process had at most begins anew, where that is allowed.
+    // What the process had at most starts from zero, where that is allowed.
     let is_reset = std::fs::write("/proc/self/clear_refs", "5").is_ok();
     let before = status(if is_reset { "VmRSS" } else { "VmHWM" }).unwrap_or(0);
     work();
