@@ -6,6 +6,7 @@ mod formats;
 mod generators;
 mod mutations;
 mod parquet_types;
+mod pipes;
 mod shared_traces;
 mod stat;
 mod tpcc;

@@ -87,18 +87,26 @@ struct Pages {
 }
 
 impl Native {
-    /// Opens the file and finds the columns.
-    pub(crate) fn open(path: &Path, options: &ReadOptions) -> Result<Native, TraceError> {
-        Native::with(path, options, "lsn")
+    /// Finds the columns of a file; `path` names it in messages.
+    pub(crate) fn open(
+        path: &Path,
+        file: File,
+        options: &ReadOptions,
+    ) -> Result<Native, TraceError> {
+        Native::with(path, file, options, "lsn")
     }
 
-    /// The same, where log positions are those of the column `rec_lsn`.
-    pub(crate) fn rec_lsns(path: &Path) -> Result<Native, TraceError> {
-        Native::with(path, &ReadOptions::default(), "rec_lsn")
+    /// Like `open`, where log positions are those of the column `rec_lsn`.
+    pub(crate) fn rec_lsns(path: &Path, file: File) -> Result<Native, TraceError> {
+        Native::with(path, file, &ReadOptions::default(), "rec_lsn")
     }
 
-    fn with(path: &Path, options: &ReadOptions, lsn: &str) -> Result<Native, TraceError> {
-        let file = File::open(path).map_err(|error| TraceError::Io { path: path.into(), error })?;
+    fn with(
+        path: &Path,
+        file: File,
+        options: &ReadOptions,
+        lsn: &str,
+    ) -> Result<Native, TraceError> {
         let corrupt = |reason| TraceError::Corrupt { path: path.into(), record: 1, reason };
         let reader = guarded(|| SerializedFileReader::new(file)).map_err(corrupt)?;
         let metadata = reader.metadata();
