@@ -1,5 +1,6 @@
 //! All tests of the crate from outside, in one program.
 
+mod bounds;
 mod contract;
 mod foreign;
 mod formats;

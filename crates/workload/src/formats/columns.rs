@@ -210,7 +210,7 @@ pub(crate) fn roles_of_header(header: &[String]) -> Option<Vec<Option<Role>>> {
         return None;
     }
     let mut roles: Vec<Option<Role>> = Vec::new();
-    for field in header.iter().take(MAX_COLUMN) {
+    for field in header {
         let role = role_of_header(field).filter(|role| !roles.contains(&Some(*role)));
         roles.push(role);
     }

@@ -158,6 +158,14 @@ impl Input {
                 let reason = format!("the {name} stream ends in the middle: the file is cut off");
                 TraceError::Corrupt { path, record, reason }
             }
+            // Libzstd has no code for it here, but these words.
+            Other if source.to_string().contains("too much memory") => {
+                let reason = format!(
+                    "the {name} stream has a window of more than 2^{WINDOW_LOG_MAX} bytes: pack \
+                     it with a smaller one (zstd --long={WINDOW_LOG_MAX} or less)"
+                );
+                TraceError::Corrupt { path, record, reason }
+            }
             InvalidData | InvalidInput | Other => {
                 let reason = format!("the {name} stream is damaged: {source}");
                 TraceError::Corrupt { path, record, reason }
