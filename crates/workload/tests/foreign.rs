@@ -412,5 +412,20 @@ fn options_that_a_format_does_not_use_are_named_in_a_note() {
         assert!(said.ends_with(&format!("{unused} {says}")), "{said}");
     }
     let said = notes("page,op,size\n5,gets,1\n", Format::Csv);
-    assert!(!said.contains(unused), "{said}");
+    assert!(!said.contains("not used with"), "{said}");
+    for (text, says) in [
+        ("page\n5\n", "columns: --ops, --expand-sizes ("),
+        ("offset,op\n5,gets\n", "columns: --map-ids ("),
+        ("offset\n5\n", "columns: --ops, --map-ids ("),
+    ] {
+        let said = notes(text, Format::Csv);
+        assert!(said.contains(&format!("not used with these {says}")), "{said}");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("t.parquet");
+    long_column(&path, &[("page", vec![1, 2]), ("size", vec![9000, 1])], None);
+    let options = ReadOptions { expand_sizes: true, ..ReadOptions::default() };
+    let (batch, notes) = drain(open(&path, &options)).unwrap();
+    assert_eq!(batch.pages, [1, 2]);
+    assert!(notes.join("; ").contains("not used with these columns: --expand-sizes"), "{notes:?}");
 }

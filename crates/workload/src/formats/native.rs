@@ -27,7 +27,7 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 
 use crate::trace::{Batch, Source, TraceError};
 
-use super::columns::{Role, roles_of_header};
+use super::columns::{Given, Role, roles_of_header};
 use super::csv::note_sizes;
 use super::extents::note_empty;
 use super::ids::Ids;
@@ -57,6 +57,7 @@ pub(crate) struct Native {
     words: Words,
     pages: Pages,
     unused: Vec<String>,
+    given: Given,
     group: usize,
     open: Option<Group>,
     rows: u64,
@@ -141,8 +142,18 @@ impl Native {
             sized: 0,
             larger: 0,
         };
-        let path = path.to_path_buf();
-        Ok(Native { path, reader, places, words, pages, unused, group: 0, open: None, rows: 0 })
+        Ok(Native {
+            path: path.to_path_buf(),
+            reader,
+            places,
+            words,
+            pages,
+            unused,
+            given: Given::of(options),
+            group: 0,
+            open: None,
+            rows: 0,
+        })
     }
 
     fn next_group(&mut self) -> Result<bool, String> {
@@ -403,6 +414,7 @@ impl Source for Native {
         note_skipped(self.pages.skipped, &mut notes);
         note_empty(self.pages.empty, &mut notes);
         note_sizes(self.pages.sized, self.pages.larger, &mut notes);
+        self.given.note(|role| self.places.iter().any(|(known, _)| *known == role), &mut notes);
         if !self.unused.is_empty() {
             let names = self.unused.join(", ");
             notes.push(format!("columns that are not used: {names} (--columns says what is what)"));
