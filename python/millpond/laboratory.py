@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 import os
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, Union
@@ -304,9 +305,17 @@ def _append(columns: dict[str, list[Any]], row: Mapping[str, Any]) -> None:
         column.append(row.get(name))
 
 
-def _traces(given: Any) -> list[Trace]:
-    """The traces, read into memory."""
-    return [one if isinstance(one, Trace) else read_trace(one) for one in _inputs(given)]
+def _traces(given: Any, level: int = 3) -> list[Trace]:
+    """The traces, read into memory. The reader's notes on a file are warnings for the user, who is
+    `level` calls up and has no other sight of them."""
+    found = []
+    for one in _inputs(given):
+        if not isinstance(one, Trace):
+            one = read_trace(one)
+            for note in one.notes:
+                warnings.warn(f"{one.name}: {note}", stacklevel=level)
+        found.append(one)
+    return found
 
 
 def _inputs(given: Any) -> list[Trace | str | os.PathLike[str]]:
@@ -329,10 +338,10 @@ def _is_page(value: Any) -> bool:
 
 
 def _one(given: Any) -> Trace:
-    traces = _traces(given)
-    if len(traces) != 1:
-        raise ValueError(f"one trace is needed, and not {len(traces)}")
-    return traces[0]
+    inputs = _inputs(given)
+    if len(inputs) != 1:
+        raise ValueError(f"one trace is needed, and not {len(inputs)}")
+    return _traces(inputs, 4)[0]
 
 
 def _sizes(sizes: Size | Iterable[Size]) -> list[str]:

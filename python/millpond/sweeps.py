@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import pathlib
 import sys
 import tempfile
 import uuid
+import warnings
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -108,9 +110,11 @@ def sweep(
     )
     tell = _teller(progress)
     if on is None:
-        failed = work.run(threads, memory, tell)
+        failed, notes = work.run(threads, memory, tell)
     else:
-        failed = _on_cluster(work, on, memory, tell)
+        failed, notes = _on_cluster(work, on, memory, tell)
+    for name, note in notes:
+        warnings.warn(f"{name}: {note}", stacklevel=2)
     if failed:
         listed = "".join(f"\n  {label}: {why}" for label, why in failed[:_LISTED])
         more = f"\n  and {len(failed) - _LISTED} more" if len(failed) > _LISTED else ""
@@ -185,21 +189,22 @@ def _check_client(client: Any) -> None:
         raise TypeError("on= takes a client that is not asynchronous")
 
 
-def _run_unit(description: str, name: str) -> bytes:
+def _run_unit(description: str, name: str) -> tuple[bytes, list[str]]:
     """What a task of a cluster does."""
     return _millpond.run_unit(description, name)
 
 
 def _on_cluster(
     work: _millpond.Sweep, client: Any, memory: int | None, tell: Progress | None
-) -> list[tuple[str, str]]:
-    """Runs what is missing as tasks; returns the labels of the units that failed, and why."""
+) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
+    """Runs what is missing as tasks; returns the labels of the units that failed, and why, and the
+    notes on the traces that were read."""
     distributed = _dask()
     missing = work.missing()
     needs = {name: memory or estimate for name, _, _, estimate in missing}
     resource = _memory_resource(client, needs)
     call = uuid.uuid4().hex[:8]
-    labels: dict[Any, tuple[str, str]] = {}
+    labels: dict[Any, tuple[str, str, str]] = {}
     for name, description, label, _ in missing:
         future = client.submit(
             _run_unit,
@@ -208,16 +213,19 @@ def _on_cluster(
             key=f"millpond-{call}-{name}",
             resources={resource: needs[name]} if resource else None,
         )
-        labels[future] = (name, label)
+        labels[future] = (name, label, json.loads(description)["trace"])
     units = len(work)
     done = units - len(missing)
     failed = []
+    noted: dict[tuple[str, str], None] = {}
     try:
         # What was scheduled anew after its worker was lost comes here like the others.
         for future in distributed.as_completed(list(labels)):
-            name, label = labels.pop(future)
+            name, label, trace = labels.pop(future)
             try:
-                work.store(name, future.result())
+                file, notes = future.result()
+                work.store(name, file)
+                noted.update(dict.fromkeys((trace, note) for note in notes))
             except Exception as error:
                 failed.append((label, f"{type(error).__name__}: {error}"))
                 continue
@@ -230,7 +238,7 @@ def _on_cluster(
         # After Ctrl-C, or an exception of `tell`: what waits is not begun.
         if labels:
             client.cancel(list(labels), force=True)
-    return failed
+    return failed, list(noted)
 
 
 def _memory_resource(client: Any, needs: dict[str, int]) -> str | None:

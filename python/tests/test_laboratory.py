@@ -1,7 +1,9 @@
 """The laboratory: against counts by hand, other ways to the same figures, and bad input."""
 
 import collections
+import os
 import random
+import threading
 
 import millpond
 import pytest
@@ -124,6 +126,38 @@ def test_traces_are_written_and_read(tmp_path):
     (tmp_path / "bad.csv").write_text("page\n1\nx,y\n")
     with pytest.raises(ValueError):
         millpond.read_trace(tmp_path / "bad.csv", format="csv")
+
+
+def test_a_named_pipe_is_read_once_and_whole(tmp_path):
+    text = "".join(f"{page}\n" for page in range(200_000))
+    for number in range(5):
+        path = tmp_path / f"fifo-{number}"
+        os.mkfifo(path)
+        # A daemon: it waits for ever if nobody opens the pipe.
+        threading.Thread(target=path.write_text, args=[text], daemon=True).start()
+        assert len(millpond.read_trace(path)) == 200_000
+
+
+def test_what_the_reader_says_of_a_file_is_a_warning(tmp_path):
+    path = tmp_path / "requests.csv"
+    lines = [f"{n * n % 97 * 4096},{4096 if n % 5 else 0}\n" for n in range(4000)]
+    path.write_text("offset,size\n" + "".join(lines))
+    says = "requests.csv: 800 requests of length 0 were skipped"
+    assert millpond.read_trace(path).notes == [says.partition(": ")[2]]
+    for run in (
+        lambda: millpond.simulate(path, "lru", 10),
+        lambda: millpond.curve(path, "lru", 10),
+        lambda: millpond.advise(path, "20%"),
+        lambda: millpond.sweep(path, ["lru", "fifo"], 10, out=tmp_path / "out", progress=False),
+    ):
+        with pytest.warns(UserWarning, match=says) as caught:
+            run()
+        assert [warning.filename for warning in caught] == [__file__]
+    # What was run before is not read again.
+    millpond.sweep(path, ["lru", "fifo"], 10, out=tmp_path / "out", progress=False)
+    with pytest.warns(UserWarning, match="not used with these columns: `expand_sizes`"):
+        millpond.sweep(path, "lru", 10, out=tmp_path / "more", progress=False, columns="page=1",
+                       expand_sizes=True)
 
 
 def test_curves_are_those_of_single_runs():

@@ -12,7 +12,7 @@ use serde_json::json;
 
 use crate::error::Failure;
 use crate::interrupt;
-use crate::output::{Form, Output, print};
+use crate::output::{Form, Output, complain, print};
 use crate::progress::Progress;
 use crate::reading::Reading;
 
@@ -75,15 +75,16 @@ pub(crate) fn run(args: &Args, registry: &Registry) -> Result<(), Failure> {
         write_weight: args.write_weight,
         ..AdviseOptions::new(&args.default)
     };
-    let source = formats::open(&args.trace, &args.reading.options()?)?;
+    let mut source = formats::open(&args.trace, &args.reading.options()?)?;
     let progress = Progress::new(args.quiet);
     let mut watch = |what: &str, share: f64| {
         progress.show(what, Some(share), 0, "");
         !interrupt::asked()
     };
     let name = args.trace.display().to_string();
-    let advice = advise(&name, source, registry, &options, &mut watch);
+    let advice = advise(&name, source.as_mut(), registry, &options, &mut watch);
     progress.finish();
+    source.notes().iter().for_each(|note| complain(&format!("{name}: {note}")));
     let advice = advice.map_err(failure)?;
     let lines = advice.lines();
     if output.format == Form::Table {

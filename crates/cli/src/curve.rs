@@ -46,7 +46,7 @@ pub(crate) fn run(request: &Request<'_>) -> Result<(), Failure> {
         table.columns.extend(["exact_miss_ratio", "absolute_error"].map(str::to_string));
     }
     for trace in &plan.traces {
-        for &seed in &plan.seeds {
+        for (turn, &seed) in plan.seeds.iter().enumerate() {
             let task = CurveTask {
                 registry: request.registry,
                 policies: &plan.policies,
@@ -55,10 +55,13 @@ pub(crate) fn run(request: &Request<'_>) -> Result<(), Failure> {
                 seed,
                 check: request.check,
             };
-            let Curves { rows, content } = task.run(trace, &mut |what, share, done| {
+            let Curves { rows, content, notes } = task.run(trace, &mut |what, share, done| {
                 progress.show(&format!("{}: {what}", trace.name), share, done, "references");
                 interrupt::asked()
             })?;
+            if turn == 0 {
+                notes.iter().for_each(|note| progress.say(&format!("{}: {note}", trace.name)));
+            }
             for row in &rows {
                 table.rows.push(values(&trace.name, content, plan, seed, row));
             }

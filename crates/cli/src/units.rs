@@ -48,6 +48,7 @@ pub(crate) fn run(request: &Request<'_>) -> Result<(), Failure> {
     let outcome = run_local(&units, &folder, registry, how, &mut watch);
     progress.finish();
     let outcome = outcome?;
+    outcome.notes.iter().for_each(|(trace, note)| complain(&format!("{trace}: {note}")));
     complain(&format!(
         "{}: {all} units, {} run, {} were there",
         path.display(),

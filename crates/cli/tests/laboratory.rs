@@ -116,6 +116,32 @@ fn columns_that_are_not_used_are_named_and_operations_are_recognised() {
 }
 
 #[test]
+fn every_command_hands_on_what_the_reader_says_of_a_trace() {
+    let lab = Lab::new();
+    let trace = &lab.trace("t.txt");
+    let note = "not used with the format text: --expand-sizes";
+    for args in [
+        &["sim", "-p", "lru", "-s", "10", "--no-results"][..],
+        &["sim", "-p", "lru", "--curve", "--no-results"],
+        &["sim", "-p", "lru,fifo", "-s", "10", "--seed", "1,2", "--out-dir", "out"],
+        &["regret", "-p", "lru,fifo", "-s", "10", "--held-out", "none"],
+        &["advise", "-s", "20%"],
+        &["trace", "stat"],
+        &["trace", "stat", "--format", "csv"],
+        &["trace", "stat", "--format", "json"],
+        &["trace", "head"],
+        &["trace", "convert", "t.csv"],
+    ] {
+        let at = if args[0] == "trace" { 2 } else { 1 };
+        let (begin, end) = args.split_at(at);
+        let output = lab.run(&[begin, &[trace.as_str()], end, &["--expand-sizes", "-q"]].concat());
+        let said = text(&output.stderr) + &text(&output.stdout);
+        assert!(output.status.success(), "{args:?}: {said}");
+        assert_eq!(said.matches(note).count(), 1, "{args:?}: {said}");
+    }
+}
+
+#[test]
 fn what_leaves_nothing_to_simulate_is_refused() {
     let lab = Lab::new();
     let trace = &lab.trace("t.txt");

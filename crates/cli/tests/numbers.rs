@@ -84,6 +84,51 @@ fn a_pipe_is_read_once_and_whole() {
     }
 }
 
+/// Runs it while another thread writes `input`, once, into the named pipe `pipe`.
+fn through_fifo(folder: &Path, args: &[&str], input: &str) -> Output {
+    let path = folder.join("fifo");
+    let _ = std::fs::remove_file(&path);
+    assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
+    let input = input.to_string();
+    // Not joined: it waits for ever if nobody opens the pipe.
+    std::thread::spawn(move || std::fs::write(path, input));
+    let mut command = command(folder, args);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let pid = child.id().to_string();
+    let (done, is_done) = std::sync::mpsc::channel();
+    std::thread::spawn(move || done.send(child.wait_with_output().unwrap()));
+    is_done.recv_timeout(std::time::Duration::from_secs(120)).unwrap_or_else(|_| {
+        Command::new("kill").args(["-KILL", &pid]).status().unwrap();
+        panic!("{args:?} hangs");
+    })
+}
+
+#[test]
+fn a_named_pipe_is_read_whole_by_every_command() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let trace = references(120_000);
+    std::fs::write(folder.join("t.txt"), &trace).unwrap();
+    for (begin, more) in [
+        (&["sim"][..], &["-p", "lru,arc", "-s", "100,500", "--no-results", "-q", "--json"][..]),
+        (&["sim"], &["-p", "lru,watt", "--curve", "-s", "100", "--no-results", "-q", "--json"]),
+        (&["regret"], &["-p", "lru,arc", "-s", "5%", "--held-out", "none", "--cells", "--json"]),
+        (&["trace", "stat"], &["--format", "json"]),
+    ] {
+        let with = |path| [begin, &[path], more].concat();
+        let of_file = rows(&run(folder, &with("t.txt")));
+        for _ in 0..5 {
+            let of_fifo = rows(&through_fifo(folder, &with("fifo"), &trace));
+            assert!(!of_file.is_empty() && of_file.len() == of_fifo.len());
+            for (file, fifo) in of_file.iter().zip(&of_fifo) {
+                for name in ["references", "pages", "misses", "miss_ratio", "cost", "content"] {
+                    assert_eq!(file[name], fifo[name], "{begin:?} {more:?}: {name}");
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn a_pipe_that_would_have_to_be_read_twice_is_refused() {
     let folder = tempfile::tempdir().unwrap();

@@ -148,8 +148,8 @@ fn a_unit_is_described_and_read_and_runs_elsewhere() {
         assert_eq!(read.name(&registry).unwrap(), name);
         assert!(unit.memory(&registry).unwrap() >= 64 << 20);
         if unit.trace.columns.is_none() {
-            let bytes = read.run(&registry, 1, Some(&name), &|| false).unwrap();
-            assert_eq!(bytes, unit.run(&registry, 2, None, &|| false).unwrap());
+            let ran = read.run(&registry, 1, Some(&name), &|| false).unwrap();
+            assert_eq!(ran, unit.run(&registry, 2, None, &|| false).unwrap());
         }
         let moved = Unit {
             trace: TraceFile { path: traces[1].path.clone(), ..unit.trace.clone() },

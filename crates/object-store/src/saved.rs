@@ -1,6 +1,9 @@
 //! What tells, after a restart, which objects the cache has parts of.
 
 use std::ffi::OsString;
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
@@ -98,7 +101,10 @@ impl Saved {
         let objects = objects.iter().map(row).collect();
         let list = List { version: VERSION, part: self.part, objects };
         let written = serde_json::to_vec(&list).map_err(std::io::Error::other).and_then(|bytes| {
-            std::fs::write(&self.path, &bytes)?;
+            // For its owner alone, as the cache's file.
+            let mut how = OpenOptions::new();
+            let file = how.write(true).create(true).truncate(true).mode(0o600).open(&self.path);
+            file?.write_all(&bytes)?;
             Ok(identity_of(&bytes))
         });
         match written {

@@ -1,11 +1,13 @@
 //! The store that callers see.
 
+use std::fs::OpenOptions;
+use std::os::unix::fs::OpenOptionsExt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
 use futures::stream::BoxStream;
-use millpond::internals::io::{Device, FileDevice, FileOptions, real_path};
+use millpond::internals::io::{Device, FileDevice, FileOptions, open_above_standard, real_path};
 use millpond::internals::store::options::policy_choice::PolicyChoice;
 use millpond::internals::tier::{SecondTier, TierOptions};
 use object_store::path::Path;
@@ -173,9 +175,12 @@ fn check_part(bytes: u32) -> Result<(), OpenCacheError> {
     Ok(())
 }
 
-/// The cache's file, which is made if it is not there.
+/// The cache's file, which is created if it does not exist: for its owner alone, since nobody knows
+/// here who may read the objects.
 fn open_file(options: &CacheOptions) -> Result<FileDevice, OpenCacheError> {
     let path = &real_path(&options.path);
+    // Whatever keeps it from being created is an error of the opening below.
+    drop(open_above_standard(OpenOptions::new().write(true).create_new(true).mode(0o600), path));
     let open = |file: &FileOptions| {
         let length = std::fs::metadata(path).map_or(0, |found| found.len());
         let opened = match length {

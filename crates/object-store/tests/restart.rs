@@ -33,6 +33,19 @@ impl Place {
 }
 
 #[tokio::test]
+async fn the_files_of_a_cache_are_their_owners_alone() {
+    use std::os::unix::fs::PermissionsExt;
+    let place = Place::new();
+    let store = place.open();
+    store.put(&Path::from("a"), content(1, 0..20_000).into()).await.unwrap();
+    store.close();
+    for name in ["cache", "cache.objects"] {
+        let found = std::fs::metadata(place.folder.path().join(name)).unwrap();
+        assert_eq!(found.permissions().mode() & 0o777, 0o600, "{name}");
+    }
+}
+
+#[tokio::test]
 async fn a_restart_is_warm_for_what_is_as_it_was() {
     let place = Place::new();
     let store = place.open();

@@ -2,6 +2,7 @@
 #![allow(clippy::single_range_in_vec_init, reason = "lists of one range are lists of ranges")]
 
 mod block_device;
+mod displaced;
 mod hostile;
 mod kill;
 mod limits;

@@ -1,11 +1,13 @@
 //! All tests of the crate from outside, in one program.
 
+mod bounds;
 mod contract;
 mod foreign;
 mod formats;
 mod generators;
 mod mutations;
 mod parquet_types;
+mod pipes;
 mod shared_traces;
 mod stat;
 mod tpcc;

@@ -28,6 +28,11 @@ fn read(name: &str, text: &str, options: &ReadOptions) -> Read {
     drain(open_reader(name, Box::new(std::io::Cursor::new(text.as_bytes().to_vec())), options))
 }
 
+fn read_bytes(name: &str, bytes: &[u8]) -> Read {
+    let reader = Box::new(std::io::Cursor::new(bytes.to_vec()));
+    drain(open_reader(name, reader, &ReadOptions::default()))
+}
+
 fn columns(text: &str) -> ReadOptions {
     let columns: Columns = text.parse().unwrap();
     ReadOptions { columns: Some(columns), ..ReadOptions::default() }
@@ -162,24 +167,52 @@ fn a_name_never_outweighs_what_is_in_the_file() {
 }
 
 #[test]
+fn a_binary_file_that_has_the_name_of_oracle_general_is_not_read_as_one() {
+    let text = "time,op,page\n".to_string() + &"1,R,17\n2,W,18\n".repeat(200);
+    let little: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let marked = [&b"\xff\xfe"[..], &little].concat();
+    let big: Vec<u8> = text.encode_utf16().flat_map(u16::to_be_bytes).collect();
+    let mut seed = 1u64;
+    let random: Vec<u8> = std::iter::repeat_with(|| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (seed >> 56) as u8
+    })
+    .take(2400)
+    .collect();
+    let short = little[..48].to_vec();
+    for bytes in [&little, &marked, &big, &random, &vec![0; 2400], &short] {
+        for name in ["w01.oracleGeneral", "w01.oracleGeneral.csv", "trace.bin"] {
+            let read = read_bytes(name, bytes);
+            refused(read, if name == "trace.bin" { "" } else { "--trace-format oracleGeneral" });
+        }
+    }
+    refused(read_bytes("t.csv", &marked), "UTF-16");
+}
+
+#[test]
+fn a_name_that_only_contains_an_extension_does_not_decide() {
+    let four = "90 5 4096 17\n80 6 512 3\n";
+    refused(read("disk.list.txt", four, &ReadOptions::default()), "--trace-format");
+    refused(read("my.extents-of-disk.txt", "5 4\n", &ReadOptions::default()), "ambiguous");
+    assert_eq!(pages(read("P1.LIS", "5 2 0 9\n7 1 0 3\n", &ReadOptions::default())), [5, 6, 7]);
+    assert_eq!(pages(read("t.extents.txt.gz", "5 2\n", &ReadOptions::default())), [5, 6]);
+}
+
+#[test]
 fn long_windows_of_zstd_are_read_and_other_packings_are_named() {
     let lines: String = (0..300_000).map(|i| format!("{}\n", i % 1000)).collect();
     let mut packer = zstd::Encoder::new(Vec::new(), 1).unwrap();
     packer.window_log(30).unwrap();
     packer.write_all(lines.as_bytes()).unwrap();
     let packed = packer.finish().unwrap();
-    let read_bytes = |bytes: &[u8]| {
-        let options = ReadOptions::default();
-        drain(open_reader("t", Box::new(std::io::Cursor::new(bytes.to_vec())), &options))
-    };
-    assert_eq!(pages(read_bytes(&packed)).len(), 300_000);
+    assert_eq!(pages(read_bytes("t", &packed)).len(), 300_000);
     for (begin, name) in [
         (&b"\xfd7zXZ\0\0\x04"[..], "xz"),
         (b"BZh91AY&SY\x12\x34", "bzip2"),
         (b"\x04\x22\x4d\x18\x64\x40", "lz4"),
         (b"PK\x03\x04\x14\0\0\0", "zip"),
     ] {
-        refused(read_bytes(begin), &format!("packed with {name}"));
+        refused(read_bytes("t", begin), &format!("packed with {name}"));
     }
 }
 
@@ -379,5 +412,20 @@ fn options_that_a_format_does_not_use_are_named_in_a_note() {
         assert!(said.ends_with(&format!("{unused} {says}")), "{said}");
     }
     let said = notes("page,op,size\n5,gets,1\n", Format::Csv);
-    assert!(!said.contains(unused), "{said}");
+    assert!(!said.contains("not used with"), "{said}");
+    for (text, says) in [
+        ("page\n5\n", "columns: --ops, --expand-sizes ("),
+        ("offset,op\n5,gets\n", "columns: --map-ids ("),
+        ("offset\n5\n", "columns: --ops, --map-ids ("),
+    ] {
+        let said = notes(text, Format::Csv);
+        assert!(said.contains(&format!("not used with these {says}")), "{said}");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("t.parquet");
+    long_column(&path, &[("page", vec![1, 2]), ("size", vec![9000, 1])], None);
+    let options = ReadOptions { expand_sizes: true, ..ReadOptions::default() };
+    let (batch, notes) = drain(open(&path, &options)).unwrap();
+    assert_eq!(batch.pages, [1, 2]);
+    assert!(notes.join("; ").contains("not used with these columns: --expand-sizes"), "{notes:?}");
 }

@@ -95,6 +95,7 @@ fn head(args: &HeadArgs) -> Result<(), Failure> {
             break;
         }
     }
+    source.notes().iter().for_each(|note| complain(&format!("{}: {note}", args.trace.display())));
     let mut table = Table::new(["page", "op", "reason", "kind", "depth", "scan", "lsn"]);
     for (at, (page, mark)) in batch.pages.iter().zip(&batch.marks).enumerate() {
         table.rows.push(vec![

@@ -11,7 +11,7 @@ use serde_json::{Value as Json, json};
 use super::bars::bars;
 use crate::error::Failure;
 use crate::interrupt;
-use crate::output::{Form, Output, print};
+use crate::output::{Form, Output, complain, print};
 use crate::progress::Progress;
 use crate::reading::Reading;
 
@@ -51,6 +51,10 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         let full: Vec<Json> = stats.iter().map(|(_, s)| json!(s)).collect();
         let params = json!({"traces": names, "details": full});
         return args.output.write("trace stat", &params, &table(&stats));
+    }
+    // Flat rows have no place for notes.
+    for (name, stat) in &stats {
+        stat.notes.iter().for_each(|note| complain(&format!("{name}: {note}")));
     }
     args.output.write("trace stat", &params, &table(&stats))
 }

@@ -60,13 +60,14 @@ pub enum AdviseError {
 }
 
 /// Runs the shortlist, the default and OPT over a trace and judges them. `watch` receives the share
-/// that is done, and returns whether to continue.
+/// that is done, and returns whether to continue. The reader's notes stay with the caller:
+/// [`Source::notes`].
 ///
 /// # Errors
 /// [`AdviseError`].
 pub fn advise(
     name: &str,
-    mut source: Box<dyn Source>,
+    source: &mut dyn Source,
     registry: &Registry,
     options: &AdviseOptions,
     watch: &mut (dyn FnMut(&str, f64) -> bool + Send),

@@ -44,6 +44,8 @@ pub struct Curves {
     pub rows: Vec<CurveRow>,
     /// A hash of the trace's references, as [`Content`](crate::sweep::Content) has it.
     pub content: u64,
+    /// The reader's notes on the trace.
+    pub notes: Vec<String>,
 }
 
 const POINTS: u32 = 24;
@@ -74,9 +76,9 @@ impl CurveTask<'_> {
             }
             flow(step("first pass", share, 0))
         })?;
-        let content = counted.content;
+        let (content, notes) = (counted.content, counted.notes);
         if counted.stopped {
-            return Ok(Curves { rows: Vec::new(), content });
+            return Ok(Curves { rows: Vec::new(), content, notes });
         }
         if counted.references == 0 {
             return Err(TraceError::Empty { path: trace.name.clone().into() }.into());
@@ -99,7 +101,7 @@ impl CurveTask<'_> {
             streamed.stopped
         };
         if stopped {
-            return Ok(Curves { rows: Vec::new(), content });
+            return Ok(Curves { rows: Vec::new(), content, notes });
         }
         let mut exact = Vec::new();
         if self.check {
@@ -109,7 +111,7 @@ impl CurveTask<'_> {
         let mut exact = exact.into_iter();
         let rows = curve.points().into_iter();
         let rows = rows.map(|point| CurveRow { point, exact: exact.next() }).collect();
-        Ok(Curves { rows, content })
+        Ok(Curves { rows, content, notes })
     }
 
     fn over_memory(

@@ -45,6 +45,8 @@ pub struct Outcome {
     pub there: usize,
     /// What failed: each unit's label, and why.
     pub failed: Vec<(String, UnitError)>,
+    /// The readers' notes on traces of units that were run, each once: the trace's name, the note.
+    pub notes: Vec<(String, String)>,
     /// Whether it ended because `watch` said so.
     pub is_stopped: bool,
 }
@@ -98,8 +100,14 @@ pub fn run_local(
         drop(sender);
         loop {
             let goes_on = match events.recv_timeout(ASK) {
-                Ok((at, Ok(()))) => {
+                Ok((at, Ok(notes))) => {
                     outcome.ran += 1;
+                    for note in notes {
+                        let note = (work[at].unit.trace.name.clone(), note);
+                        if !outcome.notes.contains(&note) {
+                            outcome.notes.push(note);
+                        }
+                    }
                     watch(Event::Done(work[at].unit))
                 }
                 Ok((_, Err(UnitError::Stopped))) => true,
@@ -137,7 +145,7 @@ struct Shared<'a> {
 }
 
 impl Shared<'_> {
-    fn run(&self, sender: &Sender<(usize, Result<(), UnitError>)>) {
+    fn run(&self, sender: &Sender<(usize, Result<Vec<String>, UnitError>)>) {
         while !self.stop.load(Relaxed) {
             let at = self.next.fetch_add(1, Relaxed);
             let Some(work) = self.work.get(at) else { break };
@@ -150,10 +158,12 @@ impl Shared<'_> {
         }
     }
 
-    fn one(&self, work: &Work<'_>) -> Result<(), UnitError> {
+    /// Runs a unit and stores its file; returns the notes on its trace.
+    fn one(&self, work: &Work<'_>) -> Result<Vec<String>, UnitError> {
         let stop = || self.stop.load(Relaxed);
-        let bytes = work.unit.run(self.registry, self.threads, Some(&work.name), &stop)?;
-        Ok(self.folder.store(&work.name, &bytes)?)
+        let ran = work.unit.run(self.registry, self.threads, Some(&work.name), &stop)?;
+        self.folder.store(&work.name, &ran.file)?;
+        Ok(ran.notes)
     }
 }
 

@@ -14,4 +14,4 @@ mod unit;
 pub use common::common_settings;
 pub use content::{content_hash, sources};
 pub use local::{Event, Local, Outcome, run_local};
-pub use unit::{CELLS_MAX, Settings, TraceFile, Unit, UnitError, table_of, units};
+pub use unit::{CELLS_MAX, Settings, TraceFile, Unit, UnitError, UnitRun, table_of, units};

@@ -409,8 +409,8 @@ impl Unit {
         Ok(plan)
     }
 
-    /// Runs it on `threads` threads; returns its file's bytes. `stop` is asked often. With
-    /// `wanted`, it is refused if it has another name here.
+    /// Runs it on `threads` threads. `stop` is asked often. With `wanted`, it is refused if it has
+    /// another name here.
     ///
     /// # Errors
     /// [`UnitError`].
@@ -420,7 +420,7 @@ impl Unit {
         threads: usize,
         wanted: Option<&str>,
         stop: &dyn Fn() -> bool,
-    ) -> Result<Vec<u8>, UnitError> {
+    ) -> Result<UnitRun, UnitError> {
         let key = self.key(registry)?;
         let found = name_of(&key);
         if let Some(wanted) = wanted.filter(|wanted| **wanted != found) {
@@ -429,7 +429,7 @@ impl Unit {
         }
         let mut plan = self.plan()?;
         plan.threads = threads;
-        let mut rows = Rows { rows: Vec::new(), stalled: None, stop };
+        let mut rows = Rows { rows: Vec::new(), stalled: None, notes: Vec::new(), stop };
         Sweep::new(&plan, registry)?.run(&mut rows)?;
         if let Some(stalled) = rows.stalled {
             return Err(UnitError::Stalled(stalled));
@@ -439,7 +439,8 @@ impl Unit {
         }
         let table = table_of(&rows.rows);
         let bytes = table.parquet_bytes(&[(UNIT, &key.to_string())]);
-        bytes.map_err(|error: TableError| UnitError::Result(error.into()))
+        let file = bytes.map_err(|error: TableError| UnitError::Result(error.into()))?;
+        Ok(UnitRun { file, notes: rows.notes })
     }
 }
 
@@ -447,9 +448,19 @@ fn name_of(key: &Json) -> String {
     format!("{:016x}", xxh3_64(key.to_string().as_bytes()))
 }
 
+/// The outcome of a unit.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct UnitRun {
+    /// The bytes of its file.
+    pub file: Vec<u8>,
+    /// The reader's notes on the trace.
+    pub notes: Vec<String>,
+}
+
 struct Rows<'a> {
     rows: Vec<Row>,
     stalled: Option<String>,
+    notes: Vec<String>,
     stop: &'a dyn Fn() -> bool,
 }
 
@@ -465,6 +476,10 @@ impl Observer for Rows<'_> {
 
     fn stalled(&mut self, stalled: &Stalled) {
         self.stalled.get_or_insert_with(|| stalled.to_string());
+    }
+
+    fn note(&mut self, _trace: &str, note: &str) {
+        self.notes.push(note.to_string());
     }
 }
 

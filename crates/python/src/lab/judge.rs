@@ -32,10 +32,10 @@ pub(crate) fn advise<'py>(
         ..AdviseOptions::new(default)
     };
     let trace = trace.get();
-    let (name, source) = (trace.name().to_string(), trace.source());
+    let (name, mut source) = (trace.name().to_string(), trace.source());
     let advice = interruptibly(py, move |stop| {
         let registry = Registry::builtin();
-        advise_on(&name, source, &registry, &options, &mut |_, _| !stop())
+        advise_on(&name, source.as_mut(), &registry, &options, &mut |_, _| !stop())
     })?;
     let advice = advice.map_err(|error| match &error {
         AdviseError::Trace(trace) => failed(trace),

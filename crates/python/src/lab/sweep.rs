@@ -140,7 +140,8 @@ pub(crate) fn curve<'py>(
         CurveError::Trace(trace) => failed(trace),
         other => wrong(other),
     })?;
-    let Curves { rows, content } = rows;
+    // A trace in memory has none of its own.
+    let Curves { rows, content, notes: _ } = rows;
     let names = ["trace", "policy", "size", "miss_ratio", "method", "rate", CONTENT, OPTIONS];
     let mut table = Table::new(names.into_iter().chain(check.then_some("exact_miss_ratio")));
     for row in &rows {

@@ -239,6 +239,7 @@ pub(crate) fn read_trace(
     let (AnyPath(path), file) = (&path, path.0.clone());
     let read = interruptibly(py, move |stop| whole(formats::open(&file, &options)?, stop))?;
     let (batch, notes) = read.map_err(|error| failed(&error))?;
+    let notes = notes.iter().map(|note| in_python(note)).collect();
     Ok(Trace { batch: Arc::new(batch), name: path.display().to_string(), notes })
 }
 

@@ -36,6 +36,9 @@ fn unreadable(error: ResultError) -> PyErr {
 /// Labels of units that failed, and why.
 type Failures = Vec<(String, String)>;
 
+/// Names of traces, and the reader's notes on them.
+type Notes = Vec<(String, String)>;
+
 /// A sweep in units, and the folder of its files.
 #[pyclass(frozen, module = "millpond")]
 pub(crate) struct Sweep {
@@ -121,14 +124,15 @@ impl Sweep {
     }
 
     /// Runs what is missing on this machine's cores; `progress` is called with the units that are
-    /// done, how many there are, and a label. Returns the labels of those that failed, and why.
+    /// done, how many there are, and a label. Returns the labels of those that failed, and why, and
+    /// the notes on the traces that were read.
     fn run(
         &self,
         py: Python<'_>,
         threads: usize,
         memory: Option<u64>,
         progress: Option<Py<PyAny>>,
-    ) -> PyResult<Failures> {
+    ) -> PyResult<(Failures, Notes)> {
         let mut signals = Signals::new();
         let (mut done, all) = (0, self.units.len());
         let outcome = py.detach(|| {
@@ -152,7 +156,9 @@ impl Sweep {
             return Err(stop_of(signals));
         }
         let told = |(label, error): (String, UnitError)| (label, in_python(&error.to_string()));
-        Ok(outcome.failed.into_iter().map(told).collect())
+        let noted = |(trace, note): (String, String)| (trace, in_python(&note));
+        let notes = outcome.notes.into_iter().map(noted).collect();
+        Ok((outcome.failed.into_iter().map(told).collect(), notes))
     }
 
     /// Writes the file of a unit.
@@ -175,24 +181,26 @@ impl Sweep {
     }
 }
 
-/// Runs a unit by its description; returns the bytes of its file. It is refused if it does not
-/// have this name here.
+/// Runs a unit by its description; returns the bytes of its file, and the notes on its trace. It is
+/// refused if it does not have this name here.
 #[pyfunction]
 pub(crate) fn run_unit<'py>(
     py: Python<'py>,
     description: &str,
     name: &str,
-) -> PyResult<Bound<'py, PyBytes>> {
+) -> PyResult<(Bound<'py, PyBytes>, Vec<String>)> {
     let signals = std::sync::Mutex::new(Signals::new());
-    let bytes = py.detach(|| {
+    let ran = py.detach(|| {
         let stop = || signals.lock().is_ok_and(|mut signals| signals.stop());
         Unit::read(description)?.run(&Registry::builtin(), 1, Some(name), &stop)
     });
     let signals = signals.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
-    match (signals.raised, bytes) {
-        (Some(raised), _) => Err(raised),
-        (None, bytes) => Ok(PyBytes::new(py, &bytes.map_err(|error| failed(&error))?)),
+    if let Some(raised) = signals.raised {
+        return Err(raised);
     }
+    let ran = ran.map_err(|error| failed(&error))?;
+    let notes = ran.notes.iter().map(|note| in_python(note)).collect();
+    Ok((PyBytes::new(py, &ran.file), notes))
 }
 
 /// The rows of a result directory, or of a sweep's folder, as columns.

@@ -1,8 +1,9 @@
 //! The backing file, or block device: a device that can have holes, and tells whether it was
 //! changed.
 
-use std::fs::{File, Metadata, OpenOptions};
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::fs::{File, Metadata, OpenOptions, Permissions};
+use std::io;
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
@@ -34,6 +35,31 @@ impl BackingFile {
         let fail = |error| OpenFileError::Io { path: path.into(), errno: Errno::of(&error) };
         let has_holes = AtomicBool::new(!options.read_only);
         Ok(BackingFile { device, file: file.map_err(fail)?, has_holes })
+    }
+
+    /// Creates an empty file at `path` for blocks of this one, with its mode and, where the process
+    /// may give files away, its owner. One that exists is left as it is.
+    pub fn create_like(&self, path: &Path) -> io::Result<()> {
+        let found = self.file.metadata()?;
+        let mut how = OpenOptions::new();
+        let file = match open_above_standard(
+            how.write(true).create_new(true).mode(found.mode() & 0o600),
+            path,
+        ) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(()),
+            opened => opened?,
+        };
+        let made = file.metadata()?;
+        if (made.uid(), made.gid()) != (found.uid(), found.gid()) {
+            let give = |owner| fchown(&file, owner, Some(found.gid()));
+            // Only a privileged process may give the owner: others give the group, if it is theirs.
+            let given = give(Some(found.uid())).or_else(|_| give(None));
+            given.unwrap_or_else(|error| tracing::debug!(%error, "{} is ours", path.display()));
+        }
+        // Where it cannot be set, as on file systems with one mode for all files, it stays narrow.
+        let set = file.set_permissions(Permissions::from_mode(found.mode() & 0o666));
+        set.unwrap_or_else(|error| tracing::debug!(%error, "{} keeps its mode", path.display()));
+        Ok(())
     }
 
     /// Whether a hole begins at `offset`, or data; and where that ends. `None`: nobody knows.

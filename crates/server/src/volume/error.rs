@@ -31,6 +31,18 @@ pub enum VolumeError {
     /// the server is started again.
     #[error("the volume takes no writes since a sync failed: {0}")]
     SyncFailed(DeviceError),
+    /// The name of a file of the volume leads to another file by now, or to none: what is written
+    /// goes where nobody finds it after the server has ended.
+    #[error(
+        "{} was deleted, moved or replaced while it is served: nothing that is written now will be \
+         found there, so no flush is confirmed. Put the file back, or copy the volume through the \
+         server, which still reads it, before you stop the server",
+        path.display()
+    )]
+    Displaced {
+        /// Where the file was.
+        path: PathBuf,
+    },
 }
 
 impl VolumeError {
@@ -42,7 +54,9 @@ impl VolumeError {
                 errors::EPERM
             }
             VolumeError::Device(error) if error.is_disk_full() => errors::ENOSPC,
-            VolumeError::Device(_) | VolumeError::SyncFailed(_) => errors::EIO,
+            VolumeError::Device(_) | VolumeError::SyncFailed(_) | VolumeError::Displaced { .. } => {
+                errors::EIO
+            }
         }
     }
 }

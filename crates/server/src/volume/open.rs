@@ -85,8 +85,16 @@ impl Volume {
             let path = spec.backing.clone();
             return Err(OpenVolumeError::TooShort { path, length, block });
         }
+        let mut files: Vec<Arc<dyn Device>> = vec![backing.clone()];
         let tier = match &spec.cache {
-            Some(cache) => Some(open_tier(&backing, cache, spec)?),
+            Some(cache) => {
+                let (tier, fast) = open_tier(&backing, cache, spec)?;
+                // A cache that writes go through has nothing of its own.
+                if matches!(tier, AnyTier::Back(_)) {
+                    files.push(fast);
+                }
+                Some(tier)
+            }
             None => match BackMark::of(&*backing).map_err(TierError::Device)? {
                 None => None,
                 Some(mark) => {
@@ -105,7 +113,7 @@ impl Volume {
         let volume = Volume::over(device, block, spec.read_only);
         // Holes are asked of the backing file where it has all that was written.
         let backing = Some(backing).filter(|_| !matches!(tier, Some(AnyTier::Back(_))));
-        Ok(Volume { tier, backing, ..volume })
+        Ok(Volume { tier, backing, files, ..volume })
     }
 
     /// Writes copies of what was read into the cache that have not been written yet, if they are
@@ -175,7 +183,7 @@ fn open_tier(
     backing: &Arc<BackingFile>,
     cache: &CacheSpec,
     spec: &VolumeSpec,
-) -> Result<AnyTier, OpenVolumeError> {
+) -> Result<(AnyTier, Arc<FileDevice>), OpenVolumeError> {
     let policy = PolicyChoice::parse_for_tier(&cache.policy)
         .map_err(|error| OpenVolumeError::Policy(error.to_string()))?;
     let options = TierOptions {
@@ -188,13 +196,13 @@ fn open_tier(
     options.frames()?;
     // A cache that writes go through is synced when it is opened and closed.
     let file_options = FileOptions { zeros: options.writes_back, ..file_options(spec) };
-    let fast = Arc::new(open_cache_file(&cache.path, &file_options, spec.block)?);
+    let fast = Arc::new(open_cache_file(&cache.path, backing, &file_options, spec.block)?);
     let (below, told) = (backing.clone(), backing.clone());
     let identity = move |_: &dyn Device| told.identity();
     let host = |shape: &_| policy.tier_host(shape);
     if options.writes_back {
-        let tier = BackTier::open(below, fast, &options, host)?.destaging_ahead();
-        return Ok(AnyTier::Back(Arc::new(tier)));
+        let tier = BackTier::open(below, fast.clone(), &options, host)?.destaging_ahead();
+        return Ok((AnyTier::Back(Arc::new(tier)), fast));
     }
     if !spec.read_only && BackTier::is_pair(&*below, &*fast)? {
         // The backing file gets what it has not.
@@ -203,16 +211,24 @@ fn open_tier(
         let tier = BackTier::open(below.clone(), fast.clone(), &back, host)?;
         tier.give_up().map_err(TierError::Device)?;
     }
-    Ok(AnyTier::Through(Arc::new(SecondTier::open(below, fast, &options, identity, host)?)))
+    let tier = SecondTier::open(below, fast.clone(), &options, identity, host)?;
+    Ok((AnyTier::Through(Arc::new(tier)), fast))
 }
 
-/// The cache's file, which is made if it is not there.
+/// The cache's file, which is created if it does not exist.
 fn open_cache_file(
     path: &Path,
+    backing: &BackingFile,
     options: &FileOptions,
     block: u32,
 ) -> Result<FileDevice, OpenVolumeError> {
     let path = &real_path(path);
+    backing.create_like(path).map_err(|error| {
+        OpenVolumeError::CacheFile(OpenFileError::Io {
+            path: path.clone(),
+            errno: Errno::of(&error),
+        })
+    })?;
     let open = |options: &FileOptions| {
         let length = std::fs::metadata(path).map_or(0, |found| found.len());
         let opened = match length {

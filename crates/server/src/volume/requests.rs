@@ -2,7 +2,7 @@
 
 use std::io::{IoSlice, IoSliceMut};
 use std::ops::{Range, RangeInclusive};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use millpond::internals::io::{AlignedBuffer, Device, DeviceError, ReadRequest, Tag, WriteRequest};
@@ -32,6 +32,11 @@ pub struct Volume {
     pub(super) device: Arc<dyn Device>,
     pub(super) tier: Option<AnyTier>,
     pub(super) backing: Option<Arc<BackingFile>>,
+    /// The files that have what was written: flushes are confirmed as long as their names lead to
+    /// them.
+    pub(super) files: Vec<Arc<dyn Device>>,
+    /// Whether the log tells of a displaced file already.
+    pub(super) displaced: AtomicBool,
     pub(super) block: u32,
     pub(super) length: u64,
     pub(super) read_only: bool,
@@ -92,6 +97,8 @@ impl Volume {
             device,
             tier: None,
             backing: None,
+            files: Vec::new(),
+            displaced: AtomicBool::new(false),
             block,
             length,
             read_only,
@@ -302,8 +309,20 @@ impl Volume {
         });
         match self.sync_failed.get() {
             Some(error) => Err(VolumeError::SyncFailed(error.clone())),
-            None => Ok(()),
+            None => self.check_places(),
         }
+    }
+
+    /// Checks that the names of the volume's files still lead to them.
+    fn check_places(&self) -> Result<(), VolumeError> {
+        let displaced = self.files.iter().find(|file| file.is_displaced());
+        let was_displaced = self.displaced.swap(displaced.is_some(), Ordering::Relaxed);
+        let Some(file) = displaced else { return Ok(()) };
+        let error = VolumeError::Displaced { path: file.path().to_path_buf() };
+        if !was_displaced {
+            tracing::error!(%error, "a flush is not confirmed");
+        }
+        Err(error)
     }
 
     /// Whether all syncs were confirmed.

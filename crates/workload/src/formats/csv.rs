@@ -18,7 +18,7 @@ use std::borrow::Cow;
 
 use millpond_base::{AccessKind, Lsn, Mark, PageKind, Reason};
 
-use super::columns::{Columns, Role, role_of_header, roles_of_header};
+use super::columns::{Columns, Given, Role, role_of_header, roles_of_header};
 use super::extents::note_empty;
 use super::ids::Ids;
 use super::lines::{LineFormat, Run, is_comment};
@@ -44,6 +44,7 @@ pub(crate) struct Csv {
     ignored: u64,
     larger: u64,
     times: bool,
+    given: Given,
     /// Columns of a recognised header that nothing is taken from.
     unused: Vec<String>,
 }
@@ -80,6 +81,7 @@ impl Csv {
             ignored: 0,
             larger: 0,
             times: false,
+            given: Given::of(options),
             unused: Vec::new(),
         }
     }
@@ -308,6 +310,9 @@ impl LineFormat for Csv {
                 "columns that are not used: {}{reads} (--columns says what is where)",
                 self.unused.join(", ")
             ));
+        }
+        if !self.roles.is_empty() {
+            self.given.note(|role| self.roles.contains(&Some(role)), notes);
         }
         if self.times {
             notes.push("the time column was not kept: a trace is a sequence".into());

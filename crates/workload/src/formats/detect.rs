@@ -3,18 +3,18 @@
 //! In this order, and the first that fits decides:
 //!
 //! 1. `PAR1` at the start: Parquet (looked at before decompression).
-//! 2. Bytes that are no text: oracleGeneral if the name has that word (as libCacheSim calls its
-//!    files) or the records make sense as such (time never decreases, next accesses are ahead),
-//!    else unknown.
+//! 2. Bytes that are no text: oracleGeneral if the records make sense as such (time never
+//!    decreases, next accesses are ahead). If the name has that word (as libCacheSim calls its
+//!    files), it is enough that next accesses are numbers of references. Else unknown.
 //! 3. Columns chosen by the caller: CSV.
 //! 4. Text with commas or semicolons (or `.csv` in the name): MSR Cambridge by its seven
 //!    columns, SPC by its five, else CSV if a header names a page column.
 //! 5. Words: a header that names a page makes it CSV. One word per line is text (a lone `*` among
 //!    them makes it LIRS), a word and an operation is text. Four numbers are `.lis` if the file
-//!    name ends so, or the third is always 0 and the fourth never decreases. **Two numbers** could
-//!    be a page and a flag, a time and a page, a page and a size, or an extent: only `.extents` in
-//!    the name decides; otherwise the error asks for `--trace-format`: a wrong guess would be a
-//!    wrong result that looks right.
+//!    name has that extension, or the third is always 0 and the fourth never decreases.
+//!    **Two numbers** could be a page and a flag, a time and a page, a page and a size, or an
+//!    extent: only the extension `.extents` decides; otherwise the error asks for
+//!    `--trace-format`: a wrong guess would be a wrong result that looks right.
 
 use std::path::Path;
 
@@ -49,11 +49,14 @@ pub(crate) fn detect(
     let name = path.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
     if !is_text(data) {
         let is_named = name.contains("oraclegeneral") || name.contains("oracle-general");
-        if is_named || oracle_general::fits(data, is_whole_file) {
-            return Ok(Format::OracleGeneral);
-        }
-        let what = "it is binary, but neither Parquet nor oracleGeneral";
-        return Err(unknown(format!("{what}; --trace-format can name a format")));
+        let fits = match is_named {
+            true => oracle_general::may_fit(data),
+            false => oracle_general::fits(data, is_whole_file),
+        };
+        return match fits {
+            true => Ok(Format::OracleGeneral),
+            false => Err(unknown(binary(data, is_named))),
+        };
     }
     if options.columns.is_some() {
         return Ok(Format::Csv);
@@ -73,6 +76,22 @@ pub(crate) fn detect(
     worded(&name, &data_lines, options).map_err(unknown)
 }
 
+/// The reason that a binary trace is not read.
+fn binary(data: &[u8], is_named: bool) -> String {
+    if data.starts_with(b"\xff\xfe") || data.starts_with(b"\xfe\xff") {
+        let named = if is_named { " (or --trace-format oracleGeneral, if it is that)" } else { "" };
+        return format!(
+            "it begins as UTF-16 does: iconv -f UTF-16 -t UTF-8 makes text of it{named}"
+        );
+    }
+    if is_named {
+        let what = "it has the name of oracleGeneral, but its records make no sense as such";
+        return format!("{what}; --trace-format oracleGeneral reads it all the same");
+    }
+    let what = "it is binary, but neither Parquet nor oracleGeneral";
+    format!("{what}; --trace-format can name a format")
+}
+
 /// Text has no control characters but blanks and line ends.
 fn is_text(data: &[u8]) -> bool {
     data.iter().all(|b| *b >= b' ' || matches!(b, b'\t' | b'\r' | b'\n'))
@@ -81,6 +100,11 @@ fn is_text(data: &[u8]) -> bool {
 fn has_extension(name: &str, extension: &str) -> bool {
     let bare = name.strip_suffix(".gz").or_else(|| name.strip_suffix(".zst")).unwrap_or(name);
     bare.ends_with(extension)
+}
+
+/// Returns `true` if `part` is one of the extensions of `name`, as in `P2.extents.txt.gz`.
+fn has_part(name: &str, part: &str) -> bool {
+    name.split('.').skip(1).any(|one| one == part)
 }
 
 /// The first lines, without their ends; a last line that may be cut is left out.
@@ -144,13 +168,13 @@ fn worded(name: &str, lines: &[&[u8]], options: &ReadOptions) -> Result<Format, 
     if all_numbers && header.len() == 4 {
         let in_order = rows.windows(2).all(|w| whole(w[0].0[3]) <= whole(w[1].0[3]));
         let zero = rows.iter().all(|(f, _)| whole(f[2]) == Some(0));
-        if name.contains(".lis") || (in_order && zero) {
+        if has_part(name, "lis") || (in_order && zero) {
             return Ok(Format::Lis);
         }
     }
     let shown = shown(first);
     if all_numbers && header.len() == 2 {
-        if name.contains(".extents") {
+        if has_part(name, "extents") {
             return Ok(Format::Extents);
         }
         return Err(format!(

@@ -4,7 +4,6 @@
 //! stream does not end the data silently: the bytes before the damage are handed out, and the
 //! request for more is the error, so that it names the record that could not be read.
 
-use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read};
 use std::path::{Path, PathBuf};
 
@@ -44,20 +43,7 @@ pub(crate) struct Input {
 }
 
 impl Input {
-    /// Opens `path`, or standard input where it is `-`, and looks through any compression.
-    pub(crate) fn open(path: &Path) -> Result<Input, TraceError> {
-        if path.as_os_str() == "-" {
-            return Input::new(PathBuf::from("(standard input)"), Box::new(io::stdin()));
-        }
-        let io = |error| TraceError::Io { path: path.to_path_buf(), error };
-        let file = File::open(path).map_err(io)?;
-        if file.metadata().map_err(io)?.is_dir() {
-            return Err(io(io::Error::from(io::ErrorKind::IsADirectory)));
-        }
-        Input::new(path.to_path_buf(), Box::new(file))
-    }
-
-    /// The same over any reader; `path` names it in messages.
+    /// Reads `raw` and looks through any compression; `path` names it in messages.
     pub(crate) fn new(path: PathBuf, raw: Box<dyn Read + Send>) -> Result<Input, TraceError> {
         let io = |error| TraceError::Io { path: path.clone(), error };
         let (packing, reader) = unpack(raw).map_err(io)?;
@@ -170,6 +156,14 @@ impl Input {
         match source.kind() {
             UnexpectedEof => {
                 let reason = format!("the {name} stream ends in the middle: the file is cut off");
+                TraceError::Corrupt { path, record, reason }
+            }
+            // Libzstd has no code for it here, but these words.
+            Other if source.to_string().contains("too much memory") => {
+                let reason = format!(
+                    "the {name} stream has a window of more than 2^{WINDOW_LOG_MAX} bytes: pack \
+                     it with a smaller one (zstd --long={WINDOW_LOG_MAX} or less)"
+                );
                 TraceError::Corrupt { path, record, reason }
             }
             InvalidData | InvalidInput | Other => {

@@ -27,7 +27,7 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 
 use crate::trace::{Batch, Source, TraceError};
 
-use super::columns::{Role, roles_of_header};
+use super::columns::{Given, Role, roles_of_header};
 use super::csv::note_sizes;
 use super::extents::note_empty;
 use super::ids::Ids;
@@ -57,6 +57,7 @@ pub(crate) struct Native {
     words: Words,
     pages: Pages,
     unused: Vec<String>,
+    given: Given,
     group: usize,
     open: Option<Group>,
     rows: u64,
@@ -87,18 +88,26 @@ struct Pages {
 }
 
 impl Native {
-    /// Opens the file and finds the columns.
-    pub(crate) fn open(path: &Path, options: &ReadOptions) -> Result<Native, TraceError> {
-        Native::with(path, options, "lsn")
+    /// Finds the columns of a file; `path` names it in messages.
+    pub(crate) fn open(
+        path: &Path,
+        file: File,
+        options: &ReadOptions,
+    ) -> Result<Native, TraceError> {
+        Native::with(path, file, options, "lsn")
     }
 
-    /// The same, where log positions are those of the column `rec_lsn`.
-    pub(crate) fn rec_lsns(path: &Path) -> Result<Native, TraceError> {
-        Native::with(path, &ReadOptions::default(), "rec_lsn")
+    /// Like `open`, where log positions are those of the column `rec_lsn`.
+    pub(crate) fn rec_lsns(path: &Path, file: File) -> Result<Native, TraceError> {
+        Native::with(path, file, &ReadOptions::default(), "rec_lsn")
     }
 
-    fn with(path: &Path, options: &ReadOptions, lsn: &str) -> Result<Native, TraceError> {
-        let file = File::open(path).map_err(|error| TraceError::Io { path: path.into(), error })?;
+    fn with(
+        path: &Path,
+        file: File,
+        options: &ReadOptions,
+        lsn: &str,
+    ) -> Result<Native, TraceError> {
         let corrupt = |reason| TraceError::Corrupt { path: path.into(), record: 1, reason };
         let reader = guarded(|| SerializedFileReader::new(file)).map_err(corrupt)?;
         let metadata = reader.metadata();
@@ -133,8 +142,18 @@ impl Native {
             sized: 0,
             larger: 0,
         };
-        let path = path.to_path_buf();
-        Ok(Native { path, reader, places, words, pages, unused, group: 0, open: None, rows: 0 })
+        Ok(Native {
+            path: path.to_path_buf(),
+            reader,
+            places,
+            words,
+            pages,
+            unused,
+            given: Given::of(options),
+            group: 0,
+            open: None,
+            rows: 0,
+        })
     }
 
     fn next_group(&mut self) -> Result<bool, String> {
@@ -395,6 +414,7 @@ impl Source for Native {
         note_skipped(self.pages.skipped, &mut notes);
         note_empty(self.pages.empty, &mut notes);
         note_sizes(self.pages.sized, self.pages.larger, &mut notes);
+        self.given.note(|role| self.places.iter().any(|(known, _)| *known == role), &mut notes);
         if !self.unused.is_empty() {
             let names = self.unused.join(", ");
             notes.push(format!("columns that are not used: {names} (--columns says what is what)"));

@@ -1,8 +1,8 @@
 //! Opening a trace: detection, the reader, and the checks that hold for every format.
 
 use std::fs::File;
-use std::io::Read;
-use std::os::unix::fs::FileTypeExt;
+use std::io::{self, Read};
+use std::os::unix::fs::{FileExt, FileTypeExt};
 use std::path::{Path, PathBuf};
 
 use crate::trace::{Batch, Source, TraceError};
@@ -30,14 +30,20 @@ use super::text::Text;
 pub fn open(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Box<dyn Source>, TraceError> {
     let path = path.as_ref();
     check(options)?;
-    if options.format.unwrap_or(Format::Parquet) == Format::Parquet && is_parquet(path)? {
-        return Ok(Box::new(Checked::new(path.into(), Native::open(path, options)?)));
-    }
-    if options.format == Some(Format::Parquet) {
-        let reason = "it is no Parquet file (they begin with PAR1, and cannot be piped)";
-        return Err(TraceError::UnknownFormat { path: path.into(), reason: reason.into() });
-    }
-    from_input(Input::open(path)?, options)
+    let file = open_once(path)?;
+    let may_be_parquet = options.format.unwrap_or(Format::Parquet) == Format::Parquet;
+    let input = match file {
+        Some(file) if may_be_parquet && is_parquet(path, &file)? => {
+            return Ok(Box::new(Checked::new(path.into(), Native::open(path, file, options)?)));
+        }
+        _ if options.format == Some(Format::Parquet) => {
+            let reason = "it is no Parquet file (they begin with PAR1, and cannot be piped)";
+            return Err(TraceError::UnknownFormat { path: path.into(), reason: reason.into() });
+        }
+        Some(file) => Input::new(path.into(), Box::new(file))?,
+        None => Input::new("(standard input)".into(), Box::new(io::stdin()))?,
+    };
+    from_input(input, options)
 }
 
 /// Returns `true` if the trace at `path` can be read only once: standard input (`-`), a pipe, a
@@ -59,8 +65,10 @@ pub fn is_read_once(path: impl AsRef<Path>) -> bool {
 /// As [`open`]; [`TraceError::UnknownFormat`] for another format.
 pub fn open_rec_lsns(path: impl AsRef<Path>) -> Result<Box<dyn Source>, TraceError> {
     let path = path.as_ref();
-    if is_parquet(path)? {
-        return Ok(Box::new(Checked::new(path.into(), Native::rec_lsns(path)?)));
+    if let Some(file) = open_once(path)?
+        && is_parquet(path, &file)?
+    {
+        return Ok(Box::new(Checked::new(path.into(), Native::rec_lsns(path, file)?)));
     }
     let reason = "only Parquet files have recLSNs (they begin with PAR1)".into();
     Err(TraceError::UnknownFormat { path: path.into(), reason })
@@ -96,21 +104,35 @@ fn check(options: &ReadOptions) -> Result<(), TraceError> {
     }
 }
 
-/// Whether the file itself (not what is compressed in it) begins as Parquet does.
-fn is_parquet(path: &Path) -> Result<bool, TraceError> {
+/// Opens the file at `path`; `None` for standard input (`-`).
+///
+/// A trace is opened once, here: a named pipe that is opened, closed and opened again loses what
+/// was written to it, or has no writer any more.
+fn open_once(path: &Path) -> Result<Option<File>, TraceError> {
     if path.as_os_str() == "-" {
-        return Ok(false);
+        return Ok(None);
     }
     let io = |error| TraceError::Io { path: path.into(), error };
-    let mut file = File::open(path).map_err(io)?;
-    let metadata = file.metadata().map_err(io)?;
-    if !metadata.is_file() {
-        // A pipe must not lose its first bytes to a look at them; `Input` reports directories.
+    let file = File::open(path).map_err(io)?;
+    if file.metadata().map_err(io)?.is_dir() {
+        return Err(io(io::Error::from(io::ErrorKind::IsADirectory)));
+    }
+    Ok(Some(file))
+}
+
+/// Returns `true` if the file itself (not what is compressed in it) begins as Parquet does. The
+/// file's position stays at its beginning; a pipe is not read at all.
+fn is_parquet(path: &Path, file: &File) -> Result<bool, TraceError> {
+    let io = |error| TraceError::Io { path: path.into(), error };
+    if !file.metadata().map_err(io)?.is_file() {
         return Ok(false);
     }
-    let mut magic = Vec::new();
-    file.by_ref().take(4).read_to_end(&mut magic).map_err(io)?;
-    Ok(magic == b"PAR1")
+    let mut magic = [0; 4];
+    match file.read_exact_at(&mut magic, 0) {
+        Ok(()) => Ok(magic == *b"PAR1"),
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
+        Err(error) => Err(io(error)),
+    }
 }
 
 fn from_input(mut input: Input, options: &ReadOptions) -> Result<Box<dyn Source>, TraceError> {

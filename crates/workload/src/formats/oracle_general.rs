@@ -118,8 +118,11 @@ impl Source for OracleGeneral {
     }
 }
 
-/// Whether `data`, the beginning of a file, can be oracleGeneral: time never decreases, and each
-/// next access is behind its own record or is none.
+/// More references than these are in no trace: a next access that is numbered higher is none.
+const REFERENCES_MAX: i64 = 1 << 48;
+
+/// Returns `true` if `data`, the beginning of a file, can be oracleGeneral: time never decreases,
+/// and each next access is behind its own record or is none.
 pub(crate) fn fits(data: &[u8], is_whole_file: bool) -> bool {
     let (records, left) = data.as_chunks::<RECORD>();
     // A cut file is for the reader to complain about, if there is enough of it to tell.
@@ -131,9 +134,23 @@ pub(crate) fn fits(data: &[u8], is_whole_file: bool) -> bool {
     records.iter().enumerate().all(|(i, record)| {
         let [t, u, v, w, ..] = *record;
         let time = u32::from_le_bytes([t, u, v, w]);
-        let next: [u8; 8] = record[16..].try_into().unwrap_or_default();
-        let next = i64::from_le_bytes(next);
         let forward = std::mem::replace(&mut before, time) <= time;
-        forward && (next == -1 || next > i as i64)
+        forward && is_next(record, i as i64 + 1)
     })
+}
+
+/// Returns `true` if `data` can be oracleGeneral that was cut out of a longer trace, or sorted
+/// anew: each next access is the number of a reference or is none.
+pub(crate) fn may_fit(data: &[u8]) -> bool {
+    let (records, _) = data.as_chunks::<RECORD>();
+    records.iter().all(|record| is_next(record, 1))
+}
+
+/// Returns `true` if the next access of `record` is none, or a number from `least` on.
+fn is_next(record: &[u8; RECORD], least: i64) -> bool {
+    let next: [u8; 8] = record[16..].try_into().unwrap_or_default();
+    match i64::from_le_bytes(next) {
+        -1 | i64::MAX => true,
+        next => (least..REFERENCES_MAX).contains(&next),
+    }
 }

@@ -77,16 +77,22 @@ impl Target {
         }
     }
 
+    /// A file that will be at `place`, with the mode of the one that it replaces.
     fn at(place: PathBuf) -> io::Result<Target> {
         let mut builder = tempfile::Builder::new();
         builder.prefix(".millpond-").suffix(".tmp");
+        let kept = fs::metadata(&place).ok().map(|found| found.permissions());
         #[cfg(unix)]
-        {
+        if kept.is_none() {
             use std::os::unix::fs::PermissionsExt;
             // The process's umask takes away what it takes away from every new file.
             builder.permissions(fs::Permissions::from_mode(0o666));
         }
-        Ok(Target::Temporary { file: builder.tempfile_in(folder(&place))?, place })
+        let file = builder.tempfile_in(folder(&place))?;
+        if let Some(kept) = kept {
+            file.as_file().set_permissions(kept)?;
+        }
+        Ok(Target::Temporary { file, place })
     }
 }
 
@@ -174,6 +180,19 @@ mod tests {
         drop(WholeFile::create(&at("whole")).unwrap());
         assert_eq!(fs::read_to_string(at("whole")).unwrap(), "y", "never finished");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
+    }
+
+    #[test]
+    fn a_file_that_is_replaced_keeps_its_mode() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("secret");
+        for mode in [0o600, 0o640, 0o666] {
+            fs::write(&path, "x").unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+            write(&path, "y");
+            assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, mode);
+            assert_eq!(fs::read_to_string(&path).unwrap(), "y");
+        }
     }
 
     #[test]
