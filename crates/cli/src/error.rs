@@ -72,7 +72,7 @@ pub(crate) enum Failure {
     #[error("{0}")]
     Partly(String),
     /// Ctrl-C: exit code 130.
-    #[error("interrupted; what was finished is written")]
+    #[error("interrupted")]
     Interrupted,
 }
 

@@ -10,6 +10,7 @@ use millpond_workload::write::{WholeFile, is_same_file};
 use serde_json::Value as Json;
 
 use crate::error::Failure;
+use crate::interrupt;
 
 /// In which form results leave.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
@@ -30,7 +31,8 @@ pub(crate) struct Output {
     /// In which form results are written
     #[arg(long, value_enum, default_value = "table", value_name = "FORM")]
     pub format: Form,
-    /// Write results to this file instead of standard output; it appears only once it is whole
+    /// Write results to this file instead of standard output; it appears only once it is whole,
+    /// and what is finished before Ctrl-C or a failure is in FILE.partial
     #[arg(long, short, value_name = "FILE")]
     pub out: Option<PathBuf>,
     /// All columns of a table, however wide the terminal is
@@ -60,9 +62,42 @@ impl Output {
         Ok(())
     }
 
+    /// The file to write. Of what was not finished (`is_part`, or Ctrl-C) it is another one, and
+    /// what there was under the name stays.
+    fn place(&self, is_part: bool) -> Option<PathBuf> {
+        let out = self.out.as_deref()?;
+        if !(is_part || interrupt::asked()) || !WholeFile::is_renamed(out) {
+            return Some(out.to_path_buf());
+        }
+        let mut name = out.as_os_str().to_owned();
+        name.push(".partial");
+        complain(&format!("the rows that were finished are in {}", Path::new(&name).display()));
+        Some(name.into())
+    }
+
     /// Writes the table.
     pub(crate) fn write(&self, command: &str, params: &Json, table: &Table) -> Result<(), Failure> {
-        match &self.out {
+        self.write_at(self.place(false), command, params, table)
+    }
+
+    /// Writes a table of which only a part was finished.
+    pub(crate) fn write_part(
+        &self,
+        command: &str,
+        params: &Json,
+        table: &Table,
+    ) -> Result<(), Failure> {
+        self.write_at(self.place(true), command, params, table)
+    }
+
+    fn write_at(
+        &self,
+        place: Option<PathBuf>,
+        command: &str,
+        params: &Json,
+        table: &Table,
+    ) -> Result<(), Failure> {
+        match &place {
             None => {
                 let mut out = io::stdout().lock();
                 self.write_to(command, params, table, &mut out)?;
@@ -81,7 +116,7 @@ impl Output {
             false => format!("{text}\n{}", self.fitted(table)),
         };
         let all = parts.iter().map(part).collect::<Vec<_>>().join("\n");
-        match &self.out {
+        match &self.place(false) {
             None => print(&all),
             Some(path) => write_whole(path, |out| Ok(out.write_all(all.as_bytes())?)),
         }

@@ -423,7 +423,11 @@ fn finish(
         if args.output.format == Form::Table {
             table = for_people(&over_seeds(&table));
         }
-        args.output.write("sim", &collector.info.params, &table)?;
+        let params = &collector.info.params;
+        match &outcome {
+            Ok(()) => args.output.write("sim", params, &table)?,
+            Err(_) => args.output.write_part("sim", params, &table)?,
+        }
     }
     outcome
 }

@@ -20,6 +20,7 @@ mod regret;
 mod samples;
 mod serve;
 mod stores;
+mod streams;
 mod top;
 mod tour;
 mod typed;

@@ -95,3 +95,51 @@ fn a_salvage_ends_at_ctrl_c() {
     assert_eq!(code, Some(130), "after {bytes} bytes");
     assert!((1..LARGE).contains(&bytes), "{bytes}");
 }
+
+#[test]
+fn what_was_finished_before_ctrl_c_replaces_no_output() {
+    let shop = Shop::new();
+    std::fs::write(shop.path("short.txt"), "1\n2\n1\n3\n").unwrap();
+    for format in ["csv", "json", "parquet", "table"] {
+        let out = shop.path(format);
+        std::fs::write(&out, "as it was").unwrap();
+        let args = ["sim", "short.txt", "slow.mpt", "-p", "lru", "-s", "2", "--no-results"];
+        let pipe = shop.path("slow.mpt");
+        let _ = std::fs::remove_file(&pipe);
+        rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, 0o600.into()).unwrap();
+        let mut sim = shop.command(&[&args[..], &["--format", format, "-o", format]].concat());
+        let mut child = sim.stderr(Stdio::null()).spawn().unwrap();
+        // The first trace is over once the second one is read.
+        let mut feed = std::fs::File::options().write(true).open(&pipe).unwrap();
+        let line = "7\n".repeat(4096);
+        let mut lines = 0;
+        while feed.write_all(line.as_bytes()).is_ok() {
+            lines += 4096;
+            if lines == 4096 * 64 {
+                kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+            }
+        }
+        assert_eq!(child.wait().unwrap().code(), Some(130), "{format}");
+        assert_eq!(std::fs::read_to_string(&out).unwrap(), "as it was", "{format}");
+        let partial = std::fs::read(shop.path(&format!("{format}.partial"))).unwrap();
+        assert!(partial.len() > 20, "{format}: the row of the first trace");
+    }
+}
+
+#[test]
+fn what_was_finished_before_a_failure_replaces_no_output() {
+    let shop = Shop::new();
+    std::fs::write(shop.path("good.txt"), "1\n2\n1\n3\n").unwrap();
+    std::fs::write(shop.path("bad.txt"), "1\n2\nneither\n").unwrap();
+    std::fs::write(shop.path("all.csv"), "as it was").unwrap();
+    let args = ["sim", "good.txt", "bad.txt", "-p", "lru", "-s", "2", "--no-results"];
+    let said = shop.fails(1, &[&args[..], &["--format", "csv", "-o", "all.csv"]].concat());
+    assert!(said.contains("all.csv.partial"), "{said}");
+    assert_eq!(std::fs::read_to_string(shop.path("all.csv")).unwrap(), "as it was");
+    let partial = std::fs::read_to_string(shop.path("all.csv.partial")).unwrap();
+    assert!(partial.contains("good.txt,lru"), "{partial}");
+    // What is no file of its own is written to as ever.
+    let args = [&args[..], &["--format", "csv", "-o", "/dev/stdout"]].concat();
+    let output = shop.run(&args);
+    assert!(String::from_utf8_lossy(&output.stdout).contains("good.txt,lru"));
+}

@@ -291,6 +291,29 @@ fn columns_and_ids_of_parquet_are_those_that_were_chosen() {
     refused(drain(open(&path, &columns("page=obj,op=verb"))), "--ops");
 }
 
+#[test]
+fn a_parquet_column_called_page_leaves_the_others_their_meaning() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("named.parquet");
+    let schema = "message m { required int64 page; required int64 vol; required int64 rw;
+        required int64 bytes; optional int32 mood; }";
+    two_rows(&path, schema, false);
+    let (batch, notes) = drain(open(&path, &ReadOptions::default())).unwrap();
+    // Page 0 of volume 0, and page 1 of volume 1, which is written.
+    assert_eq!(batch.pages, [0, 1 << 48 | 1]);
+    assert!(!batch.marks[0].is_write() && batch.marks[1].is_write());
+    let notes = notes.join("; ");
+    assert!(notes.contains("2 disks") && notes.contains("not used: 'mood'"), "{notes}");
+    assert!(notes.contains("sizes of 2 references were ignored"), "{notes}");
+}
+
+#[test]
+fn lines_of_a_csv_that_pass_for_comments_are_counted() {
+    let text = "# made by hand\nkey,op\n#new,R\nplain,R\n# a note\n";
+    let notes = read("tags.csv", text, &ReadOptions::default()).unwrap().1.join("; ");
+    assert!(notes.contains("2 lines that begin with # were taken for comments"), "{notes}");
+}
+
 /// Writes two rows: the first columns as they are, then those of `last`, whose values are -1 and 1,
 /// or null and 1.
 fn two_rows(path: &Path, schema: &str, last_is_null: bool) {
@@ -425,6 +448,8 @@ fn options_that_a_format_does_not_use_are_named_in_a_note() {
     let path = folder.path().join("t.parquet");
     long_column(&path, &[("page", vec![1, 2]), ("size", vec![9000, 1])], None);
     let options = ReadOptions { expand_sizes: true, ..ReadOptions::default() };
+    assert_eq!(pages(drain(open(&path, &options))).len(), 4, "9,000 bytes are three pages");
+    long_column(&path, &[("page", vec![1, 2])], None);
     let (batch, notes) = drain(open(&path, &options)).unwrap();
     assert_eq!(batch.pages, [1, 2]);
     assert!(notes.join("; ").contains("not used with these columns: --expand-sizes"), "{notes:?}");

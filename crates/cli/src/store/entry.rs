@@ -1,6 +1,6 @@
 //! `millpond get`, `put` and `del`: one entry of a tree or hash index, one record of a heap.
 
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::path::PathBuf;
 
 use clap::ValueEnum;
@@ -215,7 +215,9 @@ fn put_into(db: &Db, args: &PutArgs) -> Result<(), Failure> {
     }
     let value = match (value, &args.value_file) {
         (Some(value), _) => value,
-        (None, Some(path)) => std::fs::read(path).map_err(|error| named(path, &error))?,
+        (None, Some(path)) => {
+            std::fs::File::open(path).and_then(whole).map_err(|error| named(path, &error))?
+        }
         (None, None) => return Err(Failure::Usage("no value was given".to_string())),
     };
     known.check_value(&value)?;
@@ -238,9 +240,25 @@ fn named(path: &std::path::Path, error: &io::Error) -> Failure {
 
 fn put_file(tree: &RawTree, key: &[u8], path: &std::path::Path) -> Result<(), Failure> {
     let file = std::fs::File::open(path).map_err(|error| named(path, &error))?;
-    let length = file.metadata().map_err(|error| named(path, &error))?.len();
-    tree.put_from(key, length, io::BufReader::new(file)).map_err(failed)?;
+    let found = file.metadata().map_err(|error| named(path, &error))?;
+    if found.is_file() && found.len() > 0 {
+        tree.put_from(key, found.len(), io::BufReader::new(file)).map_err(failed)?;
+        return Ok(());
+    }
+    // A pipe, a device and a file of /proc have no length before they are read.
+    let value = whole(file).map_err(|error| named(path, &error))?;
+    tree.put(key, &value).map_err(failed)?;
     Ok(())
+}
+
+/// Bytes that a value has at most.
+const VALUE_MAX: u64 = 1 << 30;
+
+/// All of a file, or one byte more than a value may have.
+fn whole(file: std::fs::File) -> io::Result<Vec<u8>> {
+    let mut value = Vec::new();
+    file.take(VALUE_MAX + 1).read_to_end(&mut value)?;
+    Ok(value)
 }
 
 fn put_record(heap: &RawHeap, args: &PutArgs, value: &[u8]) -> Result<(), Failure> {

@@ -7,10 +7,11 @@ use std::time::Duration;
 use millpond_base::Lsn;
 
 use crate::io::{Device, FileDevice, FileOptions, OverlayDevice, PageStore};
-use crate::log::{Log, LogOptions};
+use crate::log::{Header, Log, LogOptions};
 use crate::page::record_body::{Section, sections};
 use crate::pool::mini_transaction::kind;
 use crate::recovery::Checkpoint;
+use crate::recovery::generation::Noted;
 use crate::recovery::log_open::log_path;
 use crate::store::error::Error;
 
@@ -70,6 +71,16 @@ fn describe(body: &[u8]) -> String {
     words.collect::<Vec<_>>().join(", ")
 }
 
+/// What a SUPERBLOCK record says; one of generation 0 claims nothing.
+fn superblock(header: &Header, body: &[u8]) -> String {
+    let mut noted = Noted::default();
+    noted.record(header, body);
+    match noted.generation {
+        0 => String::new(),
+        generation => format!("generation {generation} is durable"),
+    }
+}
+
 /// The device of a store and that of its log.
 pub type DevicePair = (Arc<dyn Device>, Arc<dyn Device>);
 
@@ -116,8 +127,11 @@ pub fn read_log(
     };
     let mut reader = log.reader(begin);
     while let Some((start, header, body)) = reader.next_record()? {
-        let is_checkpoint = matches!(header.kind, kind::CHECKPOINT | kind::CHECKPOINT_PART);
-        let what = if is_checkpoint { String::new() } else { describe(body) };
+        let what = match header.kind {
+            kind::CHECKPOINT | kind::CHECKPOINT_PART => String::new(),
+            kind::SUPERBLOCK => superblock(&header, body),
+            _ => describe(body),
+        };
         let (end, tx, prev) = (header.end, header.tx, header.prev);
         if !visit(LogRecord { start, end, kind: name_of(header.kind), tx, prev, what }) {
             break;

@@ -40,6 +40,8 @@ pub(crate) struct Csv {
     ops: Ops,
     spaces: Spaces,
     skipped: u64,
+    /// Lines behind the header that begin with `#`.
+    comments: u64,
     empty: u64,
     ignored: u64,
     larger: u64,
@@ -77,6 +79,7 @@ impl Csv {
             ops: options.ops.clone(),
             spaces: Spaces::default(),
             skipped: 0,
+            comments: 0,
             empty: 0,
             ignored: 0,
             larger: 0,
@@ -289,6 +292,7 @@ impl LineFormat for Csv {
             }
         };
         if is_comment(line) {
+            self.comments += 1;
             return Ok(None);
         }
         let record = self.record(line, separator)?;
@@ -299,6 +303,10 @@ impl LineFormat for Csv {
         self.ids.notes(notes);
         self.spaces.notes(notes);
         note_skipped(self.skipped, notes);
+        if self.comments > 0 {
+            notes
+                .push(format!("{} lines that begin with # were taken for comments", self.comments));
+        }
         note_empty(self.empty, notes);
         note_sizes(self.ignored, self.larger, notes);
         if !self.unused.is_empty() {

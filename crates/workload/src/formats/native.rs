@@ -351,9 +351,6 @@ fn places(
     };
     let own: Vec<Option<Role>> =
         (0..names.len()).map(|at| own(at).filter(|_| is_flat(at))).collect();
-    if own.contains(&Some(Role::Page)) {
-        return Ok((of_roles(own), Vec::new()));
-    }
     // The names of nested columns, such as the key of a map, mean nothing.
     let flat: Vec<String> = names
         .iter()
@@ -363,16 +360,30 @@ fn places(
             false => String::new(),
         })
         .collect();
-    let Some(roles) = roles_of_header(&flat) else {
-        return Err(format!(
-            "no column 'page' among {}: say which with --columns page=NAME",
-            names.join(", ")
-        ));
+    let usual = roles_of_header(&flat);
+    let roles = match usual {
+        usual if own.contains(&Some(Role::Page)) => with_own(own, &usual.unwrap_or_default()),
+        Some(usual) => usual,
+        None => {
+            return Err(format!(
+                "no column 'page' among {}: say which with --columns page=NAME",
+                names.join(", ")
+            ));
+        }
     };
-    let is_unused = |(_, role): &(&String, &Option<Role>)| role.is_none();
-    let unused = names.iter().zip(&roles).filter(is_unused);
+    // Of a recording, one of two log positions is read.
+    let is_position = |name: &str| matches!(name, "lsn" | "page_lsn" | "rec_lsn");
+    let unused =
+        names.iter().zip(&roles).filter(|(name, role)| role.is_none() && !is_position(name));
     let unused = unused.map(|(name, _)| shown(name.as_bytes())).collect();
     Ok((of_roles(roles), unused))
+}
+
+/// The roles of columns by our own names, and of the others by the usual headers.
+fn with_own(own: Vec<Option<Role>>, usual: &[Option<Role>]) -> Vec<Option<Role>> {
+    let is_free = |role: &Role| !own.contains(&Some(*role)) && *role != Role::Lsn;
+    let usual = |at: usize| usual.get(at).copied().flatten().filter(is_free);
+    own.iter().enumerate().map(|(at, own)| own.or(usual(at))).collect()
 }
 
 /// Whether a column has any value, as far as the file's statistics tell.

@@ -45,6 +45,12 @@ impl WholeFile {
         Ok(WholeFile { target })
     }
 
+    /// Returns whether an output at `path` is a file of its own, which gets its name when it is
+    /// whole.
+    pub fn is_renamed(path: &Path) -> bool {
+        fs::metadata(path).map_or(true, |found| found.is_file() && !is_descriptor(path))
+    }
+
     /// Standard output.
     pub(crate) fn stdout() -> WholeFile {
         WholeFile { target: Target::Stdout(io::stdout()) }

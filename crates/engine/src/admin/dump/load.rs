@@ -158,7 +158,10 @@ where
                 next = Some((item, std::mem::take(&mut key), std::mem::take(&mut value)));
                 fresh = false;
             }
-            Item::End => return Ok(loaded),
+            Item::End => {
+                reader.expect_end()?;
+                return Ok(loaded);
+            }
             Item::Structure(of, name, types) => {
                 kind = of;
                 loaded.trees += 1;

@@ -57,6 +57,12 @@ pub enum DumpFault {
     /// The dump ends early.
     #[error("the dump ends without `@end`: its last part is missing")]
     Cut,
+    /// There is more input than one dump.
+    #[error(
+        "more follows behind `@end`, which is not loaded: give one dump at a time (what came before \
+         it is loaded)"
+    )]
+    BehindEnd,
     /// The number of entries is wrong.
     #[error("the dump had {said} entries when it was written, and {found} are there")]
     Count {
@@ -183,6 +189,22 @@ impl<R: BufRead> DumpReader<R> {
             }
             return Ok(item);
         }
+    }
+
+    /// Reads the rest of the input, behind [`Item::End`].
+    ///
+    /// # Errors
+    /// There is more than blank lines, such as another dump.
+    pub(crate) fn expect_end(&mut self) -> Result<(), DumpError> {
+        let mut is_blank = || -> Result<(), DumpFault> {
+            while self.next_line()? {
+                if !self.text.is_empty() {
+                    return Err(DumpFault::BehindEnd);
+                }
+            }
+            Ok(())
+        };
+        is_blank().map_err(|fault| DumpError { line: self.line, fault })
     }
 
     fn end(&self, said: u64) -> Result<Item, DumpFault> {
