@@ -17,6 +17,7 @@ use millpond_base::sync::unmodelled::Mutex;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::beside::{beside, real_path};
+use super::error::kind_of;
 use super::file::new_file::create_like;
 use super::process::Process;
 use super::spill_storage::SpillStorage;
@@ -36,11 +37,12 @@ pub enum SpillError {
         max: u64,
     },
     /// The system refused.
-    #[error("the spill file {} failed: {error}", path.display())]
+    #[error("the spill file {} failed ({})", path.display(), kind_of(error))]
     File {
         /// The file.
         path: PathBuf,
         /// What the system said.
+        #[source]
         error: io::Error,
     },
     /// What was read is not what was written.
