@@ -3,8 +3,7 @@
 //!
 //! It is beside the store, is created when it is first needed, and is removed when the store is
 //! closed. What a crash leaves of it is removed when the store is opened. Nothing in it is ever
-//! synced: nobody reads it but the process that wrote it. It begins with a mark, so that no other
-//! file of that name is taken for it.
+//! synced: nobody reads it but the process that wrote it. A mark tells it from other files.
 
 use std::collections::BTreeMap;
 use std::fs::File;

@@ -18,8 +18,9 @@ use crate::store::types::shape::shape_of;
 /// A value of a type with serde's traits, and its encoding. It is encoded when it is made, because
 /// that may fail, and read by dereferencing.
 ///
-/// A tree records the type's name, the names and types of its fields, and the names of the variants
-/// of its enums. With a type of another shape it does not open ([`Error::OtherType`]); `docs/guide.md` says how values evolve.
+/// A tree records the type's name, the names and types of its fields, and the names of the
+/// variants of its enums. With a type of another shape it does not open ([`Error::OtherType`]);
+/// `docs/guide.md` says how values evolve.
 ///
 /// ```
 /// use millpond::{Db, Error, Options, Postcard};

@@ -277,14 +277,6 @@ impl UndoList {
         }
     }
 
-    /// Gives back the bytes that were promised.
-    fn break_promise(&self, promised: u64) {
-        if let Some(room) = self.room.as_ref().filter(|_| promised > 0) {
-            let before = room.promised.fetch_sub(promised, Ordering::Relaxed);
-            debug_assert!(before >= promised, "it was promised before");
-        }
-    }
-
     /// Credits `bytes`.
     fn give(&self, bytes: usize) {
         if let Some(room) = &self.room {

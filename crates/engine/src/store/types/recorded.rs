@@ -6,7 +6,7 @@
 //! ```text
 //! front…#hash             a hash of the text without the variants of its enums
 //! front…#hash#3.2:hash    with enums: how many variants each has, and a hash of their names
-//! front…#hash#:hash       with so many enums that there is no room for the counts
+//! front…#hash#:hash       where the counts would be too long
 //! ```
 //! So variants at the end of an enum can be told from a change of those that were recorded. Older
 //! versions recorded no variants, and before that no shapes.

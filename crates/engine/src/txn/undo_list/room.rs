@@ -141,4 +141,12 @@ impl UndoList {
     pub(super) fn kept_bytes(&self) -> u64 {
         self.full.iter().map(|full| full.weight as u64).sum()
     }
+
+    /// Gives back the bytes that were promised.
+    pub(super) fn break_promise(&self, promised: u64) {
+        if let Some(room) = self.room.as_ref().filter(|_| promised > 0) {
+            let before = room.promised.fetch_sub(promised, Ordering::Relaxed);
+            debug_assert!(before >= promised, "it was promised before");
+        }
+    }
 }
