@@ -87,8 +87,9 @@ impl TransactOptions {
 }
 
 impl Db {
-    /// Runs `work` in a transaction, and commits it; if that lost in a deadlock, again in another
-    /// one, for 10 s. If `work` fails, the transaction is aborted, and its error is returned.
+    /// Runs `work` in a transaction, and commits it; if that lost in a deadlock, or others have
+    /// most of what it needs, again in another one, for 10 s. If `work` fails, the transaction is
+    /// aborted, and its error is returned.
     ///
     /// The error may be of any type that a [`millpond::Error`](Error) converts to. Whether to retry
     /// is seen from the transaction: from whether its last call failed with an error that is

@@ -9,7 +9,7 @@
 
 use std::io::{IoSlice, IoSliceMut};
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use millpond_base::{PageId, Reason};
 
@@ -233,6 +233,12 @@ pub trait Device: Send + Sync {
     /// was deleted, renamed or replaced while it was open.
     fn is_displaced(&self) -> bool {
         false
+    }
+
+    /// Returns the name that leads to another file by now, or to none: of a device of several
+    /// files, the first one's.
+    fn displaced(&self) -> Option<PathBuf> {
+        self.is_displaced().then(|| self.path().to_path_buf())
     }
 
     /// Gives up the lock that keeps other processes away, if the device holds one. The caller no

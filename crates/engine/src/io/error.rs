@@ -260,6 +260,16 @@ impl fmt::Display for HolderName {
     }
 }
 
+/// Says what the system refused, without the text of its error, which is a source.
+pub(crate) fn kind_of(error: &std::io::Error) -> String {
+    let kind = error.kind().to_string();
+    match error.raw_os_error() {
+        // Rust has a kind for the usual ones only.
+        Some(number) if kind == "uncategorized error" => format!("error {number} of the system"),
+        _ => kind,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -31,6 +31,7 @@ pub use beside::{beside, real_path};
 pub use buffer::{AlignedBuffer, BUFFER_ALIGNMENT};
 pub use counts::StoreCounts;
 pub use device::{Alignment, Device, ReadRequest, Tag, WriteRequest};
+pub(crate) use error::kind_of;
 pub use error::{DeviceError, Errno, OpenFileError, Operation};
 pub use file::new_file::open_above_standard;
 pub use file::{FileDevice, FileOptions, Submission};

@@ -3,8 +3,7 @@
 //!
 //! It is beside the store, is created when it is first needed, and is removed when the store is
 //! closed. What a crash leaves of it is removed when the store is opened. Nothing in it is ever
-//! synced: nobody reads it but the process that wrote it. It begins with a mark, so that no other
-//! file of that name is taken for it.
+//! synced: nobody reads it but the process that wrote it. A mark tells it from other files.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -17,6 +16,7 @@ use millpond_base::sync::unmodelled::Mutex;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::beside::{beside, real_path};
+use super::error::kind_of;
 use super::file::new_file::create_like;
 use super::process::Process;
 use super::spill_storage::SpillStorage;
@@ -36,11 +36,12 @@ pub enum SpillError {
         max: u64,
     },
     /// The system refused.
-    #[error("the spill file {} failed: {error}", path.display())]
+    #[error("the spill file {} failed ({})", path.display(), kind_of(error))]
     File {
         /// The file.
         path: PathBuf,
         /// What the system said.
+        #[source]
         error: io::Error,
     },
     /// What was read is not what was written.

@@ -138,7 +138,7 @@ from_unusable!(WriteError, AllocateError, FreeError, SyncError);
 impl PageStore {
     /// Returns the store's path, if that leads to another file by now, or to none.
     pub(crate) fn displaced(&self) -> Option<PathBuf> {
-        self.device.is_displaced().then(|| self.path().to_path_buf())
+        self.device.displaced()
     }
 
     /// A store over `device`, whose pages the caller has looked at.

@@ -10,7 +10,7 @@
 //!             16    8  when it was made, in ms since 1970
 //!             24    2  bytes of the name of its keys' type; from here on only if it was made with
 //!                      types that have names (`DecodeKey::type_name`)
-//!             26       that name, UTF-8; empty: not known
+//!             26       that name, UTF-8 (`types/recorded.rs`); empty: not known
 //!                   2  bytes of the name of its values' type
 //!                      that name
 //! ```
@@ -21,8 +21,7 @@ use std::fmt;
 
 use millpond_base::PageId;
 
-/// Most bytes of a type's name; longer ones are not kept.
-pub(in crate::store) const TYPE_NAME_MAX: usize = 255;
+use crate::store::types::recorded::recorded;
 
 pub(crate) const ENTRY: usize = 24;
 /// Where an entry says the root.
@@ -97,7 +96,7 @@ impl TypeNames {
             return bytes;
         }
         for name in [&self.key, &self.value] {
-            let name = name.as_deref().filter(|name| name.len() <= TYPE_NAME_MAX).unwrap_or("");
+            let name = name.as_deref().map(recorded).unwrap_or_default();
             bytes.extend_from_slice(&(name.len() as u16).to_le_bytes());
             bytes.extend_from_slice(name.as_bytes());
         }

@@ -28,8 +28,6 @@ pub(crate) mod own_txn;
 pub(crate) mod range;
 #[cfg(feature = "serde")]
 pub mod serde_value;
-#[cfg(feature = "serde")]
-mod shape;
 mod snapshot_trees;
 pub mod stats;
 // `Store` has a file of its own name, as everything else has.
@@ -38,6 +36,7 @@ pub mod store;
 #[cfg_attr(test, allow(dead_code, reason = "used by what unit tests are built without"))]
 pub mod store_txn;
 mod structures;
+mod types;
 
 pub use combinations::{Combination, CombinationError};
 pub use entry::{Entry, Structure, TypeNames};

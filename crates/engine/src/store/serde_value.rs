@@ -2,7 +2,7 @@
 //!
 //! postcard writes fields one after the other, without their names: it is compact, and what reads a
 //! value must be the type that wrote it, with the same fields in the same order. So a tree records
-//! the shape of the type that it was created with (`shape.rs`).
+//! the shape of the type that it was created with (`types/shape.rs`).
 
 use std::any::type_name;
 use std::ops::Deref;
@@ -13,13 +13,14 @@ use serde::de::DeserializeOwned;
 use crate::encoding::codec::{DecodeError, Sink};
 use crate::encoding::value::{DecodeValue, EncodeValue, ValueLike};
 use crate::store::error::Error;
-use crate::store::shape::shape_of;
+use crate::store::types::shape::shape_of;
 
 /// A value of a type with serde's traits, and its encoding. It is encoded when it is made, because
 /// that may fail, and read by dereferencing.
 ///
-/// A tree records the type's name and the names and types of its fields. With a type of another
-/// shape it does not open ([`Error::OtherType`]); `docs/guide.md` says how values evolve.
+/// A tree records the type's name, the names and types of its fields, and the names of the
+/// variants of its enums. With a type of another shape it does not open ([`Error::OtherType`]);
+/// `docs/guide.md` says how values evolve.
 ///
 /// ```
 /// use millpond::{Db, Error, Options, Postcard};

@@ -12,6 +12,7 @@ use crate::store::handle::{StoreHandle, StoreHashIndex, StoreHeap, StoreTree};
 use crate::store::named::Named;
 use crate::store::opened::Opened;
 use crate::store::store::Store;
+use crate::store::types::recorded::{is_compatible, recorded};
 
 impl<M: PoolStrategy> Store<M> {
     /// The names, once no drop of `name` is under way, unless that may wait for this thread.
@@ -331,31 +332,18 @@ fn expect(name: &str, found: Structure, wanted: Structure) -> Result<(), Error> 
     if found == wanted { Ok(()) } else { Err(other_kind(name, found, wanted)) }
 }
 
-/// What is known of both must be the same.
+/// Refuses types that are not compatible, where both are known.
 fn expect_types(name: &str, found: TypeNames, wanted: &TypeNames) -> Result<(), Error> {
     let pairs = [("keys", found.key, &wanted.key), ("values", found.value, &wanted.value)];
     for (what, found, wanted) in pairs {
         if let (Some(found), Some(wanted)) = (found, wanted)
-            && !are_same(&found, wanted)
+            && !is_compatible(&found, wanted)
         {
-            let (name, wanted) = (name.to_string(), wanted.clone());
+            let (name, wanted) = (name.to_string(), recorded(wanted));
             return Err(Error::OtherType { name, what, found, wanted });
         }
     }
     Ok(())
-}
-
-/// Returns whether two type names mean the same type. A tree of an older version has recorded no
-/// shapes.
-fn are_same(found: &str, wanted: &str) -> bool {
-    #[cfg(feature = "serde")]
-    {
-        use crate::store::shape::without_shapes;
-        if found == without_shapes(wanted) || without_shapes(found) == wanted {
-            return true;
-        }
-    }
-    found == wanted
 }
 
 fn missing(name: &str, wanted: Structure) -> Error {

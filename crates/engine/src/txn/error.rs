@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::btree::WriteError;
 use crate::hash_index;
 use crate::heap;
-use crate::io::SpillError;
+use crate::io::{SpillError, kind_of};
 use crate::lock::{LockError, TreeName};
 use crate::log::LogError;
 use crate::pool::PoolError;
@@ -91,8 +91,11 @@ pub enum TxnError {
     SnapshotUnreadable {
         /// Where in the program it was begun.
         caller: String,
-        /// What is wrong with the file.
+        /// What went wrong.
         what: String,
+        /// Why.
+        #[source]
+        error: Arc<dyn std::error::Error + Send + Sync>,
     },
     /// The version of an entry that the snapshot sees is in pages that cannot be read, or that hold
     /// something else. Other entries are not affected.
@@ -120,19 +123,27 @@ pub enum TxnError {
     /// be rolled back, aborted, or committed as it is.
     #[error(
         "the undo records of the transaction need more than the {limit} bytes of memory that there \
-         are for them, and {}; abort it, change less in one transaction, or give the store \
-         more memory (Options::memory){}",
+         are for them, and {}; {}, or give the store more memory (Options::memory){}",
         match error {
-            Some(error) => error.to_string(),
+            Some(error) => in_short(error),
             None => "what a store in memory may spill is used up".into(),
+        },
+        match self.is_retriable() {
+            true => "others have most of the room: roll it back and try again",
+            false => "abort it, change less in one transaction",
         },
         advice(error.as_ref())
     )]
     UndoTooLarge {
         /// Bytes of memory that there are for all transactions.
         limit: usize,
+        /// Bytes that all transactions may have, in memory and spilled.
+        room: u64,
+        /// Bytes that this one would have with the change.
+        own: u64,
         /// Why it cannot be spilled; `None`: in a store in memory, active transactions have all of
         /// the spilled memory that they may have.
+        #[source]
         error: Option<SpillError>,
     },
     /// There is no memory for the handles of more large values than active transactions have
@@ -140,19 +151,25 @@ pub enum TxnError {
     /// aborted, or committed as it is.
     #[error(
         "active transactions have replaced or removed more large values than fit into the {limit} \
-         bytes of memory for that; commit the transaction as it is or abort it, change less in one, \
-         or give the store more memory (Options::memory)"
+         bytes of memory for that; {}, or give the store more memory (Options::memory)",
+        match self.is_retriable() {
+            true => "others have most of it: roll the transaction back and try again",
+            false => "commit the transaction as it is or abort it, change less in one",
+        }
     )]
     TooManyLarge {
         /// Bytes of memory that there are for all transactions.
         limit: usize,
+        /// Bytes of them that this one would have.
+        own: usize,
     },
     /// Undo records of the transaction are in the spill file, which cannot be read.
     #[error(
-        "undo records of the transaction cannot be read: {0}; drop the store and open it again: \
-         recovery rolls the transaction back"
+        "undo records of the transaction cannot be read, as {}; drop the store and open it again: \
+         recovery rolls the transaction back",
+        in_short(.0)
     )]
-    UndoUnreadable(SpillError),
+    UndoUnreadable(#[source] SpillError),
     /// The transaction cannot be rolled back yet: undo found no room. The store goes on with that
     /// by itself, until it is done; what the transaction changed stays locked until then.
     #[error(
@@ -181,12 +198,16 @@ pub enum TxnError {
 
 /// Says in a few words why versions could not be spilled.
 pub(in crate::txn) fn why_not_spilled(error: &Option<Arc<SpillError>>) -> String {
-    match error.as_deref() {
-        None => "they cannot be spilled".into(),
-        Some(SpillError::Full { max, .. }) => format!("the spill file has {max} bytes already"),
-        Some(SpillError::File { error, .. }) => format!("the spill file failed ({})", error.kind()),
-        Some(SpillError::Damaged { .. }) => "the spill file is damaged".into(),
-        Some(SpillError::Closed { .. }) => "the store was closed".into(),
+    error.as_deref().map_or_else(|| "they cannot be spilled".into(), in_short)
+}
+
+/// Says in a few words what is wrong with the spill file, for errors that have it as their source.
+pub(in crate::txn) fn in_short(error: &SpillError) -> String {
+    match error {
+        SpillError::Full { max, .. } => format!("the spill file has {max} bytes already"),
+        SpillError::File { error, .. } => format!("the spill file failed ({})", kind_of(error)),
+        SpillError::Damaged { .. } => "the spill file is damaged".into(),
+        SpillError::Closed { .. } => "the store was closed".into(),
     }
 }
 
@@ -212,11 +233,16 @@ impl TxnError {
         matches!(self, TxnError::Lock(error) if error.is_deadlock())
     }
 
-    /// Whether the same transaction may succeed if it is restarted.
+    /// Whether the same transaction, or another snapshot, may succeed by itself.
     #[doc(hidden)]
     pub fn is_retriable(&self) -> bool {
         match self {
             TxnError::Lock(error) => error.retriable(),
+            // Ends with the transactions, or the load, of others.
+            TxnError::SnapshotTooLarge { .. } | TxnError::TreeBulkModified { .. } => true,
+            // A transaction that has most of the room would only need it again.
+            TxnError::UndoTooLarge { room, own, .. } => own.saturating_mul(2) <= *room,
+            TxnError::TooManyLarge { limit, own } => own.saturating_mul(2) <= *limit,
             _ => false,
         }
     }

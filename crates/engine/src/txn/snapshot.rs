@@ -114,7 +114,7 @@ impl Snapshot {
         match image {
             Image::Bytes(value) => Ok(Cow::Borrowed(value)),
             Image::Apart(before_image) => before_image.whole().map_err(|error| match error {
-                Unread::Spill(error) => self.reader.unreadable(&error),
+                Unread::Spill(error) => self.reader.unreadable(error),
                 Unread::Pages(error) => TxnError::VersionUnreadable(error),
             }),
         }

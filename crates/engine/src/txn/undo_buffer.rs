@@ -356,8 +356,9 @@ impl UndoBuffer {
             && let Err(error) =
                 self.put_versions(versions, snapshot_epoch, &mut TreesBy(structure_of))
         {
-            tracing::warn!(%error, "snapshots are lost: versions cannot be put");
-            versions.lose_epoch(snapshot_epoch, &error);
+            let cause = &error as &dyn std::error::Error;
+            tracing::warn!(error = cause, "snapshots are lost: versions cannot be put");
+            versions.lose_epoch(snapshot_epoch, error);
         }
         debug_assert!(!self.is_over, "a transaction ends once");
         let done = end();

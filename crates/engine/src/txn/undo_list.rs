@@ -120,7 +120,8 @@ struct Full {
     /// The number of its first change, and how many it has.
     first: usize,
     count: usize,
-    /// Bytes that it is charged with.
+    /// Its bytes, and those that it is charged with.
+    weight: usize,
     charged: usize,
     /// Bytes that its changes' versions take at most, and those promised for it.
     versions: usize,
@@ -222,7 +223,7 @@ impl UndoList {
         let Chunk { versions, freeing, .. } = self.newest;
         let owed = self.newest.owed().max(self.claimed);
         let rest = ((weight + versions) as u64).saturating_sub(self.promised);
-        let promised = room.promise(rest)?;
+        let promised = room.promise(rest, || self.promised_bytes())?;
         self.room.get_or_insert_with(|| room.clone());
         let (charged, body) = if room.take(weight) {
             let mut chunk = std::mem::take(&mut self.newest);
@@ -236,7 +237,7 @@ impl UndoList {
             };
             let extent = put.map_err(|error| {
                 self.break_promise(promised);
-                room.too_large(error)
+                room.too_large(self.kept_bytes() + weight as u64, error)
             })?;
             self.newest.clear();
             // Too few bytes to refuse the change for.
@@ -246,7 +247,17 @@ impl UndoList {
         room.reserve(owed - std::mem::take(&mut self.claimed));
         let promised = promised + std::mem::take(&mut self.promised);
         let first = self.first;
-        self.full.push(Full { first, count, charged, versions, promised, owed, freeing, body });
+        self.full.push(Full {
+            first,
+            count,
+            weight,
+            charged,
+            versions,
+            promised,
+            owed,
+            freeing,
+            body,
+        });
         self.first += count;
         Ok(())
     }
@@ -263,14 +274,6 @@ impl UndoList {
     fn is_paid(&self, owed: u64) {
         if let Some(room) = &self.room {
             room.release(owed);
-        }
-    }
-
-    /// Gives back the bytes that were promised.
-    fn break_promise(&self, promised: u64) {
-        if let Some(room) = self.room.as_ref().filter(|_| promised > 0) {
-            let before = room.promised.fetch_sub(promised, Ordering::Relaxed);
-            debug_assert!(before >= promised, "it was promised before");
         }
     }
 
@@ -340,8 +343,8 @@ impl UndoList {
             self.newest.freeing += len / FREED_PART;
             self.large.push(Large { number, owner, value });
             self.room.get_or_insert_with(|| room.clone());
-            room.take_handle()?;
-            self.promised += room.promise(len as u64)?;
+            room.take_handle(self.large.len())?;
+            self.promised += room.promise(len as u64, || self.promised_bytes())?;
         }
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! Forks of a process that has a store open: the child leaves it alone. This file needs `unsafe`.
 
 use std::ffi::OsStr;
+use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -9,6 +10,7 @@ use millpond::{Db, Error, ErrorKind, HashIndex, Heap, Options, Tree};
 use super::place;
 
 const CHILD: &str = "MILLPOND_TEST_FORKS";
+const KILLED: &str = "MILLPOND_TEST_FORKS_KILLED";
 
 /// Runs `work` in a forked child, and returns its exit status: 0 if `work` returned, 9 if it
 /// panicked, the number of the signal that ended it, negative, otherwise.
@@ -37,6 +39,13 @@ fn forked<R>(what: &str, done: Result<R, Error>) {
     let Err(error) = done else { panic!("{what} does something in the child of a fork") };
     assert_eq!(error.kind(), ErrorKind::InUse, "{what}: {error}");
     assert!(error.to_string().contains("fork"), "{what}: {error}");
+}
+
+/// Asserts that what is advanced in the child ends with an error.
+fn fails<R>(what: &str, entries: impl IntoIterator<Item = Result<R, Error>>) {
+    // What was read ahead before the fork may come first.
+    let error = entries.into_iter().find_map(Result::err);
+    forked(what, error.map_or(Ok(()), Err));
 }
 
 /// The handles of a store.
@@ -73,13 +82,18 @@ impl Handles {
         tx.tree(tree).put(&(600 + round), &1).unwrap();
         tx.put(&db.raw_tree("raw").unwrap(), b"large", &vec![7; 300_000]).unwrap();
         let (mut tx, mut snapshot) = (Some(tx), Some(db.snapshot().unwrap()));
-        let mut range = Some(tree.iter());
+        let (mut range, mut cursor) = (Some(tree.iter()), Some(tree.cursor()));
         range.as_mut().unwrap().next().unwrap().unwrap();
+        cursor.as_mut().unwrap().first().unwrap();
         let status = in_a_fork(|| {
             self.fail();
             forked("tx put", tx.as_ref().unwrap().tree(tree).put(&1, &2));
             forked("tx get", tx.as_ref().unwrap().tree(tree).get(&1));
             forked("snapshot get", snapshot.as_ref().unwrap().tree(tree).get(&1));
+            fails("an iterator", range.as_mut().unwrap());
+            let cursor = cursor.as_mut().unwrap();
+            fails("a cursor", std::iter::from_fn(|| cursor.next().transpose()));
+            fails("a snapshot's iterator", snapshot.as_ref().unwrap().tree(tree).iter());
             let tx = tx.take().unwrap();
             match round {
                 0 => forked("commit", tx.commit()),
@@ -174,5 +188,47 @@ fn the_child_of_a_fork_gets_errors_and_leaves_the_store_alone() {
     let db = Db::open(&path, options()).unwrap();
     let tree = db.tree::<u32, u32>("t").unwrap();
     assert_eq!(tree.len().unwrap(), 500 + 1 + 5 + 20 + 1);
+    assert!(db.check().unwrap().is_sound());
+}
+
+/// Not a test of its own: what the next one kills, once its own children have ended.
+#[test]
+#[allow(clippy::print_stdout, reason = "the parent reads it")]
+fn child_that_forks_and_is_killed() {
+    let Some(path) = std::env::var_os(KILLED) else { return };
+    let db = Db::open(&path, options()).unwrap();
+    let tree = db.tree::<u32, u32>("t").unwrap();
+    for key in 0..100 {
+        tree.put(&key, &key).unwrap();
+    }
+    let (hash, heap) = (db.hash_index("h").unwrap(), db.heap("notes").unwrap());
+    let handles = Handles { db, tree, hash, heap };
+    for round in 0..10 {
+        handles.fork(&path, round % 3);
+        let put = |tx: &mut millpond::Txn| tx.tree(&handles.tree).put(&(1000 + round), &round);
+        handles.db.transact(put).unwrap();
+        println!("acknowledged {round}");
+    }
+    // SAFETY: it ends this process.
+    unsafe { libc::kill(libc::getpid(), libc::SIGKILL) };
+}
+
+#[test]
+fn commits_that_a_parent_acknowledged_beside_its_children_survive_its_kill() {
+    let (_folder, path) = place();
+    let mut child = Command::new(std::env::current_exe().unwrap());
+    child.args(["--exact", "db::fork::child_that_forks_and_is_killed", "--nocapture"]);
+    let out = child.env(KILLED, &path).output().unwrap();
+    let text = [out.stdout, out.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
+    assert_eq!(out.status.signal(), Some(libc::SIGKILL), "{text:?}");
+    assert_eq!(text[0].matches("acknowledged").count(), 10, "{text:?}");
+    let db = Db::open(&path, options()).unwrap();
+    let tree = db.tree::<u32, u32>("t").unwrap();
+    for round in 0..10 {
+        assert_eq!(tree.get(&(1000 + round)).unwrap(), Some(round));
+    }
+    for round in 0..3 {
+        assert_eq!(tree.get(&(600 + round)).unwrap(), Some(1));
+    }
     assert!(db.check().unwrap().is_sound());
 }

@@ -175,18 +175,37 @@ fn what_an_interrupted_creation_leaves_is_no_store() {
 
 /// An open store of whose data file `change` does something.
 fn displaced(change: impl Fn(&Path)) {
+    displaced_of(|_| Options::new().memory(4 << 20), Path::to_path_buf, change);
+}
+
+/// An open store whose second tier writes back; `change` does something with the cache's file.
+fn displaced_cache(change: impl Fn(&Path)) {
+    displaced_of(written_back, |path| side(path, "-cache"), change);
+}
+
+/// A store whose second tier writes back.
+fn written_back(path: &Path) -> Options {
+    let options = Options::new().memory(16 << 20);
+    options.second_tier(side(path, "-cache"), 4 << 20, "tq").write_back(true)
+}
+
+/// An open store; `change` does something with the one of its files that `file` names.
+fn displaced_of(
+    options: impl Fn(&Path) -> Options,
+    file: impl Fn(&Path) -> PathBuf,
+    change: impl Fn(&Path),
+) {
     let (folder, path) = place();
-    let target = folder.path().join("backup");
-    let open = |path: &Path| Db::open(path, Options::new().memory(4 << 20)).unwrap();
-    let db = open(&path);
+    let (target, file) = (folder.path().join("backup"), file(&path));
+    let db = Db::open(&path, options(&path)).unwrap();
     let tree = db.tree::<u32, u32>("t").unwrap();
     tree.put(&1, &2).unwrap();
-    change(&path);
+    change(&file);
     tree.put(&3, &4).unwrap();
     for (how, done) in [("checkpoint", db.checkpoint()), ("flush", db.flush())] {
         let error = done.expect_err(how);
         assert_eq!(error.kind(), ErrorKind::Incomplete, "{how}: {error}");
-        let name = format!("{} was deleted, renamed or replaced", path.display());
+        let name = format!("{} was deleted, renamed or replaced", file.display());
         assert!(error.to_string().contains(&name), "{how}: {error}");
     }
     drop(tree);
@@ -197,7 +216,8 @@ fn displaced(change: impl Fn(&Path)) {
         let error = close.close().unwrap_err();
         assert!(error.to_string().contains("was deleted, renamed or replaced"), "{error}");
     }
-    assert_eq!(open(&target).tree::<u32, u32>("t").unwrap().len().unwrap(), 2);
+    let copy = Db::open(&target, Options::new().memory(4 << 20)).unwrap();
+    assert_eq!(copy.tree::<u32, u32>("t").unwrap().len().unwrap(), 2);
 }
 
 #[test]
@@ -214,6 +234,48 @@ fn a_data_file_that_is_deleted_renamed_or_replaced_beneath_a_store_is_told() {
         std::fs::copy(path, side(path, "-new")).unwrap();
         std::fs::rename(side(path, "-new"), path).unwrap();
     });
+}
+
+#[test]
+fn a_cache_that_has_the_only_copy_and_is_deleted_or_replaced_beneath_a_store_is_named() {
+    displaced_cache(|cache| std::fs::remove_file(cache).unwrap());
+    displaced_cache(|cache| std::fs::rename(cache, side(cache, "-old")).unwrap());
+    displaced_cache(|cache| {
+        std::fs::copy(cache, side(cache, "-new")).unwrap();
+        std::fs::rename(side(cache, "-new"), cache).unwrap();
+    });
+}
+
+#[test]
+fn a_cache_that_has_the_only_copy_and_is_put_back_is_right() {
+    let (_folder, path) = place();
+    let (cache, away) = (side(&path, "-cache"), side(&path, "-away"));
+    let db = Db::open(&path, written_back(&path)).unwrap();
+    db.tree::<u32, u32>("t").unwrap().put(&1, &2).unwrap();
+    std::fs::rename(&cache, &away).unwrap();
+    db.flush().unwrap_err();
+    std::fs::rename(&away, &cache).unwrap();
+    db.flush().unwrap();
+    db.close().unwrap();
+    let db = Db::open(&path, written_back(&path)).unwrap();
+    assert_eq!(db.tree::<u32, u32>("t").unwrap().get(&1).unwrap(), Some(2));
+}
+
+#[test]
+fn a_cache_of_copies_may_be_deleted_beneath_a_store() {
+    let (_folder, path) = place();
+    let cache = side(&path, "-cache");
+    let through = || Options::new().memory(16 << 20).second_tier(&cache, 4 << 20, "tq");
+    let db = Db::open(&path, through()).unwrap();
+    db.tree::<u32, u32>("t").unwrap().put(&1, &2).unwrap();
+    std::fs::remove_file(&cache).unwrap();
+    db.checkpoint().unwrap();
+    db.flush().unwrap();
+    db.close().unwrap();
+    for options in [through(), Options::new().memory(16 << 20)] {
+        let db = Db::open(&path, options).unwrap();
+        assert_eq!(db.tree::<u32, u32>("t").unwrap().get(&1).unwrap(), Some(2));
+    }
 }
 
 #[test]

@@ -197,3 +197,137 @@ fn a_tree_that_recorded_no_shape_opens_as_any_type_of_serde() {
     let error = sensors.get(&1).map(drop).unwrap_err().to_string();
     assert!(error.contains("'accounts'") && error.contains(r"\x00\x00\x00\x01"), "{error}");
 }
+
+mod long {
+    use serde::{Deserialize, Serialize};
+
+    /// A struct whose shape is longer than what a tree records of one.
+    macro_rules! long {
+        ($($name:ident ends in $last:ident;)*) => {
+            $(#[derive(Serialize, Deserialize, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+            pub struct $name {
+                pub identification_of_the_customer: u64,
+                pub identification_of_the_account: u64,
+                pub identification_of_the_branch: u64,
+                pub $last: u64,
+            })*
+        };
+    }
+    long! {
+        First ends in cents;
+        Second ends in cents;
+        Third ends in cents;
+        ThirdToo ends in grams;
+    }
+}
+
+#[test]
+fn types_whose_names_are_too_long_to_be_recorded_whole_are_told_apart() {
+    type Three<T> = (Postcard<long::First>, Postcard<long::Second>, Postcard<T>);
+    let (_dir, path) = place();
+    let open = || Db::open(&path, Options::new().memory(16 << 20)).unwrap();
+    let db = open();
+    db.tree::<u32, Three<long::Third>>("three").unwrap();
+    db.close().unwrap();
+    let db = open();
+    let error = db.tree::<u32, Three<long::ThirdToo>>("three").map(drop).unwrap_err();
+    assert!(matches!(error, Error::OtherType { .. }), "{error:?}");
+    db.tree::<u32, Three<long::Third>>("three").unwrap();
+    // What a tree has recorded makes another one, as loading a dump does.
+    let recorded = db.types("three").unwrap();
+    db.make(Structure::Tree, "copy", &recorded).unwrap();
+    db.tree::<u32, Three<long::Third>>("copy").unwrap();
+    db.tree::<u32, Three<long::ThirdToo>>("copy").map(drop).unwrap_err();
+    // A name without shapes.
+    let name = |last: &str| format!("({}{last})", "Option<String>, ".repeat(30));
+    db.make(Structure::Tree, "wide", &named(&name("u8"), "u8")).unwrap();
+    db.make(Structure::Tree, "wide", &named(&name("u8"), "u8")).unwrap();
+    db.make(Structure::Tree, "wide", &named(&name("u16"), "u8")).unwrap_err();
+}
+
+#[test]
+fn two_types_of_which_only_the_fronts_are_shown_are_said_to_differ_behind_them() {
+    let db = Db::in_memory(Options::new().memory(16 << 20)).unwrap();
+    db.tree::<u32, Postcard<(long::First, long::Third)>>("pair").unwrap();
+    let other = db.tree::<u32, Postcard<(long::First, long::ThirdToo)>>("pair");
+    let text = other.map(drop).unwrap_err().to_string();
+    assert!(text.contains("only their fronts are shown, and they differ behind"), "{text}");
+    let text = db.tree::<u32, u64>("pair").map(drop).unwrap_err().to_string();
+    assert!(!text.contains("differ behind"), "{text}");
+}
+
+/// Enums that are called the same, with other variants, alone and in a struct whose shape is long.
+mod variants {
+    macro_rules! variants {
+        ($($module:ident: $($variant:ident)*;)*) => {
+            $(pub mod $module {
+                #[derive(serde::Serialize, serde::Deserialize)]
+                pub enum Move { $($variant),* }
+
+                #[derive(serde::Serialize, serde::Deserialize)]
+                pub struct Entry {
+                    pub identification_of_the_customer: u64,
+                    pub identification_of_the_account: u64,
+                    pub identification_of_the_branch: u64,
+                    pub moves: Vec<Move>,
+                    pub last: Move,
+                    pub cents: u64,
+                }
+            })*
+        };
+    }
+    variants! {
+        first: Deposit Withdraw;
+        reordered: Withdraw Deposit;
+        shorter: Deposit;
+        renamed: Deposit Withdrawal;
+        longer: Deposit Withdraw Transfer;
+    }
+}
+
+#[test]
+fn an_enum_whose_variants_were_reordered_renamed_or_removed_is_another_type() {
+    use variants::{first, longer, renamed, reordered, shorter};
+    let db = Db::in_memory(Options::new().memory(16 << 20)).unwrap();
+    db.tree::<u32, Postcard<first::Move>>("moves").unwrap();
+    db.tree::<u32, Postcard<(first::Entry, first::Entry)>>("entries").unwrap();
+    type Three<E> = (Postcard<E>, Postcard<E>, Postcard<E>);
+    db.tree::<u32, Three<first::Entry>>("three").unwrap();
+    macro_rules! refused {
+        ($($module:ident)*) => {
+            $(let opened = [
+                db.tree::<u32, Postcard<$module::Move>>("moves").map(drop),
+                db.tree::<u32, Postcard<($module::Entry, $module::Entry)>>("entries").map(drop),
+                db.tree::<u32, Three<$module::Entry>>("three").map(drop),
+            ];
+            for opened in opened {
+                let error = opened.expect_err(stringify!($module));
+                assert!(matches!(error, Error::OtherType { .. }), "{error:?}");
+            })*
+        };
+    }
+    refused!(reordered renamed shorter);
+    // A variant at the end is none.
+    db.tree::<u32, Postcard<longer::Move>>("moves").unwrap();
+    db.tree::<u32, Postcard<(longer::Entry, longer::Entry)>>("entries").unwrap();
+    db.tree::<u32, Three<longer::Entry>>("three").unwrap();
+    db.tree::<u32, Postcard<first::Move>>("moves").unwrap();
+}
+
+#[test]
+fn a_shape_that_was_recorded_without_variants_opens_with_any() {
+    use variants::{first, reordered};
+    let db = Db::in_memory(Options::new().memory(16 << 20)).unwrap();
+    let whole = "Entry{identification_of_the_customer:u64,identification_of_the_account:u64,\
+                 identification_of_the_branch:u64,moves:[Move],last:Move,cents:u64}";
+    let hash = xxhash_rust::xxh3::xxh3_64(whole.as_bytes());
+    let entry = format!("postcard<{}…#{hash:016x}>", &whole[..90]);
+    for (name, value) in [("moves", "postcard<[(u8,Move)]>"), ("entries", &entry)] {
+        db.make(Structure::Tree, name, &named("u32", value)).unwrap();
+    }
+    db.tree::<u32, Postcard<Vec<(u8, first::Move)>>>("moves").unwrap();
+    db.tree::<u32, Postcard<Vec<(u8, reordered::Move)>>>("moves").unwrap();
+    db.tree::<u32, Postcard<Vec<(u16, first::Move)>>>("moves").map(drop).unwrap_err();
+    db.tree::<u32, Postcard<first::Entry>>("entries").unwrap();
+    db.tree::<u32, Postcard<reordered::Entry>>("entries").unwrap();
+}

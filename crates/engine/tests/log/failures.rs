@@ -43,7 +43,12 @@ fn a_failed_sync_ends_the_log_and_is_never_tried_again() {
     append(&log, &mut random, 700);
     device.fail_next_sync();
     let syncs = log.counts().syncs;
-    is_poisoned(&log, first.at.end, |error| matches!(error, LogError::Failed(_)));
+    is_poisoned(&log, first.at.end, |error| {
+        let text = error.to_string();
+        matches!(error, LogError::Failed(_))
+            && text.contains("commits that may be lost")
+            && !text.contains("try again")
+    });
     assert_eq!(log.counts().syncs, syncs, "the next one would have gone well");
     drop(log);
     let (log, _) = open(memory, Lsn(4096));
@@ -95,7 +100,9 @@ fn a_full_disk_is_told_apart_and_says_what_to_do() {
     is_poisoned(&log, durable, |error| {
         let text = error.to_string();
         matches!(error, LogError::Full(DeviceError::DiskFull { .. }))
-            && text.contains("ake room")
+            && text.contains("Make room there and open the store again")
+            && text.contains("commits that may be lost")
+            && !text.contains("try again")
             && text.contains("(memory)")
     });
     drop(log);

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
-use millpond::internals::io::MemoryDevice;
+use millpond::internals::io::{FaultyDevice, MemoryDevice};
 use millpond::{Db, Error, Isolation, Options, TxnOptions};
 
 fn options() -> Options {
@@ -252,4 +252,20 @@ fn a_range_that_was_read_gets_no_phantoms_unless_reads_are_only_committed() {
             assert_eq!(before == after, waits);
         }
     }
+}
+
+#[test]
+fn a_commit_whose_sync_failed_says_what_may_be_lost_and_that_no_try_helps() {
+    let log = Arc::new(FaultyDevice::new(Arc::new(MemoryDevice::new()), 1));
+    let db = Db::open_on_devices(Arc::new(MemoryDevice::new()), log.clone(), options()).unwrap();
+    let tree = db.raw_tree("t").unwrap();
+    let mut tx = db.begin().unwrap();
+    tx.put(&tree, b"heron", b"1").unwrap();
+    log.fail_next_sync();
+    let error = tx.commit().unwrap_err();
+    let text = error.to_string();
+    assert!(text.contains("this process also reads commits that may be lost"), "{text}");
+    assert!(text.contains("open the store again") && !text.contains("try again"), "{text}");
+    assert!(!error.is_retriable(), "{text}");
+    assert_eq!(tree.get(b"heron").unwrap().as_deref(), Some(&b"1"[..]), "as the text says");
 }

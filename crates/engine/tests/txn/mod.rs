@@ -15,6 +15,7 @@ mod kinds;
 mod large_versions;
 mod limits;
 mod making;
+mod many_open;
 mod moving;
 mod own_thread;
 mod panics;

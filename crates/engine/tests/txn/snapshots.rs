@@ -405,3 +405,25 @@ fn typed_trees_are_read_as_well() {
     let all: Vec<_> = then.range(0u32..).map(Result::unwrap).collect();
     assert_eq!(all, [(1, "one".to_string()), (2, "two".to_string())]);
 }
+
+#[test]
+fn a_snapshot_that_finds_no_memory_for_what_others_have_changed_is_worth_another_try() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = Options::new().memory(4 << 20).page_size(4096).spill_max(0);
+    let db = Db::open(folder.path().join("s"), options).unwrap();
+    let tree = db.raw_tree("t").unwrap();
+    for i in 0..1000u32 {
+        tree.put(&i.to_be_bytes(), &[1; 900]).unwrap();
+    }
+    let mut open: Vec<_> = (0..16).map(|_| db.begin().unwrap()).collect();
+    for (at, tx) in (0u32..).zip(&mut open) {
+        for i in 0..50 {
+            tx.put(&tree, &(at * 50 + i).to_be_bytes(), &[2; 900]).unwrap();
+        }
+    }
+    let error = db.snapshot().unwrap_err();
+    assert!(matches!(error, Error::Txn(TxnError::SnapshotTooLarge { .. })), "{error}");
+    assert!(error.is_retriable(), "{error}");
+    open.into_iter().for_each(|tx| tx.abort().unwrap());
+    assert_eq!(all(&db.snapshot().unwrap(), &tree).len(), 1000);
+}

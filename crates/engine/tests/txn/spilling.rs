@@ -207,11 +207,29 @@ fn a_full_spill_file_loses_the_oldest_snapshot_and_nothing_else() {
     assert!(spilled(&path) <= 300 << 10);
 }
 
-/// The advice was a larger file, whatever had failed.
-#[test]
-fn a_lost_snapshot_names_what_kept_its_versions_from_being_spilled() {
-    let (_folder, path) = place();
-    let db = Db::open(&path, options()).unwrap();
+/// The texts of an error and of its causes, none of which an earlier one has said.
+pub fn causes(error: &dyn std::error::Error) -> Vec<String> {
+    let mut texts = vec![error.to_string()];
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let text = error.to_string();
+        assert!(!texts.iter().any(|said| said.contains(&text)), "{text}, said twice: {texts:?}");
+        texts.push(text);
+        cause = error.source();
+    }
+    texts
+}
+
+/// The system's error among the causes of an error.
+pub fn system_error(error: &(dyn std::error::Error + 'static)) -> Option<std::io::ErrorKind> {
+    let mut all = std::iter::successors(Some(error), |error| error.source());
+    all.find_map(|error| Some(error.downcast_ref::<std::io::Error>()?.kind()))
+}
+
+/// The advice was a larger file, whatever had failed: here, what `break_spilling` did to the store
+/// at this path.
+fn loses_a_snapshot(path: &Path, break_spilling: &dyn Fn(&Path), short: &str, long: &str) {
+    let db = Db::open(path, options()).unwrap();
     let tree = db.raw_tree("t").unwrap();
     let fill = |byte: u8| {
         for i in 0..2000u32 {
@@ -219,16 +237,34 @@ fn a_lost_snapshot_names_what_kept_its_versions_from_being_spilled() {
         }
     };
     fill(1);
-    std::fs::write(spill_path(&path), b"a letter to the owner").unwrap();
+    break_spilling(path);
     let snapshot = db.snapshot().unwrap();
     fill(2);
     let lost = snapshot.get(&tree, &[0; 4]).unwrap_err();
-    let Error::Txn(cause @ TxnError::SnapshotLost { .. }) = &lost else { panic!("{lost}") };
-    assert!(lost.to_string().contains("entity already exists"), "{lost}");
+    assert!(matches!(lost, Error::Txn(TxnError::SnapshotLost { .. })), "{lost}");
+    assert!(lost.to_string().contains(short), "{lost}");
     assert!(!lost.to_string().contains("spill_max"), "{lost}");
-    let source = std::error::Error::source(cause).unwrap();
-    assert!(source.to_string().contains("File exists"), "{source}");
-    assert!(source.to_string().contains(&*spill_path(&path).to_string_lossy()), "{source}");
+    assert!(system_error(&lost).is_some(), "{lost:?}");
+    let causes = causes(&lost);
+    assert!(causes[1].contains(&*spill_path(path).to_string_lossy()), "{causes:?}");
+    assert!(causes.last().unwrap().contains(long), "{causes:?}");
+}
+
+#[test]
+fn a_lost_snapshot_names_what_kept_its_versions_from_being_spilled() {
+    let (_folder, path) = place();
+    let letter = |path: &Path| std::fs::write(spill_path(path), b"a letter").unwrap();
+    loses_a_snapshot(&path, &letter, "entity already exists", "File exists");
+
+    let (folder, _) = place();
+    let old = folder.path().join("old");
+    std::fs::create_dir(&old).unwrap();
+    let rename = |_: &Path| std::fs::rename(&old, folder.path().join("new")).unwrap();
+    loses_a_snapshot(&old.join("s"), &rename, "entity not found", "No such file or directory");
+
+    // The log's name has 255 bytes, and the spill file's would have 257.
+    let path = folder.path().join("n".repeat(251));
+    loses_a_snapshot(&path, &|_| {}, "invalid filename", "File name too long");
 }
 
 #[test]
@@ -260,6 +296,8 @@ fn a_snapshot_whose_versions_a_drive_changed_is_told_so_and_gives_no_wrong_row()
     }
     assert!(right < 4000 && errors.len() == 1, "{right} rows, {errors:?}");
     assert!(matches!(&errors[0], Error::Txn(TxnError::SnapshotUnreadable { .. })), "{errors:?}");
+    let causes = causes(&errors[0]);
+    assert!(causes.len() == 2 && causes[1].contains("bytes at offset"), "{causes:?}");
     drop(snapshot);
     let next = db.snapshot().unwrap();
     assert_eq!(next.iter(&tree).unwrap().filter(Result::is_ok).count(), 4000);

@@ -87,3 +87,30 @@ fn an_error_that_the_closure_got_over_is_no_reason_to_retry() {
         assert!(refused.join().unwrap());
     });
 }
+
+#[test]
+fn a_transaction_for_whose_locks_others_left_no_memory_is_run_again() {
+    let (db, tree) = store();
+    let mut holders = Vec::new();
+    let error = loop {
+        let tx = db.begin().unwrap();
+        let key = holders.len() as u32;
+        match tx.tree(&tree).get(&key) {
+            Ok(_) => holders.push(tx),
+            Err(error) => break error,
+        }
+        assert!(holders.len() < 10_000, "they have no limit");
+    };
+    assert!(error.is_retriable(), "{error}");
+    let mut tries = 0;
+    db.transact(|tx| {
+        tries += 1;
+        if tries == 3 {
+            holders.clear();
+        }
+        tx.tree(&tree).put(&1_000_000, &1)?;
+        Ok::<_, Refused>(())
+    })
+    .unwrap();
+    assert_eq!(tries, 3);
+}

@@ -10,6 +10,8 @@ use millpond::internals::io::spill_path;
 use millpond::{Db, Error, Options, RawTree, Txn, TxnError};
 use millpond_base::rounds::rounds;
 
+use super::spilling::{causes, system_error};
+
 const CHILD: &str = "MILLPOND_TEST_UNDO";
 const ENDS: &str = "MILLPOND_TEST_UNDO_ENDS";
 const ROWS: &str = "MILLPOND_TEST_UNDO_ROWS";
@@ -261,6 +263,7 @@ fn undo_behind(damage: &dyn Fn(&std::fs::File, u64)) {
     damage(&file, spilled(&path));
     let error = tx.abort().unwrap_err();
     assert!(matches!(error, Error::Txn(TxnError::UndoUnreadable(_))), "{error}");
+    assert!(causes(&error).len() > 1, "{error:?}");
     drop(tree);
     let error = db.close().unwrap_err();
     assert!(matches!(error, Error::Unfinished { transactions: 1 }), "{error}");
@@ -319,6 +322,12 @@ fn large_values_that_a_transaction_removes_take_a_quarter_of_the_memory_at_most(
         }
     };
     assert!(matches!(error, Error::Txn(TxnError::TooManyLarge { .. })), "{error}");
+    assert!(!error.is_retriable() && error.to_string().contains("change less"), "{error}");
+    // Of a transaction that has few of them, it is worth another try.
+    let mut other = db.begin().unwrap();
+    let error = delete(removed + 1, &mut other).unwrap_err();
+    assert!(error.is_retriable() && error.to_string().contains("try again"), "{error}");
+    other.abort().unwrap();
     // 128 bytes each.
     assert!((16_000..=16_384).contains(&removed), "{removed}");
     assert!(tx.get(&tree, &removed.to_be_bytes()).unwrap().is_some());
@@ -332,4 +341,46 @@ fn large_values_that_a_transaction_removes_take_a_quarter_of_the_memory_at_most(
     tree.check().unwrap();
     drop((tree, beside));
     db.close().unwrap();
+}
+
+/// Puts rows until one is refused.
+fn until_refused(tx: &mut Txn, tree: &RawTree) -> (u64, Error) {
+    let put = |row| tx.put(tree, &key(row), &[7; 100]).err().map(|error| (row, error));
+    (0..1_000_000).find_map(put).expect("a row is refused")
+}
+
+#[test]
+fn a_transaction_is_worth_another_try_if_others_have_most_of_the_room_for_undo() {
+    let (_folder, path) = place();
+    let in_memory = Db::in_memory(options()).unwrap();
+    let with_file = Db::open(&path, options().spill_max(1 << 20)).unwrap();
+    for db in [in_memory, with_file] {
+        let (many, few) = (db.raw_tree("many").unwrap(), db.raw_tree("few").unwrap());
+        let (mut large, mut small) = (db.begin().unwrap(), db.begin().unwrap());
+        let (_, error) = until_refused(&mut large, &many);
+        assert!(!error.is_retriable() && error.to_string().contains("change less"), "{error}");
+        let (rows, error) = until_refused(&mut small, &few);
+        assert!(matches!(error, Error::Txn(TxnError::UndoTooLarge { .. })), "{error}");
+        assert!(error.is_retriable() && error.to_string().contains("try again"), "{error}");
+        small.abort().unwrap();
+        large.abort().unwrap();
+        let mut small = db.begin().unwrap();
+        for row in 0..2 * rows {
+            small.put(&few, &key(row), &[7; 100]).unwrap();
+        }
+        small.commit().unwrap();
+        assert_eq!(few.len().unwrap(), 2 * rows);
+    }
+}
+
+#[test]
+fn undo_that_cannot_be_spilled_has_the_error_of_the_system_as_a_source() {
+    let (_folder, path) = place();
+    let db = Db::open(&path, options()).unwrap();
+    let tree = db.raw_tree("t").unwrap();
+    std::fs::write(spill_path(&path), b"a letter to the owner").unwrap();
+    let mut tx = db.begin().unwrap();
+    let (_, error) = until_refused(&mut tx, &tree);
+    assert_eq!(system_error(&error), Some(std::io::ErrorKind::AlreadyExists), "{error:?}");
+    assert!(causes(&error)[0].contains("entity already exists"), "{error}");
 }

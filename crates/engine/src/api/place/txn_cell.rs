@@ -21,7 +21,7 @@ use crate::txn::{OwnedEntry, Savepoint, ScanSome, TxnError};
 pub(crate) enum Outcome {
     /// Nothing that a retry would change.
     Settled,
-    /// It lost in a deadlock.
+    /// It lost in a deadlock, or others had most of what it needed.
     Victim,
     /// It waited for a lock for too long.
     TimedOut,
@@ -29,7 +29,7 @@ pub(crate) enum Outcome {
 
 impl Outcome {
     pub(crate) fn of(error: &Error) -> Outcome {
-        match (error.is_timeout(), error.is_deadlock()) {
+        match (error.is_timeout(), error.is_retriable() && !error.is_own_transaction()) {
             (true, _) => Outcome::TimedOut,
             (false, true) => Outcome::Victim,
             (false, false) => Outcome::Settled,

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use millpond_policies::choice;
 use millpond_policies::config::Param;
-use rustix::fs::SeekFrom;
+use rustix::fs::{FallocateFlags, SeekFrom};
 
 use super::lock;
 use super::new_file::open_above_standard;
@@ -57,6 +57,9 @@ pub struct FileOptions {
     /// which takes no time; but what is written there first costs the file system a note of its
     /// own, for which a sync waits.
     pub zeros: bool,
+    /// Allocate the blocks that a file lacks when it is opened for writing: a copy tool may have
+    /// left holes in it. Writes into a file that was grown then need no room of the disk.
+    pub fills_holes: bool,
     /// Take a block device, too: of a length that stays.
     pub block_devices: bool,
 }
@@ -69,6 +72,7 @@ impl Default for FileOptions {
             submission: Submission::Auto,
             depth: 64,
             zeros: true,
+            fills_holes: false,
             block_devices: false,
         }
     }
@@ -259,6 +263,32 @@ pub(super) fn length_of(file: &File, block: u64) -> Result<u64, Errno> {
         return Ok(found.len() - rest);
     }
     rustix::fs::seek(file, SeekFrom::End(0)).map_err(Errno::from)
+}
+
+/// Allocates the blocks that a file lacks, or warns once. A file system that cannot allocate ahead
+/// is left alone, as when a file grows.
+pub(super) fn fill_holes(file: &File, path: &Path) {
+    let Ok(found) = file.metadata() else { return };
+    let missing = found.len().saturating_sub(found.blocks().saturating_mul(512));
+    if !found.is_file() || missing == 0 {
+        return;
+    }
+    // On a disk that is too full, an attempt might take the rest of it.
+    let room = rustix::fs::fstatvfs(file).map(|disk| disk.f_bavail.saturating_mul(disk.f_frsize));
+    let filled = match room {
+        Ok(room) if room < missing => Err(rustix::io::Errno::NOSPC),
+        _ => rustix::io::retry_on_intr(|| {
+            rustix::fs::fallocate(file, FallocateFlags::empty(), 0, found.len())
+        }),
+    };
+    match filled {
+        Ok(()) | Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::NOSYS) => {}
+        Err(errno) => tracing::warn!(
+            "{} has holes of {missing} bytes, which get no room on the disk ({errno}): writes there \
+             may find the disk full, also those that undo changes",
+            path.display()
+        ),
+    }
 }
 
 /// Rings for a file's batches, or one warning.

@@ -5,8 +5,8 @@ use std::sync::atomic::AtomicU64;
 
 use super::file_device::FileDevice;
 use super::file_open::{
-    FileOptions, OpenedFile, Origin, Submission, create_file, length_of, lock_and_probe, open_file,
-    rings, what_else,
+    FileOptions, OpenedFile, Origin, Submission, create_file, fill_holes, length_of,
+    lock_and_probe, open_file, rings, what_else,
 };
 use super::gate::Gate;
 use super::{lock, system};
@@ -69,6 +69,9 @@ impl FileDevice {
         let length = length_of(&file, block).map_err(fail)?;
         // Another process may have removed or replaced it before it was locked.
         let origin = Origin::of(&file, path).map_err(fail)?;
+        if options.fills_holes && !options.read_only {
+            fill_holes(&file, path);
+        }
         if direct.is_none() {
             system::expect_random_reads(&file);
         }

@@ -27,3 +27,22 @@ pub(super) fn shown(key: &[u8]) -> String {
     let more = if key.len() > SHOWN_MAX { "…" } else { "" };
     format!(", key b\"{}\"{more}", key[..key.len().min(SHOWN_MAX)].escape_ascii())
 }
+
+/// Says of two recorded names of types that they differ where neither is shown, if they do: behind
+/// the front of what was too long.
+pub(super) fn only_fronts(found: &str, wanted: &str) -> &'static str {
+    const CUT: &str = "…#";
+    let (found, wanted) = (found.as_bytes(), wanted.as_bytes());
+    let same = found.iter().zip(wanted).take_while(|(one, other)| one == other).count();
+    let is_cut = |name: &[u8]| name.windows(CUT.len()).any(|part| part == CUT.as_bytes());
+    let is_behind = |name: &[u8]| {
+        let mut cuts = name.windows(CUT.len()).take(same + 1);
+        let cut = cuts.rposition(|part| part == CUT.as_bytes());
+        cut.is_some_and(|at| !name[at..same.max(at)].contains(&b'>'))
+    };
+    if is_cut(found) && is_cut(wanted) && (is_behind(found) || is_behind(wanted)) {
+        " (only their fronts are shown, and they differ behind)"
+    } else {
+        ""
+    }
+}

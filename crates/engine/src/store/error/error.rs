@@ -14,7 +14,7 @@ use crate::recovery::{LogDamage, RecoveryError};
 use crate::store::combinations::PolicyFitError;
 use crate::store::entry::Structure;
 use crate::store::error::backup::BackupError;
-use crate::store::error::display::{count, shown, with_causes};
+use crate::store::error::display::{count, only_fronts, shown, with_causes};
 use crate::store::error::lab::LabError;
 use crate::store::options::OptionsError;
 use crate::tier::TierError;
@@ -86,7 +86,8 @@ pub enum Error {
         path.display()
     )]
     Displaced {
-        /// Name under which the store was opened: its data file's, or its log's.
+        /// Name under which the file was opened: the data file's, the log's, or that of the cache
+        /// of a second tier that writes back.
         path: PathBuf,
     },
     /// The store could not be closed cleanly.
@@ -183,8 +184,9 @@ pub enum Error {
     },
     /// A structure was created with keys or values of another type.
     #[error(
-        "'{name}' has {what} of type {found}, not {wanted}: open it with the types that it was created \
-         with, or as byte strings (`raw_tree`)"
+        "'{name}' has {what} of type {found}, not {wanted}{}: open it with the types that it was created \
+         with, or as byte strings (`raw_tree`)",
+        only_fronts(found, wanted)
     )]
     OtherType {
         /// The name.
@@ -363,7 +365,9 @@ impl Error {
         matches!(self, Error::Txn(error) if error.is_deadlock())
     }
 
-    /// Whether the same transaction may succeed if it is restarted.
+    /// Whether the same transaction may succeed if it is restarted: it lost in a deadlock, waited
+    /// for a lock for too long, or others have most of the memory or room that it needs. Of a
+    /// snapshot: whether another one may succeed.
     ///
     /// That includes [`Error::is_own_transaction`]: another task of the same thread may have the
     /// transaction in question, and ends it if this task yields. Where that cannot be, as in a

@@ -337,6 +337,7 @@ impl Options {
             read_only: self.read_only,
             direct: self.lab.direct_io != DirectIo::Off,
             submission: self.lab.submission,
+            fills_holes: true,
             ..FileOptions::default()
         }
     }

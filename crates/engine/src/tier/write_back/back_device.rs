@@ -290,7 +290,11 @@ impl Device for BackDevice {
     }
 
     fn is_displaced(&self) -> bool {
-        self.below.is_displaced()
+        self.below.is_displaced() || self.fast.is_displaced()
+    }
+
+    fn displaced(&self) -> Option<PathBuf> {
+        self.below.displaced().or_else(|| self.fast.displaced())
     }
 
     fn release(&self) {

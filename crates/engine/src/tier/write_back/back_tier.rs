@@ -5,7 +5,7 @@
 //! as it would without the thread, and as in the model.
 
 use std::ops::{Deref, Range};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
@@ -199,6 +199,10 @@ impl Device for BackTier {
 
     fn is_displaced(&self) -> bool {
         self.device.is_displaced()
+    }
+
+    fn displaced(&self) -> Option<PathBuf> {
+        self.device.displaced()
     }
 
     fn release(&self) {

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use crate::io::{SpillError, SpillFile};
 use crate::log::Log;
 use crate::txn::error::TxnError;
+use crate::txn::undo_list::UndoList;
 
 /// Bytes of the log that are reserved at once for undoing a transaction, at least.
 const CLAIM: u64 = 16 << 10;
@@ -78,14 +79,16 @@ impl UndoRoom {
         self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits).is_ok()
     }
 
-    /// Charges the handle of a large value, and says whether it fits.
+    /// Charges the handle of a large value of a transaction that has `own` of them with it, and
+    /// says whether it fits.
     ///
     /// # Errors
     /// [`TxnError::TooManyLarge`]; it is charged all the same.
-    pub(in crate::txn) fn take_handle(&self) -> Result<(), TxnError> {
+    pub(in crate::txn) fn take_handle(&self, own: usize) -> Result<(), TxnError> {
         let limit = (HANDLES * self.limit).max(HANDLES_LEAST);
         let bytes = self.handles.fetch_add(LARGE_BYTES, Ordering::Relaxed) + LARGE_BYTES;
-        if bytes > limit { Err(TxnError::TooManyLarge { limit }) } else { Ok(()) }
+        let own = own * LARGE_BYTES;
+        if bytes > limit { Err(TxnError::TooManyLarge { limit, own }) } else { Ok(()) }
     }
 
     /// Credits the handles of `count` large values.
@@ -95,8 +98,13 @@ impl UndoRoom {
         debug_assert!(before >= bytes, "a handle is charged before it is credited");
     }
 
-    /// Promises `bytes` of the spill file, if that much is left.
-    pub(in crate::txn) fn promise(&self, bytes: u64) -> Result<u64, TxnError> {
+    /// Promises `bytes` of the spill file, if that much is left, to a transaction that has `own`
+    /// bytes already.
+    pub(in crate::txn) fn promise(
+        &self,
+        bytes: u64,
+        own: impl FnOnce() -> u64,
+    ) -> Result<u64, TxnError> {
         let Some(max) = self.spill.as_ref().and_then(|file| file.max_of_active()) else {
             return Ok(0);
         };
@@ -105,11 +113,40 @@ impl UndoRoom {
         let fits = |promised: u64| promised.checked_add(bytes).filter(|sum| *sum <= max);
         match self.promised.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits) {
             Ok(_) => Ok(bytes),
-            Err(_) => Err(self.too_large(None)),
+            Err(_) => {
+                let (limit, own) = (self.limit, own().saturating_add(bytes));
+                Err(TxnError::UndoTooLarge { limit, room: max, own, error: None })
+            }
         }
     }
 
-    pub(in crate::txn) fn too_large(&self, error: Option<SpillError>) -> TxnError {
-        TxnError::UndoTooLarge { limit: self.limit, error }
+    /// The error of a transaction that would have `own` bytes, and which cannot be spilled.
+    pub(in crate::txn) fn too_large(&self, own: u64, error: Option<SpillError>) -> TxnError {
+        let spilled = match error {
+            Some(SpillError::Full { max, .. }) => max,
+            _ => 0,
+        };
+        let room = (self.limit as u64).saturating_add(spilled);
+        TxnError::UndoTooLarge { limit: self.limit, room, own, error }
+    }
+}
+
+impl UndoList {
+    /// Bytes of the spill file that are promised to it.
+    pub(super) fn promised_bytes(&self) -> u64 {
+        self.promised + self.full.iter().map(|full| full.promised).sum::<u64>()
+    }
+
+    /// Bytes of its full chunks, in memory and spilled.
+    pub(super) fn kept_bytes(&self) -> u64 {
+        self.full.iter().map(|full| full.weight as u64).sum()
+    }
+
+    /// Gives back the bytes that were promised.
+    pub(super) fn break_promise(&self, promised: u64) {
+        if let Some(room) = self.room.as_ref().filter(|_| promised > 0) {
+            let before = room.promised.fetch_sub(promised, Ordering::Relaxed);
+            debug_assert!(before >= promised, "it was promised before");
+        }
     }
 }

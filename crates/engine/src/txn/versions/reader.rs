@@ -9,7 +9,7 @@ use std::thread::Thread;
 use std::time::Instant;
 
 use crate::io::SpillError;
-use crate::txn::error::TxnError;
+use crate::txn::error::{TxnError, in_short};
 
 /// The reader of a snapshot.
 #[derive(Debug)]
@@ -78,10 +78,11 @@ impl Reader {
 
     /// Loses the snapshot to a version in the spill file that cannot be read.
     #[cold]
-    pub(in crate::txn) fn unreadable(&self, error: &SpillError) -> TxnError {
-        tracing::warn!(%error, "a snapshot is lost");
+    pub(in crate::txn) fn unreadable(&self, error: SpillError) -> TxnError {
+        tracing::warn!(error = &error as &dyn std::error::Error, "a snapshot is lost");
         self.lost.store(true, Ordering::SeqCst);
-        TxnError::SnapshotUnreadable { caller: self.caller.to_string(), what: error.to_string() }
+        let (caller, what) = (self.caller.to_string(), in_short(&error));
+        TxnError::SnapshotUnreadable { caller, what, error: Arc::new(error) }
     }
 }
 

@@ -133,7 +133,7 @@ pub(in crate::txn) struct VersionStore {
     /// An epoch whose versions are incomplete, since something could not be read; 0: none.
     lost_epoch: AtomicU64,
     /// The reason, of the last one that was lost.
-    why_lost: Mutex<String>,
+    why_lost: Mutex<Option<Arc<TxnError>>>,
 }
 
 /// Whether no key can lie between the bounds.
@@ -170,16 +170,17 @@ impl VersionStore {
     }
 
     /// Loses all snapshots of `snapshot_epoch`: `error` kept versions from being put.
-    pub(in crate::txn) fn lose_epoch(&self, snapshot_epoch: u64, error: &TxnError) {
+    pub(in crate::txn) fn lose_epoch(&self, snapshot_epoch: u64, error: TxnError) {
         debug_assert_eq!(snapshot_epoch % 2, 1, "a snapshot epoch is odd");
-        *unpoisoned(self.why_lost.lock()) = error.to_string();
+        *unpoisoned(self.why_lost.lock()) = Some(Arc::new(error));
         self.lost_epoch.store(snapshot_epoch, Ordering::SeqCst);
     }
 
     /// The error of a snapshot whose epoch is lost.
     fn lost_with_epoch(&self, reader: &Reader) -> TxnError {
-        let what = unpoisoned(self.why_lost.lock()).clone();
-        TxnError::SnapshotUnreadable { caller: reader.caller.to_string(), what }
+        let Some(error) = unpoisoned(self.why_lost.lock()).clone() else { return reader.lost() };
+        let what = "the versions of what a transaction changed could not be kept".to_string();
+        TxnError::SnapshotUnreadable { caller: reader.caller.to_string(), what, error }
     }
 
     /// Fails if `reader`'s snapshot is lost: versions that it needs may be missing.
@@ -302,7 +303,7 @@ impl VersionStore {
         out: &mut Window,
     ) -> Result<(), TxnError> {
         let Some(tree) = self.tree_with_versions(tree) else { return Ok(()) };
-        tree.seen(key, reader.timestamp, out).map_err(|error| reader.unreadable(&error))
+        tree.seen(key, reader.timestamp, out).map_err(|error| reader.unreadable(error))
     }
 
     /// Appends what `reader` sees of keys between the bounds to `out`, in the given direction.
@@ -323,7 +324,7 @@ impl VersionStore {
         }
         let Some(tree) = self.tree_with_versions(tree) else { return Ok(false) };
         let found = tree.window(reader.timestamp, (lower, upper), (forward, limit), out);
-        found.map_err(|error| reader.unreadable(&error))
+        found.map_err(|error| reader.unreadable(error))
     }
 
     /// Begins a snapshot of what is committed now. If it is the first one, `capture_versions` puts

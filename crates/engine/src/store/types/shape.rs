@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! struct            Name{field:type,field:type}; of a tuple struct Name(type,type)
-//! enum              Name: its variants may be added to
+//! enum              Name⟨variant|variant⟩: names only, as more may be added at the end
 //! bool u8 … f64     as Rust writes them; str, bytes, ()
 //! option, sequence  ?type, [type]
 //! map, tuple        {type:type}, (type,type)
@@ -19,9 +19,8 @@ use serde::de::{
     SeqAccess, VariantAccess, Visitor,
 };
 
-/// Bytes of a shape that are kept as they are. A longer one keeps its front, and a hash of all of
-/// it: names of types have a limit in the catalog.
-const SHAPE_MAX: usize = 110;
+use super::recorded::VARIANTS;
+
 /// Types in one another, before the description ends.
 const DEPTH_MAX: usize = 24;
 
@@ -32,27 +31,7 @@ pub(crate) fn shape_of<T: DeserializeOwned>() -> String {
     // A value that was refused, in whatever way, has ended the description.
     let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(&mut trace));
     // Of these a reader makes the end of the shape.
-    let text = text.replace(['<', '>'], "");
-    if text.len() <= SHAPE_MAX {
-        return text;
-    }
-    let hash = xxhash_rust::xxh3::xxh3_64(text.as_bytes());
-    let mut front = SHAPE_MAX - 20;
-    while !text.is_char_boundary(front) {
-        front -= 1;
-    }
-    format!("{}…#{hash:016x}", &text[..front])
-}
-
-/// Names of types without the shapes in them, as older versions recorded them.
-pub(crate) fn without_shapes(name: &str) -> String {
-    let mut parts = name.split("postcard<");
-    let mut plain = parts.next().unwrap_or_default().to_string();
-    for part in parts {
-        plain.push_str("postcard");
-        plain.push_str(part.split_once('>').map_or("", |(_, rest)| rest));
-    }
-    plain
+    text.replace(['<', '>'], "")
 }
 
 fn refused(why: &str) -> Refused {
@@ -230,10 +209,17 @@ impl<'de> Deserializer<'de> for Tracer<'_> {
     fn deserialize_enum<V: Visitor<'de>>(
         mut self,
         name: &'static str,
-        _: &'static [&'static str],
+        variants: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Refused> {
         self.note(name)?;
+        let [open, between, close] = VARIANTS;
+        self.text.push(open);
+        for (at, variant) in variants.iter().enumerate() {
+            self.text.extend((at > 0).then_some(between));
+            self.text.extend(variant.split(VARIANTS));
+        }
+        self.text.push(close);
         let mut unseen = String::new();
         visitor.visit_enum(Tracer { text: &mut unseen, depth: self.depth + 1 })
     }
@@ -379,28 +365,16 @@ mod tests {
     #[test]
     fn a_shape_has_the_names_and_types_of_all_fields() {
         let all = shape_of::<(Kind, Meters, Option<u8>, BTreeMap<String, bool>)>();
-        assert_eq!(all, "(Kind,Meters(f64),?u8,{str:bool})");
+        assert_eq!(all, "(Kind⟨Line|Dot⟩,Meters(f64),?u8,{str:bool})");
         let account = shape_of::<Account>();
-        assert!(account.starts_with("Account{id:u64,owner:?str,kind:Kind,tags:[(u8,char)],"));
-    }
-
-    #[test]
-    fn a_long_shape_ends_in_a_hash_of_all_of_it() {
-        type Long = (Account, Account);
-        let (one, other) = (shape_of::<(Long, u8)>(), shape_of::<(Long, u16)>());
-        assert!(one.len() <= SHAPE_MAX && one != other && one[..80] == other[..80], "{one}");
+        assert!(
+            account.starts_with("Account{id:u64,owner:?str,kind:Kind⟨Line|Dot⟩,tags:[(u8,char)],")
+        );
     }
 
     #[test]
     fn a_type_that_contains_itself_has_a_shape_with_all_its_fields() {
         let node = shape_of::<Node>();
         assert!(node.starts_with("Node{value:i32,next:?Node{value:i32,next:"), "{node}");
-    }
-
-    #[test]
-    fn names_of_older_versions_are_names_without_shapes() {
-        let name = format!("(postcard<{}>, Option<postcard<u8>>)", shape_of::<Meters>());
-        assert_eq!(without_shapes(&name), "(postcard, Option<postcard>)");
-        assert_eq!(without_shapes("(String, u8)"), "(String, u8)");
     }
 }
