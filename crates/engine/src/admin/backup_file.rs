@@ -16,6 +16,7 @@ use crate::admin::backup::{Backup, BackupPhase, BackupWatch, tell};
 use crate::io::copy::first_damaged;
 use crate::io::file::new_file::{create_like, sync_folder_of};
 use crate::io::{Device, FileDevice, FileOptions, PageStore, Process};
+use crate::page::superblock::Compression;
 use crate::pool::PoolStrategy;
 use crate::recovery::log_open::log_path;
 use crate::store::error::Error;
@@ -54,19 +55,35 @@ fn misplaced(path: &Path, error: impl ToString) -> Error {
 }
 
 /// A new file at `path`, with the mode and owner of the file at `store`.
-fn create(path: &Path, store: &Path) -> Result<Arc<dyn Device>, Error> {
+fn create(path: &Path, store: &Path) -> Result<(), Error> {
     create_like(path, store).map_err(|error| match error.kind() {
         std::io::ErrorKind::AlreadyExists => {
             BackupError::Unfinished { path: path.to_path_buf() }.into()
         }
         _ => misplaced(path, error),
     })?;
-    Ok(Arc::new(FileDevice::create(path, &FileOptions::default())?))
+    Ok(())
+}
+
+/// The new file of the data of a backup, whose requests are multiples of `unit` bytes.
+fn data_device(path: &Path, unit: u64) -> Result<FileDevice, Error> {
+    let device = FileDevice::create(path, &FileOptions::default())?;
+    if unit.is_multiple_of(device.alignment().offset.max(1)) {
+        return Ok(device);
+    }
+    device.release();
+    drop(device);
+    Ok(FileDevice::create(path, &FileOptions { direct: false, ..FileOptions::default() })?)
 }
 
 impl Partial {
-    /// Two new files for a backup of `store` to `target`, which is not there.
-    fn new(target: &Path, store: &Path) -> Result<(Partial, [Arc<dyn Device>; 2]), Error> {
+    /// Two new files for a backup of the store at `store` to `target`, which is not there; its
+    /// pages take multiples of `unit` bytes.
+    fn new(
+        target: &Path,
+        store: &Path,
+        unit: u64,
+    ) -> Result<(Partial, [Arc<dyn Device>; 2]), Error> {
         for path in [target.to_path_buf(), log_path(target)] {
             if path.symlink_metadata().is_ok() {
                 return Err(BackupError::Exists { path }.into());
@@ -76,13 +93,13 @@ impl Partial {
         name.push("-partial");
         let data = PathBuf::from(name);
         let log = log_path(&data);
-        let device = create(&data, store)?;
+        create(&data, store)?;
+        create(&log, store).inspect_err(|_| drop(fs::remove_file(&data)))?;
         // From here on they are ours to remove.
-        let log_device = create(&log, store).inspect_err(|_| drop(fs::remove_file(&data)))?;
-        Ok((
-            Partial { data, log, is_placed: false, process: Process::this() },
-            [device, log_device],
-        ))
+        let partial = Partial { data, log, is_placed: false, process: Process::this() };
+        let device = Arc::new(data_device(&partial.data, unit)?);
+        let log_device = Arc::new(FileDevice::create(&partial.log, &FileOptions::default())?);
+        Ok((partial, [device, log_device]))
     }
 
     /// Gives the data file, which is durable, its name; nothing that has it is replaced.
@@ -120,7 +137,12 @@ impl<M: PoolStrategy> Store<M> {
         if self.checkpointer().is_none() {
             return Err(self.has_no_log());
         }
-        let (partial, [data, log]) = Partial::new(target, self.pages().path())?;
+        let pages = self.pages();
+        let unit = match pages.compression() {
+            Compression::None => pages.page_size().bytes_u64(),
+            _ => pages.page_size().unit() as u64,
+        };
+        let (partial, [data, log]) = Partial::new(target, pages.path(), unit)?;
         let copied = self.copy_to(&*data, &*log, watch)?;
         tell(watch, BackupPhase::Recovery, (0, 0))?;
         let plan = self.plan();
@@ -135,7 +157,7 @@ impl<M: PoolStrategy> Store<M> {
         Builder::devices(data, log, &options).open::<M>()?.close()?;
         // The store has given it up.
         let data: Arc<dyn Device> =
-            Arc::new(FileDevice::open(&partial.data, &FileOptions::default())?);
+            Arc::new(PageStore::open_file(&partial.data, &FileOptions::default())?);
         if let Some(damage) = first_damaged(data.clone(), &copied.unsound)? {
             return Err(BackupError::Damaged(damage).into());
         }

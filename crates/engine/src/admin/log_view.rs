@@ -92,15 +92,13 @@ pub type DevicePair = (Arc<dyn Device>, Arc<dyn Device>);
 /// One of the files cannot be opened, or is in use; [`Error::NoLogFile`].
 pub fn trial_devices(path: &Path) -> Result<DevicePair, Error> {
     let options = FileOptions { read_only: true, ..FileOptions::default() };
-    let trial = |path: &Path| -> Result<Arc<dyn Device>, Error> {
-        let below = Arc::new(FileDevice::open(path, &options)?);
-        Ok(Arc::new(OverlayDevice::new(below)))
-    };
-    let (data, log) = (trial(path)?, log_path(path));
+    let trial =
+        |file: FileDevice| -> Arc<dyn Device> { Arc::new(OverlayDevice::new(Arc::new(file))) };
+    let (data, log) = (trial(PageStore::open_file(path, &options)?), log_path(path));
     if !log.exists() {
         return Err(Error::NoLogFile { path: path.to_path_buf(), log });
     }
-    Ok((data, trial(&log)?))
+    Ok((data, trial(FileDevice::open(&log, &options)?)))
 }
 
 /// Hands the records of the log of the store at `path` to `visit`, from `from` on, or from where a

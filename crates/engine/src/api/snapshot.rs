@@ -77,8 +77,9 @@ impl Db {
     /// ```
     ///
     /// # Errors
-    /// The store runs without locks or with strategies without transactions; or what transactions
-    /// under way have changed does not fit the memory for snapshots.
+    /// The store runs without locks, as one does that is open for reading only, or with strategies
+    /// without transactions; or what transactions under way have changed does not fit the memory
+    /// for snapshots.
     #[track_caller]
     pub fn snapshot(&self) -> Result<Snapshot, Error> {
         let caller = Location::caller();

@@ -38,7 +38,7 @@ pub use file::{FileDevice, FileOptions, Submission};
 pub use map_write::NewMap;
 pub(crate) use map_write::PlacesPin;
 pub use memory::MemoryDevice;
-pub(crate) use open::superblock_of;
+pub(crate) use open::{is_probe, superblock_of};
 pub use overlay::OverlayDevice;
 pub use placement::map_read::{MapDamage, MapError};
 pub use process::{Life, Process};

@@ -10,7 +10,7 @@ use millpond_base::{Lsn, PageId};
 use super::back_mark::BackMark;
 use super::buffer::AlignedBuffer;
 use super::device::Device;
-use super::error::DeviceError;
+use super::error::{DeviceError, OpenFileError};
 use super::file::{FileDevice, FileOptions};
 use super::placement::bitmap::Bitmap;
 use super::placement::map_read::{
@@ -66,7 +66,7 @@ impl PageStore {
         page_size: PageSize,
     ) -> Result<PageStore, CreateError> {
         let length = device.length();
-        if length != 0 {
+        if !is_probe(&*device, length)? {
             let path = device.path().to_path_buf();
             return Err(CreateError::NotEmpty { path, length });
         }
@@ -144,8 +144,11 @@ impl PageStore {
     pub fn is_unmarked(device: &dyn Device) -> Result<bool, DeviceError> {
         let length = device.length();
         let is_longer = length > FIRST_BYTES_MOST && !planted!(LostStoreRecreated);
-        if length < HEAD as u64 || is_longer {
-            return Ok(length == 0);
+        if is_longer {
+            return Ok(false);
+        }
+        if length < HEAD as u64 {
+            return is_probe(device, length);
         }
         let mut block = AlignedBuffer::new(HEAD);
         let mut used: Option<Range<u64>> = None;
@@ -182,8 +185,36 @@ impl PageStore {
         page_size: Option<PageSize>,
         options: &FileOptions,
     ) -> Result<PageStore, OpenError> {
-        let device = FileDevice::open(path, options)?;
+        let device = Self::open_file(path, options)?;
         Self::open_on(Arc::new(device), page_size, options.read_only)
+    }
+
+    /// Opens the file of a store: without direct I/O if compressed pages are shorter than the
+    /// blocks that the drive wants, to which the store may have been copied.
+    ///
+    /// # Errors
+    /// As [`FileDevice::open`].
+    pub(crate) fn open_file(
+        path: &Path,
+        options: &FileOptions,
+    ) -> Result<FileDevice, OpenFileError> {
+        let device = FileDevice::open(path, options)?;
+        let block = device.alignment().offset;
+        let is_shorter = |superblock: &Superblock| {
+            let unit = superblock.page_size.unit() as u64;
+            superblock.compression != Compression::None && !unit.is_multiple_of(block)
+        };
+        if block <= 1 || !read_superblock(&device).is_ok_and(|found| is_shorter(&found)) {
+            return Ok(device);
+        }
+        tracing::warn!(
+            "the compressed pages of {} are shorter than the blocks of {block} bytes that its drive \
+             wants: they go through the kernel's page cache, which takes memory of its own",
+            path.display()
+        );
+        device.release();
+        drop(device);
+        FileDevice::open(path, &FileOptions { direct: false, ..options.clone() })
     }
 
     /// Opens the store on `device`, as [`PageStore::open`] does.
@@ -275,7 +306,7 @@ impl PageStore {
         options: &FileOptions,
     ) -> Result<PageStore, OpenError> {
         let options = FileOptions { read_only: true, ..options.clone() };
-        let device = FileDevice::open(path, &options)?;
+        let device = Self::open_file(path, &options)?;
         Self::salvage_on(Arc::new(device), page_size)
     }
 
@@ -436,6 +467,23 @@ fn first_superblock(
 }
 
 /// The superblock of `device`, whose pages are to be of `page_size`, if that is given.
+/// Whether `device` is empty, or holds the block of zeros that a process leaves which is killed
+/// while it tries whether an empty file can be read directly.
+///
+/// # Errors
+/// The device fails.
+pub(crate) fn is_probe(device: &dyn Device, length: u64) -> Result<bool, DeviceError> {
+    if length == 0 {
+        return Ok(true);
+    }
+    if length > HEAD as u64 || !length.is_multiple_of(device.alignment().offset.max(1)) {
+        return Ok(false);
+    }
+    let mut block = AlignedBuffer::new(length as usize);
+    device.read(0, &mut block)?;
+    Ok(block.iter().all(|byte| *byte == 0))
+}
+
 pub(crate) fn superblock_of(
     device: &dyn Device,
     page_size: Option<PageSize>,

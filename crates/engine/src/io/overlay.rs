@@ -134,10 +134,6 @@ impl Device for OverlayDevice {
         self.length.fetch_max(length, Ordering::AcqRel);
         Ok(())
     }
-
-    fn release(&self) {
-        self.below.release();
-    }
 }
 
 #[cfg(test)]

@@ -120,8 +120,8 @@ pub enum LockError {
         "locks take {used} of {limit} bytes; {own} of them are this transaction's, which has \
          {keys} keys in tree {tree}; {}",
         match self.retriable() {
-            true => "others have most of the memory: roll it back and try again, keep fewer \
-                     transactions open, or give the store more memory (Options::memory)",
+            true => "others have the rest: roll it back and try again, keep fewer transactions \
+                     open, or give the store more memory (Options::memory)",
             false => "commit more often, lock the tree, or give the store more memory \
                       (Options::memory)",
         }
@@ -148,8 +148,12 @@ impl LockError {
             LockError::Deadlock { .. }
             | LockError::Timeout { .. }
             | LockError::OwnTransaction { .. } => true,
-            // A transaction that has most of the memory would only need it again.
-            LockError::Memory { own, limit, .. } => own.saturating_mul(2) <= *limit,
+            // A transaction that has most of the memory would only need it again, and so would one
+            // that wants more than there is, whatever others have.
+            LockError::Memory { own, used, limit, .. } => {
+                let others = used.saturating_sub(*own);
+                own.saturating_mul(2) <= *limit && others.saturating_mul(4) >= *limit
+            }
             LockError::Stranded { .. }
             | LockError::Interrupted { .. }
             | LockError::Closed { .. } => false,

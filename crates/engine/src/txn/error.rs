@@ -61,7 +61,10 @@ pub enum TxnError {
     #[error("there is no such savepoint in this transaction any more")]
     NoSavepoint,
     /// Snapshots need locks, and there are none.
-    #[error("there are no snapshots without locks: open the store with locks")]
+    #[error(
+        "there are no snapshots without locks: read the trees themselves of a store that is open \
+         for reading only, and open another one with locks"
+    )]
     NoSnapshots,
     /// The versions since the snapshot was begun exceed their memory, and could not be spilled.
     #[error(

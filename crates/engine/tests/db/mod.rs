@@ -8,6 +8,7 @@ mod closed_log;
 mod closing;
 mod combinations;
 mod compressed;
+mod creation;
 mod ending;
 mod errors;
 mod file_sizes;

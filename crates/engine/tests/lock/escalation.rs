@@ -151,4 +151,7 @@ fn where_others_have_the_memory_its_want_is_retriable() {
     assert!(error.to_string().contains("try again"), "{error}");
     drop(owners);
     owner.lock_key(7, b"key", S).unwrap();
+    // Of what is larger than all there is, no other try gets more.
+    let error = owner.lock_key(7, &vec![7; 2 << 20], X).unwrap_err();
+    assert!(matches!(error, LockError::Memory { .. }) && !error.retriable(), "{error}");
 }

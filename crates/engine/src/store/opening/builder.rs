@@ -15,7 +15,10 @@ use std::sync::Arc;
 use millpond_policies::contract::Shape;
 
 use crate::io::simulated::planted::planted;
-use crate::io::{CreateError, Device, FileDevice, OpenError, PageStore, SpillFile, real_path};
+use crate::io::{
+    CreateError, Device, FileDevice, FileOptions, OpenError, OpenFileError, PageStore, SpillFile,
+    is_probe, real_path,
+};
 use crate::log::LogOptions;
 use crate::page::PageSize;
 use crate::pool::{Pool, PoolOptions, PoolStrategy};
@@ -206,33 +209,47 @@ impl Opening<'_> {
         Ok(Prepared { tier, ..prepared }.spill_beside(path, options))
     }
 
-    /// Opens the data file, or creates it; returns whether it is empty.
+    /// Opens the data file, or creates it; returns whether a store is to be made there.
     fn data_file(&self, path: &Path) -> Result<(Arc<FileDevice>, bool), Error> {
         let (options, file) = (self.options, self.options.file_options());
         let length = std::fs::metadata(path).map_or(0, |meta| meta.len());
-        let device = if length > 0 {
-            Arc::new(FileDevice::open(path, &file)?)
-        } else {
-            if !path.exists() || !options.may_create() {
-                remains::check(path)?;
-            }
-            if !options.may_create() {
-                return Err(Error::NoStore { path: path.to_path_buf() });
-            }
-            let device = Arc::new(FileDevice::create(path, &file)?);
-            if device.is_new() {
-                self.created.add_data(path, device.clone());
-            } else {
-                // Nobody else creates it now: this process has locked it.
-                remains::check(path)?;
-            }
-            device
+        let created = if length > 0 { None } else { self.created_data_file(path, &file)? };
+        let device = match created {
+            Some(device) => device,
+            None => Arc::new(PageStore::open_file(path, &file)?),
         };
         options.check_device(&device)?;
         if !options.read_only {
             device.sync_directory()?;
         }
-        Ok((device, length == 0))
+        let is_empty = options.may_create() && is_probe(&*device, device.length())?;
+        Ok((device, is_empty))
+    }
+
+    /// Creates the data file; `None` if somebody else has made a store there meanwhile.
+    fn created_data_file(
+        &self,
+        path: &Path,
+        file: &FileOptions,
+    ) -> Result<Option<Arc<FileDevice>>, Error> {
+        if !path.exists() || !self.options.may_create() {
+            remains::check(path)?;
+        }
+        if !self.options.may_create() {
+            return Err(Error::NoStore { path: path.to_path_buf() });
+        }
+        let device = match FileDevice::create(path, file) {
+            Ok(device) => Arc::new(device),
+            Err(OpenFileError::Exists { .. }) => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
+        if device.is_new() {
+            self.created.add_data(path, device.clone());
+        } else {
+            // Nobody else creates it now: this process has locked it.
+            remains::check(path)?;
+        }
+        Ok(Some(device))
     }
 
     fn logged_file(&self, path: &Path) -> Result<Prepared, Error> {
