@@ -635,7 +635,8 @@ fn a_check_fails_for_whatever_keeps_a_store_from_opening() {
         let said = text(&check.stderr);
         let put = shop.run(&["put", "shop.db", "k", "v", "--tree", "names"]);
         let opened = put.status.code();
-        assert_eq!(check.status.code(), Some(i32::from(!opens)), "{what}: {said}");
+        let said = text(&check.stdout) + &said + &text(&put.stderr);
+        assert_eq!(check.status.code(), Some(i32::from(!opens)), "{what}: {said} {opened:?}");
         assert_eq!(opened, Some(i32::from(!opens)), "{what}: {}", text(&put.stderr));
     }
 }
