@@ -134,7 +134,7 @@ fn every_command_hands_on_what_the_reader_says_of_a_trace() {
     ] {
         let at = if args[0] == "trace" { 2 } else { 1 };
         let (begin, end) = args.split_at(at);
-        let output = lab.run(&[begin, &[trace.as_str()], end, &["--expand-sizes", "-q"]].concat());
+        let output = lab.run(&[begin, &[trace.as_str()], end, &["--expand-sizes"]].concat());
         let said = text(&output.stderr) + &text(&output.stdout);
         assert!(output.status.success(), "{args:?}: {said}");
         assert_eq!(said.matches(note).count(), 1, "{args:?}: {said}");

@@ -218,6 +218,19 @@ fn what_cannot_be_served_says_why() {
 }
 
 #[test]
+fn a_cache_that_memory_has_no_room_for_is_refused_and_leaves_no_file() {
+    let place = Place::new();
+    for more in [&["--cache-size", "100TiB"][..], &["--cache-size", "100TiB", "--write-back"]] {
+        let always = ["--nbd", "unix:other", "--backing", "vol.img", "--cache", "cache"];
+        let error = place.fails(2, &[&always, more].concat());
+        assert!(error.contains("of memory for its tables"), "{error}");
+        assert!(error.contains("give a smaller --cache-size or a larger --block"), "{error}");
+        let left = std::fs::read_dir(place.folder.path()).unwrap().map(|file| file.unwrap());
+        assert_eq!(left.map(|file| file.file_name()).collect::<Vec<_>>(), ["vol.img"]);
+    }
+}
+
+#[test]
 fn a_benchmark_runs_on_a_server_with_hints() {
     let place = Place::new();
     let file = std::fs::File::create(place.path("vol.img")).unwrap();
@@ -265,6 +278,14 @@ fn a_backing_file_is_not_whole_without_its_cache_until_it_was_destaged() {
     assert!(error.contains("vol.img is not whole") && error.contains("cache"), "{error}");
     let error = place.fails(1, &[&without[..], &["--cache", "new", "--write-back"]].concat());
     assert!(error.contains("vol.img is not whole"), "{error}");
+    // If the cache is lost, what helps a volume is not what helps a store.
+    std::fs::rename(place.path("cache"), place.path("gone")).unwrap();
+    for lost in [&without[..], &[&without[..], &["--cache", "cache", "--write-back"]].concat()] {
+        let error = place.fails(1, lost);
+        assert!(error.contains("vol.img is not whole"), "{error}");
+        assert!(error.contains("restore a backup") && !error.contains("salvage"), "{error}");
+    }
+    std::fs::rename(place.path("gone"), place.path("cache")).unwrap();
     for (file, cache) in [("vol.img", "missing"), ("missing", "cache")] {
         let (code, error) = destage(file, cache);
         assert!(code == 1 && error.contains("missing"), "{error}");

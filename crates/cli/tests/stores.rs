@@ -575,6 +575,71 @@ fn damaged(shop: &Shop, file: &str, damages: impl Fn(&[(u64, String)]) -> u64) {
     fs::write(&log, bytes).unwrap();
 }
 
+/// A file of a store, and its log.
+type Pair = (Vec<u8>, Vec<u8>);
+
+/// A store of two lives: as its files are in the midst of the first one, closed, in the midst of
+/// the second one, whose log begins behind a checkpoint, and closed again.
+fn lives(shop: &Shop) -> [Pair; 4] {
+    let files = || {
+        let read = |name: &str| fs::read(shop.path(name)).unwrap();
+        (read("live.db"), read("live.db-log"))
+    };
+    let mut pairs = Vec::new();
+    for life in 0..2u8 {
+        let db = millpond::Db::open(shop.path("live.db"), millpond::Options::new()).unwrap();
+        let names = db.raw_tree("names").unwrap();
+        for i in 0..200u8 {
+            db.transact(|tx| tx.put(&names, &[i, life], &[life; 100])).unwrap();
+        }
+        pairs.push(files());
+        drop(names);
+        db.close().unwrap();
+        pairs.push(files());
+    }
+    pairs.try_into().unwrap()
+}
+
+#[test]
+fn a_check_fails_for_whatever_keeps_a_store_from_opening() {
+    let shop = Shop::new();
+    let [(early, early_log), (closed, _), (late, late_log), (end, end_log)] = lives(&shop);
+    let other = Shop::new();
+    damaged(&other, "bad.db", |rows| {
+        rows.iter().filter(|(_, kind)| kind == "commit").nth(12).unwrap().0
+    });
+    let bad = ["bad.db", "bad.db-log"].map(|name| fs::read(other.path(name)).unwrap());
+    let garbage = vec![7; 100_000];
+    let cases: [(&str, bool, &[u8], Option<&[u8]>); 12] = [
+        ("killed", true, &early, Some(&early_log)),
+        ("closed", true, &end, Some(&end_log)),
+        ("closed, with a log of anything", false, &end, Some(&garbage)),
+        ("killed, with a damaged log", false, &bad[0], Some(&bad[1])),
+        ("killed, with a log of anything", false, &early, Some(&garbage)),
+        ("killed, with a log cut to one block", false, &late, Some(&late_log[..4096])),
+        ("killed, with an empty log", false, &late, Some(&[])),
+        ("killed, without a log", false, &late, None),
+        ("killed, with a log of its first life", false, &late, Some(&early_log)),
+        ("of its first life, with a later log", false, &early, Some(&late_log)),
+        ("closed, with a later log", false, &closed, Some(&late_log)),
+        ("closed, with the log of a later end", false, &closed, Some(&end_log)),
+    ];
+    for (what, opens, data, log) in cases {
+        fs::write(shop.path("shop.db"), data).unwrap();
+        let _ = fs::remove_file(shop.path("shop.db-log"));
+        if let Some(log) = log {
+            fs::write(shop.path("shop.db-log"), log).unwrap();
+        }
+        let check = shop.run(&["check", "shop.db"]);
+        let said = text(&check.stderr);
+        let put = shop.run(&["put", "shop.db", "k", "v", "--tree", "names"]);
+        let opened = put.status.code();
+        let said = text(&check.stdout) + &said + &text(&put.stderr);
+        assert_eq!(check.status.code(), Some(i32::from(!opens)), "{what}: {said} {opened:?}");
+        assert_eq!(opened, Some(i32::from(!opens)), "{what}: {}", text(&put.stderr));
+    }
+}
+
 #[test]
 fn a_store_with_a_damaged_log_is_salvaged_as_it_was_at_the_damage() {
     let shop = Shop::new();

@@ -94,6 +94,14 @@ impl Entries {
     }
 }
 
+/// `class[item]`, for annotations such as `Tree[str, int]`.
+pub(crate) fn generic_alias<'py>(
+    class: &Bound<'py, PyType>,
+    item: &Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyAny>> {
+    class.py().import("types")?.call_method1("GenericAlias", (class, item))
+}
+
 #[pymethods]
 impl Entries {
     #[classmethod]
@@ -101,7 +109,7 @@ impl Entries {
         class: &Bound<'py, PyType>,
         item: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        class.py().import("types")?.call_method1("GenericAlias", (class, item))
+        generic_alias(class, item)
     }
 
     fn __iter__(this: PyRef<'_, Self>) -> PyRef<'_, Self> {
@@ -161,7 +169,7 @@ impl Cursor {
         class: &Bound<'py, PyType>,
         item: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        class.py().import("types")?.call_method1("GenericAlias", (class, item))
+        generic_alias(class, item)
     }
 
     /// Goes to the first entry.

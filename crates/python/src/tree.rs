@@ -7,7 +7,7 @@ use pyo3::exceptions::{PyKeyError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple, PyType};
 
-use crate::entries::{Cursor, Entries, Part};
+use crate::entries::{Cursor, Entries, Part, generic_alias};
 use crate::error::{OtherType, no_key};
 use crate::place::{Place, Within, read, write};
 
@@ -159,7 +159,7 @@ impl Tree {
         class: &Bound<'py, PyType>,
         item: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        class.py().import("types")?.call_method1("GenericAlias", (class, item))
+        generic_alias(class, item)
     }
 
     /// The keys in order, as a view; backwards with `reverse`.

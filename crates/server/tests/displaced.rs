@@ -1,5 +1,5 @@
-//! Files that are deleted, moved or replaced while their volume is served: nothing is confirmed that
-//! nobody can find afterwards.
+//! Files that are deleted, moved or replaced while their volume is served: nothing is confirmed
+//! that nobody can find afterwards.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};

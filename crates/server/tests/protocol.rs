@@ -170,6 +170,11 @@ fn what_is_as_long_as_it_may_be_is_read() {
     let many = ClientOption::SetMetaContext(MetaRequest { export: String::new(), queries });
     let read = ClientOption::decode(options::SET_META_CONTEXT, &many.encode()[16..]).unwrap();
     assert_eq!(read, many);
+    let extents = vec![Extent { length: 4096, status: 1 }; EXTENTS_MAX as usize];
+    let status = Chunk::BlockStatus { context: 1, extents };
+    let encoded = status.encode(1, true);
+    let data = &encoded[ChunkHeader::BYTES..];
+    assert_eq!(Chunk::decode(status.kind(), data).unwrap(), status);
     let header = OptionReplyHeader { option: 1, kind: 1, length: OPTION_BYTES_MAX };
     assert_eq!(OptionReplyHeader::decode(&header.encode()).unwrap(), header);
     let chunk = ChunkHeader { flags: 0, kind: 1, cookie: 1, length: ChunkHeader::DATA_MAX };
@@ -183,6 +188,13 @@ fn what_is_too_long_is_refused_before_anybody_makes_room_for_it() {
     assert!(matches!(error, ProtocolError::Limit { .. }), "{error}");
     let name = ClientOption::ExportName("x".repeat(NAME_BYTES_MAX as usize + 1)).encode();
     assert!(ClientOption::decode(options::EXPORT_NAME, &name[16..]).is_err());
+    let status = Chunk::BlockStatus { context: 1, extents: Vec::new() };
+    let extents = vec![0; 4 + 8 * (EXTENTS_MAX as usize + 1)];
+    let error = Chunk::decode(status.kind(), &extents).unwrap_err();
+    assert!(matches!(error, ProtocolError::Limit { .. }), "{error}");
+    let queries = [&[0; 4][..], &(QUERIES_MAX + 1).to_be_bytes(), &[0; 4 * 65]].concat();
+    let error = ClientOption::decode(options::SET_META_CONTEXT, &queries).unwrap_err();
+    assert!(matches!(error, ProtocolError::Limit { .. }), "{error}");
     // A number of queries, and nothing behind it.
     let many = [&[0; 4][..], &u32::MAX.to_be_bytes()].concat();
     let error = ClientOption::decode(options::SET_META_CONTEXT, &many).unwrap_err();

@@ -51,6 +51,17 @@ pub struct Outcome {
     pub is_stopped: bool,
 }
 
+impl Outcome {
+    /// Keeps the notes on a unit's trace that are new.
+    fn note(&mut self, unit: &Unit, notes: Vec<String>) {
+        for note in notes.into_iter().map(|note| (unit.trace.name.clone(), note)) {
+            if !self.notes.contains(&note) {
+                self.notes.push(note);
+            }
+        }
+    }
+}
+
 /// Runs those units whose files are not in `folder`, and writes these. `watch` is called by this
 /// thread, and returns whether to go on.
 ///
@@ -102,12 +113,7 @@ pub fn run_local(
             let goes_on = match events.recv_timeout(ASK) {
                 Ok((at, Ok(notes))) => {
                     outcome.ran += 1;
-                    for note in notes {
-                        let note = (work[at].unit.trace.name.clone(), note);
-                        if !outcome.notes.contains(&note) {
-                            outcome.notes.push(note);
-                        }
-                    }
+                    outcome.note(work[at].unit, notes);
                     watch(Event::Done(work[at].unit))
                 }
                 Ok((_, Err(UnitError::Stopped))) => true,

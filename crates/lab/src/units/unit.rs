@@ -324,8 +324,7 @@ impl Unit {
         key["content"] = format!("{content:016x}").into();
         key["sources"] = sources().into();
         let id = self.policy.split('(').next().unwrap_or_default();
-        let is_ours = Registry::builtin().find(id).is_ok();
-        if !is_ours && registry.find(id).is_ok() {
+        if Registry::builtin().find(id).is_err() && registry.find(id).is_ok() {
             key["program"] = crate::results::build_id().into();
         }
         Ok(key)
@@ -431,14 +430,11 @@ impl Unit {
         plan.threads = threads;
         let mut rows = Rows { rows: Vec::new(), stalled: None, notes: Vec::new(), stop };
         Sweep::new(&plan, registry)?.run(&mut rows)?;
-        if let Some(stalled) = rows.stalled {
-            return Err(UnitError::Stalled(stalled));
-        }
+        rows.stalled.map_or(Ok(()), |stalled| Err(UnitError::Stalled(stalled)))?;
         if stop() {
             return Err(UnitError::Stopped);
         }
-        let table = table_of(&rows.rows);
-        let bytes = table.parquet_bytes(&[(UNIT, &key.to_string())]);
+        let bytes = table_of(&rows.rows).parquet_bytes(&[(UNIT, &key.to_string())]);
         let file = bytes.map_err(|error: TableError| UnitError::Result(error.into()))?;
         Ok(UnitRun { file, notes: rows.notes })
     }

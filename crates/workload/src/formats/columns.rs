@@ -6,8 +6,6 @@ use millpond_base::nearest::nearest;
 
 use crate::trace::TraceError;
 
-use super::options::ReadOptions;
-
 /// What a column holds.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
@@ -192,40 +190,6 @@ impl Columns {
             roles[at] = Some(*role);
         }
         Ok(roles)
-    }
-}
-
-/// Options that are of use with some columns only.
-#[derive(Debug)]
-pub(crate) struct Given {
-    ops: bool,
-    expand_sizes: bool,
-    map_ids: bool,
-}
-
-impl Given {
-    pub(crate) fn of(options: &ReadOptions) -> Given {
-        let ReadOptions { expand_sizes, map_ids, .. } = *options;
-        Given { ops: !options.ops.is_empty(), expand_sizes, map_ids }
-    }
-
-    /// The note on options that were given and that these columns have no use for.
-    pub(crate) fn note(&self, has: impl Fn(Role) -> bool, notes: &mut Vec<String>) {
-        let has_sizes = has(Role::Size) || has(Role::Sectors);
-        let all = [
-            ("--ops", self.ops && !has(Role::AccessKind)),
-            // Ranges of addresses have as many references as pages anyway.
-            ("--expand-sizes", self.expand_sizes && has(Role::Page) && !has_sizes),
-            ("--map-ids", self.map_ids && !has(Role::Page)),
-        ];
-        let names: Vec<&str> =
-            all.into_iter().filter(|(_, is_unused)| *is_unused).map(|(name, _)| name).collect();
-        if !names.is_empty() {
-            let names = names.join(", ");
-            notes.push(format!(
-                "not used with these columns: {names} (--columns says what is what)"
-            ));
-        }
     }
 }
 

@@ -18,12 +18,13 @@ use std::borrow::Cow;
 
 use millpond_base::{AccessKind, Lsn, Mark, PageKind, Reason};
 
-use super::columns::{Columns, Given, Role, role_of_header, roles_of_header};
+use super::columns::{Columns, Role, role_of_header, roles_of_header};
 use super::extents::note_empty;
 use super::ids::Ids;
 use super::lines::{LineFormat, Run, is_comment};
 use super::number::{shown, whole};
 use super::op::{Ops, note_skipped};
+use super::options::Given;
 use super::spaces::Spaces;
 use super::spc::BLOCK;
 

@@ -27,14 +27,14 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 
 use crate::trace::{Batch, Source, TraceError};
 
-use super::columns::{Given, Role, roles_of_header};
+use super::columns::{Role, roles_of_header};
 use super::csv::note_sizes;
 use super::extents::note_empty;
 use super::ids::Ids;
 use super::lines::Run;
 use super::number::shown;
 use super::op::note_skipped;
-use super::options::ReadOptions;
+use super::options::{Given, ReadOptions};
 use super::parquet_cells::{BadRow, Cells, SKIP, Words, guarded};
 use super::spaces::Spaces;
 use super::spc::BLOCK;
