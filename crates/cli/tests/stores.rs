@@ -610,8 +610,9 @@ fn a_check_fails_for_whatever_keeps_a_store_from_opening() {
     });
     let bad = ["bad.db", "bad.db-log"].map(|name| fs::read(other.path(name)).unwrap());
     let garbage = vec![7; 100_000];
-    let cases: [(&str, bool, &[u8], Option<&[u8]>); 12] = [
+    let cases: [(&str, bool, &[u8], Option<&[u8]>); 13] = [
         ("killed", true, &early, Some(&early_log)),
+        ("killed in its second life", true, &late, Some(&late_log)),
         ("closed", true, &end, Some(&end_log)),
         ("closed, with a log of anything", false, &end, Some(&garbage)),
         ("killed, with a damaged log", false, &bad[0], Some(&bad[1])),

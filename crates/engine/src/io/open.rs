@@ -1,6 +1,5 @@
-//! The life of a page store: creating, opening, closing.
+//! The life of a page store: opening and closing.
 
-use std::ops::Range;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
@@ -20,159 +19,16 @@ use super::placement::page_map::PageMap;
 use super::store::Access;
 use super::store::PageStore;
 use super::store_error::CloseError;
-use super::store_error::CreateError;
 use super::store_error::OpenError;
 use super::store_error::ReadError;
 use super::transfer::verify;
-use crate::io::simulated::planted::planted;
-use crate::page::superblock::{Compression, Placement, Superblock, SuperblockError, new_uuid};
+use crate::page::superblock::{Compression, Placement, Superblock, SuperblockError};
 use crate::page::{MapEntry, PageSize, free_map};
 
-/// Bytes that a new store has, and that any store keeps, whatever is free.
-pub(super) const FIRST_BYTES: u64 = 512 << 10;
-
-/// Places that a new store has at least whose pages are written out of place: for its first pages,
-/// and what is kept free.
-const FIRST_PLACES: u64 = 16;
-
-/// Bytes that no new store exceeds.
-const FIRST_BYTES_MOST: u64 = FIRST_PLACES * PageSize::KIB_64.bytes_u64();
-
 /// Bytes of page 0 that are read before the page size is known.
-const HEAD: usize = PageSize::KIB_4.bytes();
+pub(super) const HEAD: usize = PageSize::KIB_4.bytes();
 
 impl PageStore {
-    /// Makes a new store in the file at `path`, which does not exist or is empty, open for
-    /// writing.
-    ///
-    /// # Errors
-    /// If the file holds something, cannot be made, or the first pages cannot be written.
-    pub fn create(
-        path: &Path,
-        page_size: PageSize,
-        options: &FileOptions,
-    ) -> Result<PageStore, CreateError> {
-        let device = FileDevice::create(path, options)?;
-        device.sync_directory()?;
-        Self::create_on(Arc::new(device), page_size)
-    }
-
-    /// Makes a new store on `device`, which is empty, open for writing.
-    ///
-    /// # Errors
-    /// If the device holds something, or the first pages cannot be written.
-    pub fn create_on(
-        device: Arc<dyn Device>,
-        page_size: PageSize,
-    ) -> Result<PageStore, CreateError> {
-        let length = device.length();
-        if !is_probe(&*device, length)? {
-            let path = device.path().to_path_buf();
-            return Err(CreateError::NotEmpty { path, length });
-        }
-        device.grow(FIRST_BYTES)?;
-        let mut free = Bitmap::default();
-        let is_reserved = |page| free_map::is_reserved(page_size, page);
-        free.extend(FIRST_BYTES / page_size.bytes_u64(), is_reserved);
-        write_free_map(&*device, page_size, &free)?;
-        // The superblock comes last: a file with one holds a whole store.
-        device.sync()?;
-        let superblock =
-            first_superblock(page_size, &free, (Placement::InPlace, Compression::None));
-        write_superblock(&*device, &superblock)?;
-        device.sync()?;
-        Ok(Self::over(device, page_size, Access::Write, Some(superblock), free, None))
-    }
-
-    /// As [`PageStore::create_on`], but without a superblock: the store is one only after its first
-    /// [`PageStore::set_log_position`]. The device may hold a store that never got that far.
-    /// Pages that are written in place are not compressed.
-    ///
-    /// # Errors
-    /// If the device holds something else, or the first pages cannot be written; or the device
-    /// takes no requests as short as compressed pages are.
-    pub fn create_unmarked_on(
-        device: Arc<dyn Device>,
-        page_size: PageSize,
-        placement: Placement,
-        compression: Compression,
-    ) -> Result<PageStore, CreateError> {
-        let compression = match placement {
-            Placement::InPlace => Compression::None,
-            Placement::OutOfPlace => compression,
-        };
-        let (unit, block) = (page_size.unit() as u64, device.alignment().offset);
-        if compression != Compression::None && !unit.is_multiple_of(block) {
-            let path = device.path().to_path_buf();
-            return Err(CreateError::Unit { path, unit, block });
-        }
-        let length = device.length();
-        if length != 0 && !PageStore::is_unmarked(&*device)? {
-            let path = device.path().to_path_buf();
-            return Err(CreateError::NotEmpty { path, length });
-        }
-        let bytes = match placement {
-            Placement::InPlace => FIRST_BYTES,
-            Placement::OutOfPlace => FIRST_BYTES.max(FIRST_PLACES * page_size.bytes_u64()),
-        };
-        device.grow(bytes)?;
-        let pages = device.length() / page_size.bytes_u64();
-        let mut free = Bitmap::default();
-        let map = match placement {
-            Placement::InPlace => {
-                free.extend(pages, |page| free_map::is_reserved(page_size, page));
-                None
-            }
-            Placement::OutOfPlace => {
-                free.extend(pages, |page| page == PageId(0));
-                let compresses = compression != Compression::None;
-                Some(PageMap::new((page_size, compresses), pages, pages, true))
-            }
-        };
-        let superblock = Some(first_superblock(page_size, &free, (placement, compression)));
-        Ok(Self::over(device, page_size, Access::Write, superblock, free, map))
-    }
-
-    /// Whether `device` is empty, or holds no more than a store whose creation was interrupted: as
-    /// long as a new store, and zeros but for the two pages behind the superblock's, where the
-    /// catalog's root and the first node of the page map go. Zeros where the
-    /// superblock should be are not enough: a store whose superblock is lost, or read as zeros,
-    /// must never be taken for none and made anew.
-    ///
-    /// # Errors
-    /// If the device fails.
-    pub fn is_unmarked(device: &dyn Device) -> Result<bool, DeviceError> {
-        let length = device.length();
-        let is_longer = length > FIRST_BYTES_MOST && !planted!(LostStoreRecreated);
-        if is_longer {
-            return Ok(false);
-        }
-        if length < HEAD as u64 {
-            return is_probe(device, length);
-        }
-        let mut block = AlignedBuffer::new(HEAD);
-        let mut used: Option<Range<u64>> = None;
-        for offset in (0..=length - HEAD as u64).step_by(HEAD) {
-            device.read(offset, &mut block)?;
-            let is_set = |byte: &u8| *byte != 0;
-            let Some(first) = block.iter().position(is_set) else { continue };
-            let last = block.iter().rposition(is_set).unwrap_or(first);
-            if offset == 0 {
-                return Ok(false);
-            }
-            let begin = used.map_or(offset + first as u64, |used| used.start);
-            used = Some(begin..offset + last as u64 + 1);
-        }
-        let Some(used) = used.filter(|_| !planted!(LostStoreRecreated)) else {
-            return Ok(true);
-        };
-        // The page size is not known: it may have been created with any.
-        Ok(PageSize::ALL.into_iter().any(|size| {
-            let size = size.bytes_u64();
-            size <= used.start && used.end <= 3 * size
-        }))
-    }
-
     /// Opens the store in the file at `path`: for writing and exclusively, or beside other
     /// readers if `options.read_only`. `page_size` is what the caller relies on, `None` for any.
     ///
@@ -444,46 +300,7 @@ impl PageStore {
     }
 }
 
-/// The superblock of a new store.
-fn first_superblock(
-    page_size: PageSize,
-    free: &Bitmap,
-    (placement, compression): (Placement, Compression),
-) -> Superblock {
-    Superblock {
-        page_size,
-        uuid: new_uuid(),
-        pages: free.pages(),
-        catalog_root: None,
-        log_position: Lsn(0),
-        clean: false,
-        pid: std::process::id(),
-        placement,
-        compression,
-        lsn_floor: Lsn(0),
-        map_root: MapEntry::NONE,
-        generation: 0,
-    }
-}
-
 /// The superblock of `device`, whose pages are to be of `page_size`, if that is given.
-/// Whether `device` is empty, or holds the block of zeros that a process leaves which is killed
-/// while it tries whether an empty file can be read directly.
-///
-/// # Errors
-/// The device fails.
-pub(crate) fn is_probe(device: &dyn Device, length: u64) -> Result<bool, DeviceError> {
-    if length == 0 {
-        return Ok(true);
-    }
-    if length > HEAD as u64 || !length.is_multiple_of(device.alignment().offset.max(1)) {
-        return Ok(false);
-    }
-    let mut block = AlignedBuffer::new(length as usize);
-    device.read(0, &mut block)?;
-    Ok(block.iter().all(|byte| *byte == 0))
-}
-
 pub(crate) fn superblock_of(
     device: &dyn Device,
     page_size: Option<PageSize>,
@@ -530,7 +347,7 @@ pub(super) fn write_superblock(
     device.write(0, &page)
 }
 
-fn write_free_map(
+pub(super) fn write_free_map(
     device: &dyn Device,
     page_size: PageSize,
     free: &Bitmap,

@@ -17,7 +17,7 @@ use millpond_base::PageId;
 
 use super::batch::PageRead;
 use super::buffer::AlignedBuffer;
-use super::open::FIRST_BYTES;
+use super::creation::FIRST_BYTES;
 use super::store::PageStore;
 use super::store_error::{AllocateError, PackError, WriteError};
 use super::transfer::{Outgoing, Stored};

@@ -96,8 +96,8 @@ struct LargeBlocks {
 }
 
 impl LargeBlocks {
-    /// `None`, and a line says why, where the system does not let the test make one.
-    fn new() -> Option<LargeBlocks> {
+    /// What the system does not let the test do is the error.
+    fn new() -> Result<LargeBlocks, &'static str> {
         let folder = tempfile::tempdir().unwrap();
         let (image, mount) = (folder.path().join("image"), folder.path().join("mount"));
         std::fs::create_dir(&mount).unwrap();
@@ -108,18 +108,11 @@ impl LargeBlocks {
         };
         let losetup = ["--find", "--show", "--sector-size", "4096", "--direct-io=off"];
         let device = run(Command::new("losetup").args(losetup).arg(&image));
-        let Some(device) = device else {
-            println!("skipped: losetup makes no device here");
-            return None;
-        };
+        let device = device.ok_or("losetup makes no device here")?;
         let made = LargeBlocks { folder, device };
         let is_mounted = run(Command::new("mkfs.ext4").arg("-q").arg(&made.device)).is_some()
             && run(Command::new("mount").arg(&made.device).arg(&mount)).is_some();
-        if !is_mounted {
-            println!("skipped: no file system is made or mounted here");
-            return None;
-        }
-        Some(made)
+        if is_mounted { Ok(made) } else { Err("no file system is made or mounted here") }
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -136,7 +129,10 @@ impl Drop for LargeBlocks {
 
 #[test]
 fn a_compressed_store_opens_on_a_drive_of_larger_blocks_and_is_copied_to_one() {
-    let Some(drive) = LargeBlocks::new() else { return };
+    let drive = match LargeBlocks::new() {
+        Ok(drive) => drive,
+        Err(why) => return println!("skipped: {why}"),
+    };
     for page_bytes in [4096, 8192, 16_384, 65_536] {
         let (_dir, path) = place();
         let compressed = options(true).page_size(page_bytes).compression(Compression::Lz4);

@@ -116,17 +116,25 @@ fn recovery_stays_within_the_memory_number() {
 #[test]
 fn child_that_replaces_large_values() {
     let Some(path) = std::env::var_os(CHILD) else { return };
-    replace_large_values(&path, 4096, 20_000, 3000);
+    let (before, grown) = replace_large_values(&path, 4096, 20_000, 3000);
+    println!("grew {before} by {grown}");
 }
 
 /// Not a test of its own: the same where a large value takes a page of 64 KiB.
 #[test]
 fn child_that_replaces_large_values_in_large_pages() {
     let Some(path) = std::env::var_os(CHILD) else { return };
-    replace_large_values(&path, 65_536, 2500, 40_000);
+    let (before, grown) = replace_large_values(&path, 65_536, 2500, 40_000);
+    println!("grew {before} by {grown}");
 }
 
-fn replace_large_values(path: &std::ffi::OsStr, page_bytes: u32, values: u64, bytes: usize) {
+/// Returns the bytes that the process had, and by how much they grew.
+fn replace_large_values(
+    path: &std::ffi::OsStr,
+    page_bytes: u32,
+    values: u64,
+    bytes: usize,
+) -> (u64, u64) {
     let db = Db::open(path, Options::new().memory(16 << 20).page_size(page_bytes)).unwrap();
     let tree = db.tree::<u64, Vec<u8>>("t").unwrap();
     (0..values).for_each(|i| assert!(!tree.put(&i, &vec![0u8; bytes][..]).unwrap()));
@@ -142,13 +150,14 @@ fn replace_large_values(path: &std::ffi::OsStr, page_bytes: u32, values: u64, by
         tx.abort().unwrap();
         after.push(status("VmRSS").unwrap_or(0));
     }
-    println!("grew {before} by {}", growth(before));
+    let grown = growth(before);
     // What a transaction took is there for the next one.
     assert!(after[3] <= after[0] + (4 << 20), "{after:?} bytes after each round");
     for i in (0..values).step_by(501) {
         assert_eq!(tree.get(&i).unwrap(), Some(vec![4u8; bytes]));
     }
     db.check().unwrap();
+    (before, grown)
 }
 
 /// Each took a page of memory until the store was closed.

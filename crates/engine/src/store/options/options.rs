@@ -32,10 +32,9 @@ use crate::txn::Durability;
 #[non_exhaustive]
 pub struct Options {
     /// Bytes of memory for everything: pages, their headers, tables, buffers and the policy's
-    /// state. On top come handles, some 8 KiB with pages of 4 KiB for each tree, hash index or heap
-    /// that was asked for since the store was opened, and threads: each that uses the store keeps
-    /// up to 400 KiB of buffers. Default: a quarter of what the process may use (memory of the
-    /// machine, control groups, limits).
+    /// state. On top come some 8 KiB for each tree, hash index or heap that was asked for since the
+    /// store was opened, and up to 400 KiB for each thread that uses it. Default: a quarter of what
+    /// the process may use (memory of the machine, control groups, limits).
     pub memory: Option<u64>,
     /// Bytes of a page, a power of two from 4096 to 65536; fixed when the store is created.
     /// Default: that of the store, 4096 for a new one.
