@@ -168,7 +168,12 @@ pub(crate) fn compared(dirs: &[PathBuf], metric: &str) -> Result<Outcome, Failur
 
 fn read(dirs: &[PathBuf]) -> Result<Vec<Run>, Failure> {
     let run = |path: &PathBuf| {
-        Ok(Run { name: path.display().to_string(), rows: ResultDir::open(path)?.rows()? })
+        let dir = ResultDir::open(path)?;
+        if dir.run()?["complete"] == Json::Bool(false) {
+            let path = path.display();
+            complain(&format!("{path} has the rows of a run that did not end, not all of them"));
+        }
+        Ok(Run { name: path.display().to_string(), rows: dir.rows()? })
     };
     dirs.iter().map(run).collect()
 }

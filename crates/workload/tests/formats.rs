@@ -49,9 +49,10 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
 
 #[test]
 fn text_has_pages_operations_comments_blank_lines_and_any_line_end() {
-    let batch = read("t", "# head\n1\n2 W\n\n3\tr\r\n 44 \r\n5 # five\n6 w # six\n7").unwrap();
-    assert_eq!(batch.pages, [1, 2, 3, 44, 5, 6, 7]);
-    assert_eq!(writes(&batch), [false, true, false, false, false, true, false]);
+    let batch =
+        read("t", "# head\n1\n2 W\n\n3\tr\r\n 44 \r\n5 # five\n6 w # six\n7\n10 1 # a\n").unwrap();
+    assert_eq!(batch.pages, [1, 2, 3, 44, 5, 6, 7, 10]);
+    assert_eq!(writes(&batch), [false, true, false, false, false, true, false, true]);
 }
 
 #[test]

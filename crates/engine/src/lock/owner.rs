@@ -22,7 +22,7 @@ use super::waiter::Waiter;
 
 /// No page holds a longer key, so a structure never has one: there is nothing to lock, and no
 /// memory for locks to be spent on it. A write of it fails for its length.
-const KEY_MAX: usize = 1 << 16;
+pub(super) const KEY_MAX: usize = 1 << 16;
 
 /// What one transaction holds. Used by one thread at a time; a thread should reuse its owner by
 /// [`LockOwner::renew`], for it keeps its memory and what it knows about trees.

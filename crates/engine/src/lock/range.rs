@@ -2,6 +2,8 @@
 
 use std::ops::Bound;
 
+use super::owner::KEY_MAX;
+
 /// A range of keys with bounds of its own.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Range {
@@ -10,8 +12,11 @@ pub(super) struct Range {
 }
 
 impl Range {
+    /// The keys between two bounds, of which no more is kept than tells all keys apart that a
+    /// structure can have.
     pub fn new(lower: Bound<&[u8]>, upper: Bound<&[u8]>) -> Range {
-        Range { lower: lower.map(<[u8]>::to_vec), upper: upper.map(<[u8]>::to_vec) }
+        let kept = |bound: &[u8]| bound[..bound.len().min(KEY_MAX + 1)].to_vec();
+        Range { lower: lower.map(kept), upper: upper.map(kept) }
     }
 
     /// Whether it is seen to have no keys.

@@ -1,5 +1,6 @@
 //! Many keys become a tree lock, and memory has an end.
 
+use std::ops::Bound::{Excluded, Included};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -151,7 +152,27 @@ fn where_others_have_the_memory_its_want_is_retriable() {
     assert!(error.to_string().contains("try again"), "{error}");
     drop(owners);
     owner.lock_key(7, b"key", S).unwrap();
-    // Of what is larger than all there is, no other try gets more.
-    let error = owner.lock_key(7, &vec![7; 2 << 20], X).unwrap_err();
-    assert!(matches!(error, LockError::Memory { .. }) && !error.retriable(), "{error}");
+    // Where nobody else has any, no other try gets more.
+    let LockError::Memory { limit, tree, keys, .. } = error else { panic!("{error}") };
+    for own in [0, 1024, limit / 4, limit / 2, limit] {
+        let error = LockError::Memory { used: own, own, limit, tree: tree.clone(), keys };
+        assert!(!error.retriable(), "{error}");
+    }
+    let half = limit / 2;
+    assert!(LockError::Memory { used: limit, own: half, limit, tree, keys }.retriable());
+}
+
+#[test]
+fn a_bound_that_is_longer_than_any_key_takes_no_more_memory_than_one() {
+    let manager = manager();
+    let mut owner = LockOwner::begin(&manager, 1);
+    let (low, high) = (vec![3; 8 << 20], vec![7; 8 << 20]);
+    owner.lock_range(7, Included(&low), Excluded(&high)).unwrap();
+    assert!(manager.bytes() < 512 << 10, "{} bytes", manager.bytes());
+    assert!(owner.covers_range(7, Included(&low), Excluded(&high)));
+    // What lies between is locked, and what does not is not.
+    let mut other = LockOwner::begin(&manager, 2);
+    let is_locked = |key: &[u8], other: &mut LockOwner| other.lock_key(7, key, X).is_err();
+    assert!(is_locked(&[4], &mut other) && is_locked(&[7; 1000], &mut other));
+    assert!(!is_locked(&[3; 1000], &mut other) && !is_locked(&[8], &mut other));
 }

@@ -14,7 +14,7 @@ use millpond_base::Mark;
 use crate::trace::Batch;
 
 use super::ids::Ids;
-use super::lines::{LineFormat, Parsed, Run, is_comment, words};
+use super::lines::{LineFormat, Parsed, Run, words};
 use super::number::{digits, shown};
 use super::op::{Ops, note_skipped};
 use super::options::ReadOptions;
@@ -43,7 +43,7 @@ impl Text {
 
 impl LineFormat for Text {
     fn line(&mut self, line: &[u8]) -> Result<Option<Run>, String> {
-        let (fields, found) = words::<2>(line);
+        let (fields, found) = words::<3>(line);
         if found == 0 || fields[0].starts_with(b"#") {
             return Ok(None);
         }
@@ -51,7 +51,7 @@ impl LineFormat for Text {
             self.markers += 1;
             return Ok(None);
         }
-        if found > 2 && !fields[1].starts_with(b"#") && !is_comment_after(line, fields[1]) {
+        if found > 2 && !fields[1..].iter().any(|field| field.starts_with(b"#")) {
             return Err(format!("{found} columns in {}: expected a page and R or W", shown(line)));
         }
         let mark = match fields[1] {
@@ -121,10 +121,4 @@ impl LineFormat for Text {
         }
         note_skipped(self.skipped, notes);
     }
-}
-
-/// Whether everything behind `field` in its line is a comment.
-fn is_comment_after(line: &[u8], field: &[u8]) -> bool {
-    let Some(at) = memchr::memmem::find(line, field) else { return false };
-    is_comment(&line[at + field.len()..])
 }
