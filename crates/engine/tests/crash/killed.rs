@@ -4,6 +4,7 @@
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use millpond::internals::admin::check::{CATALOG, CheckOptions, check};
 use millpond::{Db, Durability, ErrorKind, Options, RawTree, TxnOptions};
@@ -221,4 +222,34 @@ fn a_process_killed_above_a_cache_that_writes_back_loses_no_commit_that_was_dura
         }
     }
     assert!(dirty > 0 && destaged > 0, "{dirty} were in the cache only, {destaged} were destaged");
+}
+
+/// A block of zeros was left, to try a direct read in: no store was opened there any more.
+#[test]
+fn a_process_that_is_killed_while_it_creates_a_store_leaves_a_path_that_opens() {
+    let mut lengths = std::collections::BTreeSet::new();
+    for seed in 0..rounds(60, 1000) {
+        let mut random = fastrand::Rng::with_seed(seed);
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s");
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.args(["--exact", "killed::child_under_load", "--nocapture"]).env(CHILD, &path);
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+        let mut lines = lines.skip_while(|line| !line.ends_with("opening"));
+        assert!(lines.next().is_some(), "{seed}: the process did not begin");
+        std::thread::sleep(Duration::from_micros(random.u64(..12_000)));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        drop(lines);
+        lengths.insert(std::fs::metadata(&path).map_or(0, |found| found.len()));
+        let db = open(&path, Below::Nothing);
+        let tree = db.raw_tree("t").unwrap();
+        tree.put(b"later", b"value").unwrap();
+        drop(tree);
+        db.close().unwrap();
+        let report = check(&path, CATALOG, CheckOptions::default()).unwrap();
+        assert!(report.is_sound(), "{seed}: {:?}", report.problems);
+    }
+    println!("files of {lengths:?} bytes were left");
 }

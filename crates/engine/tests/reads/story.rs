@@ -357,7 +357,7 @@ impl Story {
         let mut closed = db.close();
         let is_unfinished = matches!(closed, Err(Error::Unfinished { .. }));
         // A transaction that could not be undone keeps its locks: what it changed has no answer.
-        let is_kept = |what: &String| is_unfinished && what.contains("Stranded {");
+        let is_kept = |what: &String| is_unfinished && what.contains("could not be rolled back");
         compared.or_else(|what| if is_kept(&what) { Ok(()) } else { Err(what) })?;
         if is_unfinished {
             // What could not be undone while reads failed is undone now.
