@@ -236,3 +236,44 @@ fn course(
 fn edge(trace: &Recorded, part: usize) -> usize {
     trace.batch.len() * part / PARTS
 }
+
+#[cfg(test)]
+mod tests {
+    use millpond_base::Mark;
+
+    use super::*;
+
+    /// A marked scan that comes again and again over 40 pages, and one new page after each four.
+    fn scanned() -> Recorded {
+        let mut batch = Batch::default();
+        for at in 0..4000u64 {
+            match at % 5 {
+                4 => batch.push(1000 + at, Mark::READ),
+                _ => batch.push(at % 40, Mark::READ.with_scan(true)),
+            }
+        }
+        Recorded::of("scanned", 1, batch)
+    }
+
+    #[test]
+    fn the_bound_follows_no_hints_and_the_others_do() {
+        let (registry, trace) = (Registry::builtin(), scanned());
+        let misses = |policy: &str| {
+            course(&registry, &trace, policy, 36).map(|course| course.counts.misses())
+        };
+        let alone = |policy: &str, scan_hints: bool| {
+            let spec = Spec::parse(policy)?;
+            let options = SimOptions { scan_hints, ..SimOptions::new(36, Some(trace.distinct)) };
+            let mut simulation = registry.find(&spec.id)?.simulation(&spec, &options)?;
+            simulation.run(&trace.batch, Some(trace.future()))?;
+            Ok::<u64, AdviseError>(simulation.counts().misses())
+        };
+        let (with, without) = (alone("opt", true).unwrap(), alone("opt", false).unwrap());
+        assert!(with > without, "hints cost the bound {with} misses, {without} without");
+        assert_eq!(misses("opt").unwrap(), without);
+        assert_eq!(misses("lru").unwrap(), alone("lru", true).unwrap());
+        for policy in ["lru", "fifo", "arc", "lirs", "tide"] {
+            assert!(misses(policy).unwrap() >= without, "{policy}");
+        }
+    }
+}
