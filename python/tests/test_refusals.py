@@ -60,6 +60,13 @@ def test_a_cache_that_holds_no_page_is_refused(call):
         call()
 
 
+def test_a_batch_of_nothing_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="a batch of 0 frames"):
+        millpond.simulate(TRACE, "lru", 10, batch=0)
+    with pytest.raises(ValueError, match="a batch of 0 frames"):
+        millpond.sweep(TRACE, "lru", 10, out=tmp_path / "out", batch=0, progress=False)
+
+
 ROWS = millpond.simulate(
     [millpond.generate("zipf-ro", "pages=200,refs=2k", seed=n) for n in range(4)],
     ["lru", "fifo"],

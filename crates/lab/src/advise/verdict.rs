@@ -337,6 +337,9 @@ mod tests {
         assert!(what.starts_with("Stay with lean-evict, the default"), "{what}");
         assert!(sure.contains("open: arc. Behind them, lru costs 20.0 % more"), "{sure}");
         assert!(why.contains("lean-evict does nothing at all on a hit"), "{why}");
+        assert!(!why.contains("hints"), "{why}");
+        let [.., why] = Advice { has_scans: true, ..advice }.lines();
+        assert!(why.ends_with("marks were hints, for all policies but opt."), "{why}");
     }
 
     #[test]

@@ -1,7 +1,5 @@
 //! Whether a plan can run, and on how many threads.
 
-use millpond_base::Size;
-
 use super::error::SweepError;
 use super::plan::{Model, Plan, Warmup};
 use crate::registry::Registry;
@@ -19,7 +17,7 @@ pub(super) fn check(plan: &Plan, registry: &Registry) -> Result<(), SweepError> 
             return Err(SweepError::Plan(format!("nothing to run: no {what} is given")));
         }
     }
-    Size::check_all(&plan.sizes, plan.page_size).map_err(|e| SweepError::Plan(e.to_string()))?;
+    plan.check_numbers().map_err(SweepError::Plan)?;
     let names: Vec<&str> = plan.traces.iter().map(|trace| trace.name.as_str()).collect();
     if let Some(name) = twice(&names) {
         return Err(SweepError::Plan(format!(
