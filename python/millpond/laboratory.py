@@ -111,7 +111,7 @@ def _column(values: Any, code: str) -> Any:
         if code == "Q":
             if found.dtype.kind == "i" and len(found) > 0 and int(found.min()) < 0:
                 raise ValueError("pages are 0 or more")
-            return numpy.ascontiguousarray(found, dtype=numpy.uint64)
+            return numpy.require(found, dtype=numpy.uint64, requirements=["C", "A"])
         return numpy.ascontiguousarray(found != 0).view(numpy.uint8)
     import array
 
@@ -410,6 +410,8 @@ class Advice:
     write_share: float
     #: The share of its pages that are referenced once.
     once_share: float
+    #: Whether the trace marks scans, which are hints then for all policies but `opt`.
+    has_scans: bool
     #: The policies, the best first.
     summary: Table
     #: All runs.
@@ -429,7 +431,8 @@ def advise(
     write_weight: float = 1.0,
 ) -> Advice:
     """Which policy for a trace: a shortlist, and `policies` beside it, are run at five sizes, or at
-    `sizes`, and compared with `default`, which is a store's.
+    `sizes`, and compared with `default`, which is a store's. Scans that the trace marks are hints, as
+    in a pool, for all policies but `opt`, which is a bound; a policy by `simulate` has none.
 
     >>> import millpond
     >>> trace = millpond.generate("zipf-ro", "pages=1000,refs=20k,theta=0.8")

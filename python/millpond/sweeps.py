@@ -59,7 +59,9 @@ def sweep(
 
     `traces` are paths of files, or traces in memory, which are written to `out/traces`; `format`,
     `columns`, `ops`, `expand_sizes` and `map_ids` say how the files are read. Everything up to
-    `scan_hints` is as in `simulate` and in `millpond sim`, whose `--out-dir` writes the same files.
+    `model` is as in `simulate`. `charge_ghosts` shrinks the cache by so many bytes for each ghost of
+    an out queue; with `scan_hints`, pages that only marked scans have touched go first. Both are as
+    in `millpond sim`, whose `--out-dir` writes the same files.
     `shard="3/8"` runs the third of eight parts.
 
     Without `on` it runs on `threads` of this machine, all by default. With `on`, a client of

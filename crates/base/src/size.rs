@@ -16,6 +16,17 @@ pub enum SizeError {
     /// A percentage outside (0, 100].
     #[error("share '{0}' is outside 0 to 100 %")]
     OutOfRange(String),
+    /// Pages of no bytes.
+    #[error("page size 0 is none: 4096, or what the pages of the trace have")]
+    NoPage,
+    /// Fewer bytes than a page has.
+    #[error("a cache of {bytes} bytes holds no page: they have {page_size}")]
+    Small {
+        /// Bytes of the cache.
+        bytes: u64,
+        /// Bytes of a page.
+        page_size: u64,
+    },
 }
 
 /// The size of a cache, as given on a command line.
@@ -30,12 +41,32 @@ pub enum Size {
 }
 
 impl Size {
+    /// Refuses pages of no bytes, and sizes in bytes that hold no page.
+    ///
+    /// # Errors
+    /// [`SizeError::NoPage`], [`SizeError::Small`].
+    pub fn check_all(sizes: &[Size], page_size: u64) -> Result<(), SizeError> {
+        if page_size == 0 {
+            return Err(SizeError::NoPage);
+        }
+        for size in sizes {
+            match *size {
+                Size::Bytes(bytes) if bytes < page_size => {
+                    return Err(SizeError::Small { bytes, page_size });
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
     /// The number of frames, at least 1, given the page size in bytes and the number of distinct
-    /// pages of the trace. Shares round up, bytes round down.
+    /// pages of the trace. Shares round up, bytes round down; what [`check_all`](Size::check_all)
+    /// refuses is one frame.
     pub fn frames(self, page_size: u64, distinct_pages: u64) -> u64 {
         let frames = match self {
             Size::Frames(n) => n,
-            Size::Bytes(b) => b / page_size.max(1),
+            Size::Bytes(b) => b.checked_div(page_size).unwrap_or(0),
             Size::Share(s) => {
                 // 5 % of 100 is 5, though 0.05 * 100.0 is a little more than 5 in binary.
                 let exact = s * distinct_pages as f64;
@@ -153,6 +184,17 @@ mod tests {
         assert_eq!(Size::Share(0.05).frames(4096, 100), 5);
         assert_eq!(Size::Share(0.05).frames(4096, 101), 6);
         assert_eq!(Size::Share(0.0001).frames(4096, 3), 1);
+        assert_eq!(Size::Bytes(8192).frames(0, 0), 1, "no bytes are taken for frames");
+    }
+
+    #[test]
+    fn pages_of_no_bytes_and_caches_without_a_page_are_refused() {
+        let sizes = [Size::Frames(1), Size::Bytes(4096), Size::Share(0.01)];
+        assert_eq!(Size::check_all(&sizes, 4096), Ok(()));
+        assert_eq!(Size::check_all(&sizes[..1], 0), Err(SizeError::NoPage));
+        assert_eq!(Size::check_all(&[], 0), Err(SizeError::NoPage));
+        let small = SizeError::Small { bytes: 4096, page_size: 4097 };
+        assert_eq!(Size::check_all(&sizes, 4097), Err(small));
     }
 
     #[test]

@@ -22,6 +22,8 @@ const EXAMPLES: &str = "Examples:
   millpond advise trace.parquet --write-weight 4  a write costs four reads
   millpond advise trace.parquet --policy 'lirs(hirs=2%)' --json
 
+Scans that the trace marks are hints, as with millpond sim --scan-hints, for all policies but opt.
+
 A trace of your own workload is best: millpond bench tpcc --record trace.parquet";
 
 #[derive(clap::Args, Debug)]
@@ -101,6 +103,7 @@ fn params(advice: &Advice, lines: &[String]) -> serde_json::Value {
         "pages": advice.pages,
         "write_share": advice.write_share,
         "once_share": advice.once_share,
+        "scan_hints": advice.has_scans,
         "sizes": advice.sizes,
         "write_weight": advice.write_weight,
         "default": advice.default,

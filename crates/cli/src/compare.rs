@@ -26,9 +26,9 @@ const EXAMPLES: &str = "Examples:
 
 Pairs are compared over replicates: traces, seeds, repetitions of live runs, blocks of a trace, \
 or cache sizes. p is of a two-sided t-test of logarithms, p_holm the same by Holm over all \
-pairs; p_alike is that of two one-sided tests for a difference below the margin. A verdict is \
-better or worse where p_holm is at most the level, alike where p_alike is, and open otherwise. \
-Below are Luan's marks and scores, over all traces and sizes.";
+pairs; p_alike is that of two one-sided tests for a difference below the margin, by Holm, too. \
+A verdict is better or worse where p_holm is at most the level, alike where p_alike is, and open \
+otherwise. Below are Luan's marks and scores, over all traces and sizes.";
 
 #[derive(clap::Args, Clone, Debug)]
 #[command(after_help = EXAMPLES)]

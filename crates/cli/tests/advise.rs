@@ -47,6 +47,7 @@ fn a_trace_that_loops_gets_a_policy_that_stands_loops() {
     assert_eq!(object["command"], "advise");
     let params = &object["params"];
     assert_eq!(params["choice"], "lirs", "{params}");
+    assert_eq!(params["scan_hints"], false, "the trace marks no scan");
     let ties: Vec<&str> =
         params["ties"].as_array().unwrap().iter().map(|tie| tie.as_str().unwrap()).collect();
     assert!(ties[0] == "lirs" && !ties.contains(&"lru") && !ties.contains(&"arc"), "{params}");
@@ -55,6 +56,7 @@ fn a_trace_that_loops_gets_a_policy_that_stands_loops() {
     assert!(of("lru")["over_best"].as_f64().unwrap() > 5.0);
     assert_eq!(rows[0]["policy"], "opt", "who knows the future is first");
     assert_eq!(of("lru")["hits"], 0);
+    assert_eq!(of("lru")["options"], "pool");
 }
 
 #[test]

@@ -105,19 +105,6 @@ impl From<Failure> for PyErr {
 /// The message, with Python's names of types.
 fn with_types(error: &DatumError) -> String {
     match error {
-        DatumError::OtherType { wanted, found } => {
-            let found = match *found {
-                "nothing" => "None",
-                "a truth value" => "bool",
-                "an integer" => "int",
-                "a floating-point number" => "float",
-                "a string" => "str",
-                "a byte string" => "bytes",
-                "a tuple" => "tuple",
-                other => other,
-            };
-            format!("{found} is no {}", type_in_python(wanted))
-        }
         DatumError::Length { wanted, length, found } => {
             let wanted = type_in_python(wanted);
             format!("{found} elements are not those of {wanted}, which has {length}")
@@ -128,7 +115,7 @@ fn with_types(error: &DatumError) -> String {
 
 /// The engine's name of a type as Python writes it. Of numbers that Python has no type for, the
 /// engine's name is added.
-fn type_in_python(name: &str) -> String {
+pub(crate) fn type_in_python(name: &str) -> String {
     let within = |front: &str, back: &str| name.strip_prefix(front)?.strip_suffix(back);
     if let Some(inner) = within("Option<", ">") {
         return format!("{} | None", type_in_python(inner));
@@ -149,6 +136,13 @@ fn type_in_python(name: &str) -> String {
         _ if name.starts_with('[') => format!("bytes ({name})"),
         _ => format!("int ({name})"),
     }
+}
+
+/// The names of the elements of a tuple, or of one that may be None; `None` of another type.
+pub(crate) fn elements_of(name: &str) -> Option<impl Iterator<Item = &str>> {
+    let name = name.strip_prefix("Option<").and_then(|rest| rest.strip_suffix('>')).unwrap_or(name);
+    let elements = name.strip_prefix('(')?.strip_suffix(')')?;
+    Some(parts(elements))
 }
 
 /// The elements of a tuple's name.
@@ -228,6 +222,8 @@ pub(crate) fn in_python(text: &str) -> String {
         .replace("allow create_if_missing", "allow `create`")
         .replace("(Options::memory)", "(`memory`)")
         .replace("(Options::spill_max)", "(`spill_max`)")
+        .replace("choose among them with --where COLUMN=VALUE", "pass only rows that agree in it")
+        .replace("choose with --where '", "pass only rows with '")
         .replace("--trace-format", "--format")
         .replace("--size ", "--sizes ");
     let words: Vec<String> = text.split(' ').map(option_in_python).collect();

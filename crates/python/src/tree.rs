@@ -3,7 +3,7 @@
 use std::ops::Bound as End;
 
 use millpond::KeyRange;
-use pyo3::exceptions::{PyKeyError, PyTypeError};
+use pyo3::exceptions::{PyKeyError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple, PyType};
 
@@ -69,18 +69,42 @@ impl Tree {
         Ok(py.detach(|| Entries::new(&self.place, KeyRange::ALL, part, forward))?)
     }
 
+    /// Puts the entries of a mapping, or pairs of an iterable.
+    fn update_from(&self, py: Python<'_>, entries: &Bound<'_, PyAny>) -> PyResult<()> {
+        if let Ok(dict) = entries.cast::<PyDict>() {
+            return self.put_all(py, dict.items().as_any());
+        }
+        if entries.hasattr("items")? {
+            return self.put_all(py, &entries.call_method0("items")?);
+        }
+        if !entries.hasattr("keys")? {
+            return self.put_all(py, entries);
+        }
+        for (number, key) in entries.call_method0("keys")?.try_iter()?.enumerate() {
+            if number % SIGNALS_EACH == 0 {
+                py.check_signals()?;
+            }
+            let key = key?;
+            self.put(&key, &entries.get_item(&key)?)?;
+        }
+        Ok(())
+    }
+
     /// Puts pairs of key and value one after the other.
     fn put_all(&self, py: Python<'_>, pairs: &Bound<'_, PyAny>) -> PyResult<()> {
         for (number, pair) in pairs.try_iter()?.enumerate() {
             if number % SIGNALS_EACH == 0 {
                 py.check_signals()?;
             }
+            // Any two things are a pair, as they are for a dictionary.
             let pair = pair?;
-            let pair = pair
-                .cast::<PyTuple>()
-                .map_err(|_| PyTypeError::new_err("an entry is a tuple of a key and a value"))?;
-            let (key, value): (Bound<'_, PyAny>, Bound<'_, PyAny>) = pair.extract()?;
-            self.put(&key, &value)?;
+            match pair.cast::<PyTuple>() {
+                Ok(tuple) if tuple.len() == 2 => self.put(&tuple.get_item(0)?, &tuple.get_item(1)?),
+                _ => match &pair.try_iter()?.take(3).collect::<PyResult<Vec<_>>>()?[..] {
+                    [key, value] => self.put(key, value),
+                    _ => Err(PyValueError::new_err("an entry is a pair of a key and a value")),
+                },
+            }?;
         }
         Ok(())
     }
@@ -283,11 +307,13 @@ impl Tree {
     }
 
     /// The value of a key; `default` is put there first if there is none.
+    #[pyo3(signature = (key, default = None))]
     fn setdefault<'py>(
         &self,
         key: &Bound<'py, PyAny>,
-        default: Bound<'py, PyAny>,
+        default: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
+        let default = default.unwrap_or_else(|| key.py().None().into_bound(key.py()));
         loop {
             if let Some(value) = self.get_bytes(key)? {
                 return self.value(key.py(), &value);
@@ -360,27 +386,27 @@ impl Tree {
 
     /// Puts all entries of a mapping, or all pairs of an iterable, and those given by name: one by
     /// one, so that a failure leaves some of them; in a transaction, all or none.
-    #[pyo3(signature = (entries = None, /, **named))]
+    ///
+    /// An object with `keys` and without `items` is asked for each of its keys.
+    #[pyo3(signature = (*entries, **named), text_signature = "($self, entries=(), /, **named)")]
     fn update(
         &self,
         py: Python<'_>,
-        entries: Option<&Bound<'_, PyAny>>,
+        entries: &Bound<'_, PyTuple>,
         named: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<()> {
-        if let Some(entries) = entries {
-            let pairs = match entries.cast::<PyDict>() {
-                Ok(dict) => dict.items().into_any(),
-                Err(_) if entries.hasattr("items")? => entries.call_method0("items")?,
-                Err(_) => entries.clone(),
-            };
-            self.put_all(py, &pairs)?;
+        if entries.len() > 1 {
+            return Err(PyTypeError::new_err("update takes one mapping, or one iterable of pairs"));
+        }
+        for entries in entries.iter() {
+            self.update_from(py, &entries)?;
         }
         named.map_or(Ok(()), |named| self.put_all(py, named.items().as_any()))
     }
 
     /// As `update`.
     fn __ior__(&self, py: Python<'_>, entries: &Bound<'_, PyAny>) -> PyResult<()> {
-        self.update(py, Some(entries), None)
+        self.update_from(py, entries)
     }
 
     /// Removes the last entry; returns it, or raises KeyError if there is none.

@@ -1,12 +1,14 @@
 //! Python's values as the engine's, and types as either calls them.
 
-use millpond_handles::{DEPTH_MAX, Datum, KeyType, ValueType};
+use std::fmt::Display;
+
+use millpond_handles::{DEPTH_MAX, Datum, DatumError, KeyType, ValueType};
 use pyo3::buffer::PyBuffer;
-use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyBufferError, PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyFloat, PyInt, PyString, PyTuple, PyType};
 
-use crate::error::{Failure, Invalid};
+use crate::error::{Failure, Invalid, elements_of, type_in_python};
 
 /// The types of a tree's keys and values.
 pub(crate) struct Types {
@@ -32,24 +34,24 @@ impl Types {
 
     pub(crate) fn encode_key(&self, key: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
         if self.key_is_bytes {
-            return bytes_of(key);
+            return encode_bytes(key);
         }
-        Ok(self.key.encode(&datum_of(key)?).map_err(Failure::Datum)?)
+        encode(key, &self.key, |datum| self.key.encode(datum))
     }
 
     /// What keys begin with.
     pub(crate) fn encode_prefix(&self, prefix: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
         if self.key_is_bytes {
-            return bytes_of(prefix);
+            return encode_bytes(prefix);
         }
-        Ok(self.key.encode_prefix(&datum_of(prefix)?).map_err(Failure::Datum)?)
+        encode(prefix, &self.key, |datum| self.key.encode_prefix(datum))
     }
 
     pub(crate) fn encode_value(&self, value: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
         if self.value_is_bytes {
-            return bytes_of(value);
+            return encode_bytes(value);
         }
-        Ok(self.value.encode(&datum_of(value)?).map_err(Failure::Datum)?)
+        encode(value, &self.value, |datum| self.value.encode(datum))
     }
 
     pub(crate) fn key<'py>(&self, py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyAny>> {
@@ -81,27 +83,97 @@ impl Types {
     }
 }
 
+/// Why there is no [`Datum`] of an object.
+enum Unfit {
+    /// No type of keys and values has such.
+    Other,
+    /// What Python code raised when it was asked.
+    Raised(PyErr),
+}
+
+impl From<PyErr> for Unfit {
+    fn from(raised: PyErr) -> Unfit {
+        Unfit::Raised(raised)
+    }
+}
+
+/// What an object is, as `encode` writes it; `wanted` is the type, for messages.
+fn encode(
+    object: &Bound<'_, PyAny>,
+    wanted: impl Display,
+    encode: impl FnOnce(&Datum) -> Result<Vec<u8>, DatumError>,
+) -> PyResult<Vec<u8>> {
+    match datum_within(object, 0) {
+        Ok(datum) => match encode(&datum) {
+            Ok(bytes) => Ok(bytes),
+            Err(DatumError::OtherType { .. }) => Err(other_type(object, &wanted.to_string())),
+            Err(error) => Err(Failure::Datum(error).into()),
+        },
+        Err(Unfit::Other) => Err(other_type(object, &wanted.to_string())),
+        Err(Unfit::Raised(raised)) => Err(raised),
+    }
+}
+
+/// The error of an object that is not of a type, or of the element of a tuple that is not: with
+/// the name of its class, and Python's name of the type.
+fn other_type(object: &Bound<'_, PyAny>, wanted: &str) -> PyErr {
+    if let (Ok(tuple), Some(elements)) = (object.cast::<PyTuple>(), elements_of(wanted)) {
+        for (element, wanted) in tuple.iter().zip(elements) {
+            if !is_of(&element, wanted) {
+                return other_type(&element, wanted);
+            }
+        }
+    }
+    let found = match object.is_none() {
+        true => Ok("None".to_string()),
+        false => object.get_type().name().map(|name| name.to_string()),
+    };
+    let wanted = type_in_python(wanted);
+    let advice = match wanted == "bytes" && object.is_instance_of::<PyString>() {
+        true => ": encode it, as by text.encode()",
+        false => "",
+    };
+    match found {
+        Ok(found) => PyTypeError::new_err(format!("{found} is no {wanted}{advice}")),
+        Err(raised) => raised,
+    }
+}
+
+/// Whether an object is of a type, or at least of its kind.
+fn is_of(object: &Bound<'_, PyAny>, wanted: &str) -> bool {
+    match (datum_within(object, 0), wanted.parse::<ValueType>()) {
+        (Ok(datum), Ok(wanted)) => {
+            !matches!(wanted.encode(&datum), Err(DatumError::OtherType { .. }))
+        }
+        (Err(Unfit::Other), _) => false,
+        _ => true,
+    }
+}
+
 /// A copy of a byte string, or of anything that has a buffer of bytes.
-fn bytes_of(object: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
+fn bytes_of(object: &Bound<'_, PyAny>) -> Result<Vec<u8>, Unfit> {
     if let Ok(bytes) = object.cast::<PyBytes>() {
         return Ok(bytes.as_bytes().to_vec());
     }
-    if object.is_instance_of::<PyString>() {
-        return Err(PyTypeError::new_err("a string is no byte string: encode it, as by b'…'"));
+    let py = object.py();
+    match PyBuffer::<u8>::get(object) {
+        Ok(bytes) => Ok(bytes.to_vec(py)?),
+        // It has no buffer, or one of something else.
+        Err(e) if e.is_instance_of::<PyTypeError>(py) => Err(Unfit::Other),
+        Err(e) if e.is_instance_of::<PyBufferError>(py) => Err(Unfit::Other),
+        Err(raised) => Err(Unfit::Raised(raised)),
     }
-    let bytes = PyBuffer::<u8>::get(object).map_err(|_| {
-        let found = object.get_type().name().map_or_else(|_| String::new(), |n| n.to_string());
-        PyTypeError::new_err(format!("{found} is no byte string: bytes or a buffer of bytes is"))
-    })?;
-    bytes.to_vec(object.py())
 }
 
-fn datum_of(object: &Bound<'_, PyAny>) -> PyResult<Datum> {
-    datum_within(object, 0)
+fn encode_bytes(object: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
+    bytes_of(object).map_err(|unfit| match unfit {
+        Unfit::Other => other_type(object, BYTES),
+        Unfit::Raised(raised) => raised,
+    })
 }
 
 /// The value of what is nested in `depth` tuples.
-fn datum_within(object: &Bound<'_, PyAny>, depth: usize) -> PyResult<Datum> {
+fn datum_within(object: &Bound<'_, PyAny>, depth: usize) -> Result<Datum, Unfit> {
     if let Ok(text) = object.cast::<PyString>() {
         return Ok(Datum::Str(text.to_str()?.to_string()));
     }
@@ -110,7 +182,7 @@ fn datum_within(object: &Bound<'_, PyAny>, depth: usize) -> PyResult<Datum> {
         return Ok(Datum::Bool(flag.is_true()));
     }
     if object.is_instance_of::<PyInt>() {
-        return integer_of(object);
+        return Ok(integer_of(object)?);
     }
     if let Ok(number) = object.cast::<PyFloat>() {
         return Ok(Datum::Float(number.value()));
@@ -121,24 +193,68 @@ fn datum_within(object: &Bound<'_, PyAny>, depth: usize) -> PyResult<Datum> {
     if let Ok(tuple) = object.cast::<PyTuple>() {
         if depth > DEPTH_MAX {
             let text = format!("a tuple is nested more than {DEPTH_MAX} deep, as no type is");
-            return Err(PyValueError::new_err(text));
+            return Err(PyValueError::new_err(text).into());
         }
         let elements = tuple.iter().map(|element| datum_within(&element, depth + 1));
-        return Ok(Datum::Tuple(elements.collect::<PyResult<_>>()?));
+        return Ok(Datum::Tuple(elements.collect::<Result<_, _>>()?));
     }
     if object.is_none() {
         return Ok(Datum::None);
     }
-    // Integers and floats of NumPy.
-    if let Ok(number) = object.call_method0("__index__") {
-        return integer_of(&number);
+    if let Some(datum) = numpy_datum(object)? {
+        return Ok(datum);
     }
-    if let Ok(number) = object.extract::<f64>() {
-        return Ok(Datum::Float(number));
+    if let Some(datum) = index_of(object)? {
+        return Ok(datum);
     }
     Ok(Datum::Bytes(bytes_of(object)?))
 }
 
+/// A truth value or a float of NumPy, which are no Python's. Numbers of other classes may have a
+/// float near them, but are none: it would be another key than the one that was given.
+fn numpy_datum(object: &Bound<'_, PyAny>) -> PyResult<Option<Datum>> {
+    let class = object.get_type();
+    if class.module()?.to_cow()? != "numpy" {
+        return Ok(None);
+    }
+    match &*class.name()?.to_cow()? {
+        "bool" | "bool_" => Ok(Some(Datum::Bool(object.is_truthy()?))),
+        "float16" | "float32" => Ok(Some(Datum::Float(object.extract()?))),
+        name @ ("longdouble" | "float96" | "float128") => {
+            let number: f64 = object.extract()?;
+            if !number.is_nan() && !object.eq(number)? {
+                let text = format!("the {name} {object} is no float exactly");
+                return Err(PyOverflowError::new_err(text));
+            }
+            Ok(Some(Datum::Float(number)))
+        }
+        _ => Ok(None),
+    }
+}
+
+/// The integer that an object of another class stands for, as those of NumPy do.
+fn index_of(object: &Bound<'_, PyAny>) -> PyResult<Option<Datum>> {
+    let (py, class) = (object.py(), object.get_type());
+    if !class.hasattr("__index__")? {
+        return Ok(None);
+    }
+    let number = match object.call_method0("__index__") {
+        Ok(number) => number,
+        // An array has the method, and an index only if it is a single number.
+        Err(e) if e.is_instance_of::<PyTypeError>(py) && class.hasattr("__len__")? => {
+            return Ok(None);
+        }
+        Err(raised) => return Err(raised),
+    };
+    if !number.is_instance_of::<PyInt>() {
+        let found = number.get_type().name()?;
+        let text = format!("__index__ returned non-int (type {found})");
+        return Err(PyTypeError::new_err(text));
+    }
+    integer_of(&number).map(Some)
+}
+
+/// An integer, which is one of Python's.
 fn integer_of(object: &Bound<'_, PyAny>) -> PyResult<Datum> {
     if let Ok(number) = object.extract::<i64>() {
         return Ok(Datum::Int(number.into()));

@@ -122,6 +122,7 @@ pub(super) fn judge(
         pages: trace.distinct,
         write_share: count(|mark| mark.is_write()) / trace.batch.len().max(1) as f64,
         once_share: once / trace.distinct.max(1) as f64,
+        has_scans: trace.batch.marks.iter().any(|mark| mark.is_scan()),
         sizes: sizes.to_vec(),
         write_weight: options.write_weight,
         default,

@@ -1,5 +1,6 @@
 //! Running the shortlist on a trace, part by part.
 
+use millpond_base::Size;
 use millpond_policies::config::{ParamError, Spec};
 use millpond_workload::trace::{Batch, Source, TraceError};
 use rayon::prelude::*;
@@ -13,6 +14,7 @@ use crate::compare::CompareError;
 use crate::papers::Recorded;
 use crate::registry::{PolicyError, Registry};
 use crate::sim::{Counts, SimOptions, Stalled};
+use crate::sweep::Room;
 
 /// Parts that a trace is cut into; the first is warm-up.
 const PARTS: usize = 31;
@@ -51,6 +53,9 @@ pub enum AdviseError {
     /// No size is left.
     #[error("{0}")]
     Size(String),
+    /// A price of page writes that is none.
+    #[error("a write costs 0 to 1000000 reads, and not {0}")]
+    Weight(f64),
     /// Courses that cannot be compared.
     #[error(transparent)]
     Compare(#[from] CompareError),
@@ -59,7 +64,8 @@ pub enum AdviseError {
     Stopped,
 }
 
-/// Runs the shortlist, the default and OPT over a trace and judges them. `watch` receives the share
+/// Runs the shortlist, the default and OPT over a trace and judges them. Scans that the trace marks
+/// are hints, as they are in a pool, for all but those that know the future. `watch` receives the share
 /// that is done, and returns whether to continue. The reader's notes stay with the caller:
 /// [`Source::notes`].
 ///
@@ -72,6 +78,10 @@ pub fn advise(
     options: &AdviseOptions,
     watch: &mut (dyn FnMut(&str, f64) -> bool + Send),
 ) -> Result<Advice, AdviseError> {
+    if !(0.0..=1e6).contains(&options.write_weight) {
+        return Err(AdviseError::Weight(options.write_weight));
+    }
+    check_sizes(options)?;
     let mut batch = Batch::default();
     while source.fill(&mut batch, 1 << 16)? > 0 {
         batch.drop_dsyncs();
@@ -88,9 +98,14 @@ pub fn advise(
     let sizes = sizes(&trace, options)?;
     let cells: Vec<(&String, u32)> =
         policies.iter().flat_map(|policy| sizes.iter().map(move |size| (policy, *size))).collect();
-    let mut courses = Vec::new();
+    let (mut courses, mut room) = (Vec::new(), Room::now());
+    for (policy, size) in &cells {
+        let entry = registry.find(&Spec::parse(policy)?.id)?;
+        let room = room.add(&entry.info, u64::from(*size));
+        room.map_err(|error| AdviseError::Size(error.to_string()))?;
+    }
     // As many at a time as keep the cores busy, so that a request to stop is noticed.
-    for some in cells.chunks(rayon::current_num_threads() * 2) {
+    for some in cells.chunks(room.at_once(rayon::current_num_threads() * 2)) {
         if !watch(some[0].0, courses.len() as f64 / cells.len() as f64) {
             return Err(AdviseError::Stopped);
         }
@@ -131,6 +146,11 @@ fn policies(registry: &Registry, options: &AdviseOptions) -> Result<Vec<String>,
         }
     }
     Ok(texts)
+}
+
+fn check_sizes(options: &AdviseOptions) -> Result<(), AdviseError> {
+    let checked = Size::check_all(&options.sizes, options.page_size);
+    checked.map_err(|error| AdviseError::Size(error.to_string()))
 }
 
 /// Fewest frames of a pool whose size is chosen here.
@@ -176,10 +196,12 @@ fn course(
 ) -> Result<Course, AdviseError> {
     let spec = Spec::parse(policy)?;
     let entry = registry.find(&spec.id)?;
+    // A bound that follows hints would be none.
+    let scan_hints = !entry.needs_future;
     let mut runs: Vec<(Counts, Vec<[f64; 2]>)> = Vec::new();
     for seed in SEEDS {
         let options =
-            SimOptions { seed, scan_hints: true, ..SimOptions::new(size, Some(trace.distinct)) };
+            SimOptions { seed, scan_hints, ..SimOptions::new(size, Some(trace.distinct)) };
         let mut simulation = entry.simulation(&spec, &options)?;
         let future = entry.needs_future.then(|| trace.future());
         let (mut parts, mut before) = (Vec::new(), [0.0; 2]);
@@ -213,4 +235,45 @@ fn course(
 /// Where a part begins.
 fn edge(trace: &Recorded, part: usize) -> usize {
     trace.batch.len() * part / PARTS
+}
+
+#[cfg(test)]
+mod tests {
+    use millpond_base::Mark;
+
+    use super::*;
+
+    /// A marked scan that comes again and again over 40 pages, and one new page after each four.
+    fn scanned() -> Recorded {
+        let mut batch = Batch::default();
+        for at in 0..4000u64 {
+            match at % 5 {
+                4 => batch.push(1000 + at, Mark::READ),
+                _ => batch.push(at % 40, Mark::READ.with_scan(true)),
+            }
+        }
+        Recorded::of("scanned", 1, batch)
+    }
+
+    #[test]
+    fn the_bound_follows_no_hints_and_the_others_do() {
+        let (registry, trace) = (Registry::builtin(), scanned());
+        let misses = |policy: &str| {
+            course(&registry, &trace, policy, 36).map(|course| course.counts.misses())
+        };
+        let alone = |policy: &str, scan_hints: bool| {
+            let spec = Spec::parse(policy)?;
+            let options = SimOptions { scan_hints, ..SimOptions::new(36, Some(trace.distinct)) };
+            let mut simulation = registry.find(&spec.id)?.simulation(&spec, &options)?;
+            simulation.run(&trace.batch, Some(trace.future()))?;
+            Ok::<u64, AdviseError>(simulation.counts().misses())
+        };
+        let (with, without) = (alone("opt", true).unwrap(), alone("opt", false).unwrap());
+        assert!(with > without, "hints cost the bound {with} misses, {without} without");
+        assert_eq!(misses("opt").unwrap(), without);
+        assert_eq!(misses("lru").unwrap(), alone("lru", true).unwrap());
+        for policy in ["lru", "fifo", "arc", "lirs", "tide"] {
+            assert!(misses(policy).unwrap() >= without, "{policy}");
+        }
+    }
 }

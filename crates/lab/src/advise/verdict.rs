@@ -1,9 +1,11 @@
 //! The advice: three lines, and the table that they are derived from.
 
 use super::course::Course;
+use super::judge::BOUND;
 use super::shortlist::{LEAN, SHORTLIST};
 use crate::compare::Verdict;
 use crate::interval::Interval;
+use crate::sweep::OPTIONS;
 use crate::table::{Table, Value};
 
 /// How a policy compares, over all sizes.
@@ -45,6 +47,8 @@ pub struct Advice {
     pub write_share: f64,
     /// The share of its pages that are referenced once.
     pub once_share: f64,
+    /// Whether the trace marks scans. They are hints then, as in a pool, for all but the bound.
+    pub has_scans: bool,
     /// Frames of the pools.
     pub sizes: Vec<u32>,
     /// What a page write costs, in page reads.
@@ -172,9 +176,13 @@ impl Advice {
             Some((reads, None)) => format!(" It reads {reads:.0} % of the default's pages."),
             None => String::new(),
         };
+        let scans = match self.has_scans {
+            true => " Scans that the trace marks were hints, for all policies but opt.",
+            false => "",
+        };
         format!(
             "Why: {id} {strength}. Here {once:.0} % of the pages are referenced once, and \
-             {writes:.0} % of the references write.{traded}"
+             {writes:.0} % of the references write.{traded}{scans}"
         )
     }
 
@@ -207,6 +215,7 @@ impl Advice {
             "over_best_low",
             "over_best_high",
             "over_default",
+            OPTIONS,
         ]);
         for standing in &self.standings {
             for course in self.courses.iter().filter(|c| c.policy == standing.policy) {
@@ -233,6 +242,10 @@ impl Advice {
             end(|interval| interval.low).into(),
             end(|interval| interval.high).into(),
             standing.over_default.map(|interval| interval.mean).into(),
+            match self.has_scans && course.policy != BOUND {
+                true => "pool scan-hints".into(),
+                false => "pool".into(),
+            },
         ]
     }
 
@@ -282,6 +295,7 @@ mod tests {
             pages: 100,
             write_share: 0.2,
             once_share: 0.5,
+            has_scans: false,
             sizes: vec![10],
             write_weight: 1.0,
             default: "lean-evict".to_string(),
@@ -323,6 +337,9 @@ mod tests {
         assert!(what.starts_with("Stay with lean-evict, the default"), "{what}");
         assert!(sure.contains("open: arc. Behind them, lru costs 20.0 % more"), "{sure}");
         assert!(why.contains("lean-evict does nothing at all on a hit"), "{why}");
+        assert!(!why.contains("hints"), "{why}");
+        let [.., why] = Advice { has_scans: true, ..advice }.lines();
+        assert!(why.ends_with("marks were hints, for all policies but opt."), "{why}");
     }
 
     #[test]

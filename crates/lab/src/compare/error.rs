@@ -12,6 +12,12 @@ pub enum CompareError {
         /// What is wrong.
         reason: String,
     },
+    /// A level at which nothing, or everything, would be shown.
+    #[error("level {0} is no probability: 0.05 or 0.01")]
+    Level(String),
+    /// A margin that is no share.
+    #[error("margin {0} is no share: 0.01 is one per cent")]
+    Margin(String),
     /// No column that is a metric.
     #[error("the rows have none of {tried}: name a column with --metric; there are {columns}")]
     NoMetric {

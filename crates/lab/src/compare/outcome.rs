@@ -65,6 +65,12 @@ impl Outcome {
     /// # Errors
     /// [`CompareError`].
     pub fn of(contest: Contest, options: CompareOptions) -> Result<Outcome, CompareError> {
+        if !(options.level > 0.0 && options.level < 1.0) {
+            return Err(CompareError::Level(options.level.to_string()));
+        }
+        if !(0.0..10.0).contains(&options.margin) {
+            return Err(CompareError::Margin(options.margin.to_string()));
+        }
         let replicate = match options.replicate {
             Some(replicate) => replicate,
             None => contest.replicate()?,

@@ -61,10 +61,7 @@ impl CurveTask<'_> {
         trace: &TraceInput,
         step: &mut dyn FnMut(&str, Option<f64>, u64) -> bool,
     ) -> Result<Curves, CurveError> {
-        let small = |size: &&Size| matches!(size, Size::Bytes(b) if *b < self.page_size);
-        if let Some(Size::Bytes(bytes)) = self.sizes.iter().find(small) {
-            return Err(CurveError::Size { bytes: *bytes, page_size: self.page_size });
-        }
+        Size::check_all(self.sizes, self.page_size)?;
         let flow = |stop| if stop { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
         let probe = Curve::new(self.registry, self.policies, vec![1], 1, self.seed)?;
         let keep = probe.needs_future() || self.check || !trace.repeatable;

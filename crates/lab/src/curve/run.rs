@@ -1,14 +1,16 @@
 //! Curves of several policies over one trace, in one pass.
 
+use millpond_base::SizeError;
 use millpond_policies::config::Spec;
 use millpond_workload::trace::{Batch, TraceError};
 use rayon::prelude::*;
 
 use super::exact::StackDistances;
 use super::priority::PriorityStack;
-use super::sampled::{SampledCell, place, rate_for};
+use super::sampled::{SampledCell, frames_at, place, rate_for};
 use crate::registry::{PolicyError, Registry};
 use crate::sim::{Future, SimOptions, Stalled};
+use crate::sweep::{NoRoom, Room};
 
 /// Why a curve could not be drawn.
 #[derive(Debug, thiserror::Error)]
@@ -30,13 +32,11 @@ pub enum CurveError {
     )]
     Offline(String),
     /// A size at which nothing fits.
-    #[error("a cache of {bytes} bytes holds no page: they have {page_size}")]
-    Size {
-        /// What was asked for.
-        bytes: u64,
-        /// Bytes of a page.
-        page_size: u64,
-    },
+    #[error(transparent)]
+    Size(#[from] SizeError),
+    /// Memory for a cache.
+    #[error(transparent)]
+    Room(#[from] NoRoom),
 }
 
 /// How a point was found.
@@ -117,9 +117,10 @@ impl<'a> Curve<'a> {
         pages: u64,
         seed: u64,
     ) -> Result<Curve<'a>, CurveError> {
-        let mut kinds = Vec::new();
+        let (mut kinds, mut room) = (Vec::new(), Room::now());
         for spec in specs {
             let entry = registry.find(&spec.id)?;
+            let info = &entry.info;
             let plain = spec.params.is_empty();
             kinds.push(match spec.id.as_str() {
                 "lru" if plain => Kind::Lru(StackDistances::new()),
@@ -130,6 +131,7 @@ impl<'a> Curve<'a> {
                     let mut cells = Vec::new();
                     for &size in &sizes {
                         let rate = rate_for(size, pages);
+                        room.add_beside(info, frames_at(size, rate))?;
                         cells.push(SampledCell::new(entry, spec, size, rate, pages, seed)?);
                     }
                     Kind::Cells(cells)
@@ -217,8 +219,11 @@ impl<'a> Curve<'a> {
         pages: u64,
         seed: u64,
     ) -> Result<Vec<f64>, CurveError> {
-        let points = self.points();
-        let ratios = points.par_iter().map(|point| -> Result<f64, CurveError> {
+        let (points, mut room) = (self.points(), Room::now());
+        for point in &points {
+            room.add(&self.registry.find(&self.specs[point.policy].id)?.info, point.size)?;
+        }
+        let exact = |point: &Point| -> Result<f64, CurveError> {
             let spec = &self.specs[point.policy];
             let frames = u32::try_from(point.size).unwrap_or(u32::MAX / 2);
             let mut options = SimOptions::new(frames, Some(pages));
@@ -226,7 +231,12 @@ impl<'a> Curve<'a> {
             let mut simulation = self.registry.find(&spec.id)?.simulation(spec, &options)?;
             simulation.run(trace, future)?;
             Ok(1.0 - simulation.counts().hit_ratio())
-        });
-        ratios.collect()
+        };
+        let mut ratios = Vec::new();
+        for some in points.chunks(room.at_once(points.len())) {
+            let some: Result<Vec<f64>, CurveError> = some.par_iter().map(exact).collect();
+            ratios.extend(some?);
+        }
+        Ok(ratios)
     }
 }

@@ -44,6 +44,17 @@ pub fn rate_for(size: u64, pages: u64) -> f64 {
     (PAGES / pages.max(1) as f64).max(FRAMES / size.max(1) as f64).min(1.0)
 }
 
+/// The part of the hash space that a sample at `rate` takes.
+fn limit_at(rate: f64) -> u64 {
+    ((rate * SPACE as f64).round() as u64).clamp(1, SPACE)
+}
+
+/// Frames of the cache that stands for one of `size` frames, on a sample at `rate`.
+pub fn frames_at(size: u64, rate: f64) -> u64 {
+    let frames = (size as f64 * limit_at(rate) as f64 / SPACE as f64).round().max(1.0);
+    frames.min(2e9) as u64
+}
+
 impl SampledCell {
     /// A cell for `size` frames, on a sample at `rate`.
     ///
@@ -57,9 +68,8 @@ impl SampledCell {
         pages: u64,
         seed: u64,
     ) -> Result<SampledCell, PolicyError> {
-        let limit = ((rate * SPACE as f64).round() as u64).clamp(1, SPACE);
-        let frames = (size as f64 * limit as f64 / SPACE as f64).round().max(1.0);
-        let mut options = SimOptions::new(frames.min(2e9) as u32, Some(pages));
+        let limit = limit_at(rate);
+        let mut options = SimOptions::new(frames_at(size, rate) as u32, Some(pages));
         options.seed = seed;
         let spec = entry.scaled(spec, limit as f64 / SPACE as f64)?;
         Ok(SampledCell {

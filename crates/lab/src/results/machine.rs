@@ -2,6 +2,7 @@
 
 use std::sync::OnceLock;
 
+use rustix::process::{Resource, getrlimit};
 use serde_json::{Value as Json, json};
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -23,11 +24,30 @@ pub fn machine() -> Json {
     })
 }
 
-/// Memory that can still be had, in bytes; `None` where the system does not tell.
+/// Memory that this process can still have, in bytes: what the machine has free, and no more than
+/// the limit of its address space (`ulimit -v`) leaves. `None` where the system does not tell.
 pub fn memory_available() -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text.lines().find(|line| line.starts_with("MemAvailable:"))?;
+    let free = kib_of("/proc/meminfo", "MemAvailable:");
+    match (free, address_space_left()) {
+        (Some(free), Some(left)) => Some(free.min(left)),
+        (free, left) => free.or(left),
+    }
+}
+
+/// A line of one of the system's files, which has a number of KiB, in bytes.
+fn kib_of(path: &str, name: &str) -> Option<u64> {
+    let text = std::fs::read_to_string(path).ok()?;
+    let line = text.lines().find(|line| line.starts_with(name))?;
     Some(line.split_whitespace().nth(1)?.parse::<u64>().ok()? << 10)
+}
+
+/// Bytes of address space that this process may still map; `None` without a limit. Stacks of
+/// threads and the allocator take some, too: a quarter is left to them.
+fn address_space_left() -> Option<u64> {
+    let limit = getrlimit(Resource::As).current?;
+    let mapped = kib_of("/proc/self/status", "VmSize:")?;
+    let left = limit.saturating_sub(mapped);
+    Some(left - left / 4)
 }
 
 /// Tells builds apart: the version and a hash of the running program's file. Another build may

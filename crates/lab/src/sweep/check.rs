@@ -17,6 +17,7 @@ pub(super) fn check(plan: &Plan, registry: &Registry) -> Result<(), SweepError> 
             return Err(SweepError::Plan(format!("nothing to run: no {what} is given")));
         }
     }
+    plan.check_numbers().map_err(SweepError::Plan)?;
     let names: Vec<&str> = plan.traces.iter().map(|trace| trace.name.as_str()).collect();
     if let Some(name) = twice(&names) {
         return Err(SweepError::Plan(format!(

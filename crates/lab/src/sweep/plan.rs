@@ -178,6 +178,17 @@ impl Plan {
         Ok(())
     }
 
+    /// Whether its numbers have a sense: pages, caches and batches of something.
+    ///
+    /// # Errors
+    /// The first one that has none.
+    pub(crate) fn check_numbers(&self) -> Result<(), String> {
+        if self.batch == 0 {
+            return Err("a batch of 0 frames evicts nothing: 1 is on demand".to_string());
+        }
+        Size::check_all(&self.sizes, self.page_size).map_err(|error| error.to_string())
+    }
+
     /// The cells of trace number `trace` that belong to this shard, in the order of the output. A
     /// policy that draws nothing runs with the first seed only.
     pub(super) fn slots(&self, trace: usize, registry: &Registry) -> Vec<Slot> {

@@ -18,10 +18,10 @@ use super::check::{check, threads_for};
 use super::error::SweepError;
 use super::host::{Host, Outlook};
 use super::plan::{Model, Plan, Slot, Tables, TraceInput, Warmup};
+use super::room::Room;
 use super::row::{CONTENT, OPTIONS, Row};
 use super::stream::{ALONE_LEN, Dsyncs, Reading, STREAM_LEN, stream};
 use crate::registry::Registry;
-use crate::results::memory_available;
 use crate::sim::{Renumber, SimOptions, Stalled};
 
 /// Receives the progress of a sweep.
@@ -96,9 +96,6 @@ fn thread_cpu_time() -> Duration {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     Duration::try_from(time).unwrap_or_default()
 }
-
-/// Bytes that the simulated pool keeps for each frame: its page, its flags, its place in the table.
-const HOST_BYTES: f64 = 16.0;
 
 /// What is known of a trace after a first pass.
 #[derive(Default)]
@@ -234,36 +231,17 @@ impl<'a> Sweep<'a> {
     /// Cells that run at once: some for each core, and no more than memory has room for.
     fn wave_len(&self, wanted: &[(Slot, u32)]) -> Result<usize, SweepError> {
         let most = (self.threads.current_num_threads() * 8).max(8);
-        let Some(available) = memory_available() else { return Ok(most) };
-        let mut largest = 1;
+        let mut room = Room::now();
         for (slot, frames) in wanted {
-            let info = &self.registry.find(&self.plan.policies[slot.policy].id)?.info;
-            let per_frame = HOST_BYTES + f64::from(info.frame_bytes);
-            let bytes = (f64::from(*frames) * per_frame) as u64;
-            if bytes > available {
-                return Err(SweepError::Plan(format!(
-                    "a cache of {frames} frames under {} takes about {} MiB to simulate, and {} \
-                     MiB of memory are free",
-                    info.id,
-                    bytes >> 20,
-                    available >> 20
-                )));
-            }
-            largest = largest.max(bytes);
+            let entry = self.registry.find(&self.plan.policies[slot.policy].id)?;
+            let room = room.add(&entry.info, u64::from(*frames));
+            room.map_err(|e| SweepError::Plan(e.to_string()))?;
         }
-        Ok(((available / largest) as usize).clamp(1, most))
+        Ok(room.at_once(most))
     }
 
     fn frames_of(&self, slot: Slot, pages: u64) -> Result<u32, SweepError> {
         let plan = self.plan;
-        if let Size::Bytes(bytes) = plan.sizes[slot.size]
-            && bytes < plan.page_size
-        {
-            let page_size = plan.page_size;
-            return Err(SweepError::Plan(format!(
-                "a cache of {bytes} bytes holds no page: they have {page_size}"
-            )));
-        }
         let frames = plan.sizes[slot.size].frames(plan.page_size, pages);
         // Half of what u32 could name: lists and tables use the rest as marks.
         let frames = u32::try_from(frames).ok().filter(|f| *f < u32::MAX / 2).ok_or_else(|| {

@@ -232,6 +232,7 @@ pub fn units(
     registry: &Registry,
 ) -> Result<Vec<Unit>, UnitError> {
     let settings = Settings::of(plan);
+    plan.check_numbers().map_err(UnitError::Plan)?;
     for (at, trace) in traces.iter().enumerate() {
         if let Some(twin) = traces[..at].iter().find(|other| other.name == trace.name) {
             let what = if twin.path == trace.path { "given twice" } else { "two different files" };

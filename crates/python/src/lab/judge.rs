@@ -49,6 +49,7 @@ pub(crate) fn advise<'py>(
     found.set_item("pages", advice.pages)?;
     found.set_item("write_share", advice.write_share)?;
     found.set_item("once_share", advice.once_share)?;
+    found.set_item("has_scans", advice.has_scans)?;
     found.set_item("summary", columns(py, &advice.summary())?)?;
     found.set_item("table", columns(py, &advice.table())?)?;
     Ok(found)

@@ -3,12 +3,13 @@
 use std::time::Instant;
 
 use hashbrown::HashMap;
-use millpond_base::Size;
+use millpond_base::{Size, SizeError};
 use millpond_lab::sweep::{CONTENT, Content, Model, OPTIONS};
-use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyInt};
 
+use super::sweep::wrong;
 use super::trace::Trace;
 
 /// References between two looks at whether somebody wants to stop.
@@ -43,9 +44,8 @@ pub(crate) fn simulate_own<'py>(
     page_size: u64,
 ) -> PyResult<Bound<'py, PyDict>> {
     let py = trace.py();
-    let size: Size = size.parse().map_err(|error: <Size as std::str::FromStr>::Err| {
-        PyValueError::new_err(error.to_string())
-    })?;
+    let size: Size = size.parse().map_err(|error: SizeError| wrong(error))?;
+    Size::check_all(&[size], page_size).map_err(wrong)?;
     let trace = trace.get();
     let (dense, names) = py.detach(|| renumber(&trace.batch().pages));
     let frames = size.frames(page_size, names.len() as u64);

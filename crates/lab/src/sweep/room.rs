@@ -1,0 +1,70 @@
+//! Whether memory has room for simulations: a table that cannot be had would end the process.
+
+use millpond_policies::info::Info;
+
+use crate::results::memory_available;
+
+/// Bytes that the simulated pool keeps for each frame: its page, its flags, its place in the table.
+const HOST_BYTES: f64 = 16.0;
+
+/// A cache that is too large to be simulated here.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "a cache of {frames} frames under {policy} takes about {} MiB to simulate, and {} MiB of \
+     memory are free",
+    bytes >> 20,
+    available >> 20
+)]
+pub struct NoRoom {
+    policy: &'static str,
+    frames: u64,
+    bytes: u64,
+    available: u64,
+}
+
+/// The memory that is free, and the largest of the simulations that shall run.
+pub(crate) struct Room {
+    available: u64,
+    largest: u64,
+    all: u64,
+}
+
+impl Room {
+    /// The room that there is now.
+    pub(crate) fn now() -> Room {
+        let available = memory_available().unwrap_or(u64::MAX);
+        Room { available, largest: 1, all: 0 }
+    }
+
+    /// Takes note of a simulation that shall run.
+    ///
+    /// # Errors
+    /// [`NoRoom`] if it does not fit by itself.
+    pub(crate) fn add(&mut self, info: &Info, frames: u64) -> Result<(), NoRoom> {
+        let per_frame = HOST_BYTES + f64::from(info.frame_bytes);
+        let bytes = (frames as f64 * per_frame) as u64;
+        if bytes > self.available {
+            return Err(NoRoom { policy: info.id, frames, bytes, available: self.available });
+        }
+        self.largest = self.largest.max(bytes);
+        self.all = self.all.saturating_add(bytes);
+        Ok(())
+    }
+
+    /// As [`add`](Room::add), for one that runs beside all that were added before.
+    pub(crate) fn add_beside(&mut self, info: &Info, frames: u64) -> Result<(), NoRoom> {
+        let before = self.all;
+        self.add(info, frames)?;
+        if self.all > self.available {
+            let available = self.available.saturating_sub(before);
+            return Err(NoRoom { policy: info.id, frames, bytes: self.all - before, available });
+        }
+        Ok(())
+    }
+
+    /// How many of those that were added may run at once: one at least, and `most` at most.
+    pub(crate) fn at_once(&self, most: usize) -> usize {
+        let fit = usize::try_from(self.available / self.largest).unwrap_or(usize::MAX);
+        fit.clamp(1, most.max(1))
+    }
+}
