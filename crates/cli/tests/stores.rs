@@ -600,6 +600,9 @@ fn lives(shop: &Shop) -> [Pair; 4] {
     pairs.try_into().unwrap()
 }
 
+/// What it is, whether it opens, and the bytes of its data file and its log.
+type Case<'a> = (&'a str, bool, &'a [u8], Option<&'a [u8]>);
+
 #[test]
 fn a_check_fails_for_whatever_keeps_a_store_from_opening() {
     let shop = Shop::new();
@@ -610,7 +613,7 @@ fn a_check_fails_for_whatever_keeps_a_store_from_opening() {
     });
     let bad = ["bad.db", "bad.db-log"].map(|name| fs::read(other.path(name)).unwrap());
     let garbage = vec![7; 100_000];
-    let cases: [(&str, bool, &[u8], Option<&[u8]>); 13] = [
+    let cases: [Case<'_>; 13] = [
         ("killed", true, &early, Some(&early_log)),
         ("killed in its second life", true, &late, Some(&late_log)),
         ("closed", true, &end, Some(&end_log)),

@@ -16,13 +16,10 @@ use super::name::Name;
 use super::own::Claim;
 use super::own::own_transactions;
 use super::own::this_thread;
+use super::range::KEY_MAX;
 use super::tree::Asking;
 use super::tree::Want;
 use super::waiter::Waiter;
-
-/// No page holds a longer key, so a structure never has one: there is nothing to lock, and no
-/// memory for locks to be spent on it. A write of it fails for its length.
-pub(super) const KEY_MAX: usize = 1 << 16;
 
 /// What one transaction holds. Used by one thread at a time; a thread should reuse its owner by
 /// [`LockOwner::renew`], for it keeps its memory and what it knows about trees.

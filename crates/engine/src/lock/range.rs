@@ -2,7 +2,9 @@
 
 use std::ops::Bound;
 
-use super::owner::KEY_MAX;
+/// No page holds a longer key, so a structure never has one: there is nothing to lock, and no
+/// memory for locks to be spent on it. A write of it fails for its length.
+pub(super) const KEY_MAX: usize = 1 << 16;
 
 /// A range of keys with bounds of its own.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -2,7 +2,7 @@
 
 use super::course::Course;
 use super::options::AdviseOptions;
-use super::verdict::{Advice, Beside, Standing};
+use super::verdict::{Advice, BOUND, Beside, Standing};
 use crate::compare::{
     CompareError, CompareOptions, Contest, Metric, Outcome, Pair, Replicate, Run, Verdict,
 };
@@ -43,9 +43,6 @@ fn rows(courses: &[Course], weight: f64, has_bound: bool) -> Table {
     }
     table
 }
-
-/// What knows the future, and is no candidate.
-pub(super) const BOUND: &str = "opt";
 
 /// All policies beside one, corrected by Holm over them.
 fn beside(rows: &Table, to: &str) -> Result<Vec<Beside>, CompareError> {

@@ -65,8 +65,8 @@ pub enum AdviseError {
 }
 
 /// Runs the shortlist, the default and OPT over a trace and judges them. Scans that the trace marks
-/// are hints, as they are in a pool, for all but those that know the future. `watch` receives the share
-/// that is done, and returns whether to continue. The reader's notes stay with the caller:
+/// are hints, as they are in a pool, for all but those that know the future. `watch` receives the
+/// share that is done, and returns whether to continue. The reader's notes stay with the caller:
 /// [`Source::notes`].
 ///
 /// # Errors

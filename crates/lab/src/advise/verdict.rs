@@ -1,12 +1,14 @@
 //! The advice: three lines, and the table that they are derived from.
 
 use super::course::Course;
-use super::judge::BOUND;
 use super::shortlist::{LEAN, SHORTLIST};
 use crate::compare::Verdict;
 use crate::interval::Interval;
 use crate::sweep::OPTIONS;
 use crate::table::{Table, Value};
+
+/// What knows the future, and is no candidate.
+pub(super) const BOUND: &str = "opt";
 
 /// How a policy compares, over all sizes.
 #[derive(Clone, PartialEq, Debug)]

@@ -20,8 +20,7 @@ use crate::sweep::{
 };
 use crate::table::{Table, TableError};
 
-/// Sizes times seeds in one unit, at most: enough that reading the trace costs little beside them,
-/// and few enough that a lost machine costs little.
+/// Sizes times seeds in one unit, at most: reading the trace, or losing a machine, costs little.
 pub const CELLS_MAX: usize = 16;
 
 /// The column that is left out: a time is the machine's, and not the parameters'.
