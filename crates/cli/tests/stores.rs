@@ -600,7 +600,7 @@ fn lives(shop: &Shop) -> [Pair; 4] {
     pairs.try_into().unwrap()
 }
 
-/// What it is, whether it opens, and the bytes of its data file and its log.
+/// A state of a store: its name, if the store opens, and the bytes of its data file and its log.
 type Case<'a> = (&'a str, bool, &'a [u8], Option<&'a [u8]>);
 
 #[test]

@@ -71,7 +71,7 @@ fn describe(body: &[u8]) -> String {
     words.collect::<Vec<_>>().join(", ")
 }
 
-/// What a SUPERBLOCK record says; one of generation 0 claims nothing.
+/// Describes a SUPERBLOCK record; one of generation 0 claims nothing.
 fn superblock(header: &Header, body: &[u8]) -> String {
     let mut noted = Noted::default();
     noted.record(header, body);

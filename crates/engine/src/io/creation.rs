@@ -65,14 +65,13 @@ impl PageStore {
         write_free_map(&*device, page_size, &free)?;
         // The superblock comes last: a file with one holds a whole store.
         device.sync()?;
-        let superblock =
-            first_superblock(page_size, &free, (Placement::InPlace, Compression::None));
+        let superblock = first_superblock(page_size, &free, Placement::InPlace, Compression::None);
         write_superblock(&*device, &superblock)?;
         device.sync()?;
         Ok(Self::over(device, page_size, Access::Write, Some(superblock), free, None))
     }
 
-    /// As [`PageStore::create_on`], but without a superblock: the store is one only after its first
+    /// Makes a new store on `device` without a superblock: it can be opened only after its first
     /// [`PageStore::set_log_position`]. The device may hold a store that never got that far.
     /// Pages that are written in place are not compressed.
     ///
@@ -117,15 +116,15 @@ impl PageStore {
                 Some(PageMap::new((page_size, compresses), pages, pages, true))
             }
         };
-        let superblock = Some(first_superblock(page_size, &free, (placement, compression)));
+        let superblock = Some(first_superblock(page_size, &free, placement, compression));
         Ok(Self::over(device, page_size, Access::Write, superblock, free, map))
     }
 
-    /// Whether `device` is empty, or holds no more than a store whose creation was interrupted: as
+    /// Returns whether `device` is empty, or holds what an interrupted creation leaves. That is as
     /// long as a new store, and zeros but for the two pages behind the superblock's, where the
-    /// catalog's root and the first node of the page map go. Zeros where the
-    /// superblock should be are not enough: a store whose superblock is lost, or read as zeros,
-    /// must never be taken for none and made anew.
+    /// catalog's root and the first node of the page map go. Zeros where the superblock should be
+    /// are not enough: a store whose superblock is lost, or read as zeros, must never be taken for
+    /// none and made anew.
     ///
     /// # Errors
     /// If the device fails.
@@ -166,7 +165,8 @@ impl PageStore {
 fn first_superblock(
     page_size: PageSize,
     free: &Bitmap,
-    (placement, compression): (Placement, Compression),
+    placement: Placement,
+    compression: Compression,
 ) -> Superblock {
     Superblock {
         page_size,
@@ -184,8 +184,8 @@ fn first_superblock(
     }
 }
 
-/// Whether `device` is empty, or holds the block of zeros that a process leaves which is killed
-/// while it tries whether an empty file can be read directly.
+/// Returns whether `device` is empty, or holds one block of zeros. A process that is killed while
+/// it tries a direct read of an empty file leaves such a block.
 ///
 /// # Errors
 /// The device fails.

@@ -94,9 +94,9 @@ pub enum TxnError {
     SnapshotUnreadable {
         /// Where in the program it was begun.
         caller: String,
-        /// What went wrong.
+        /// The failure, in words.
         what: String,
-        /// Why.
+        /// Its cause.
         #[source]
         error: Arc<dyn std::error::Error + Send + Sync>,
     },
@@ -236,7 +236,7 @@ impl TxnError {
         matches!(self, TxnError::Lock(error) if error.is_deadlock())
     }
 
-    /// Whether the same transaction, or another snapshot, may succeed by itself.
+    /// Returns whether the same transaction, or another snapshot, may succeed by itself.
     #[doc(hidden)]
     pub fn is_retriable(&self) -> bool {
         match self {

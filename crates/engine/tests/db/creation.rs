@@ -96,7 +96,7 @@ struct LargeBlocks {
 }
 
 impl LargeBlocks {
-    /// What the system does not let the test do is the error.
+    /// The error names the step that the system does not allow.
     fn new() -> Result<LargeBlocks, &'static str> {
         let folder = tempfile::tempdir().unwrap();
         let (image, mount) = (folder.path().join("image"), folder.path().join("mount"));

@@ -21,7 +21,7 @@ use crate::txn::{OwnedEntry, Savepoint, ScanSome, TxnError};
 pub(crate) enum Outcome {
     /// Nothing that a retry would change.
     Settled,
-    /// It lost in a deadlock, or others had most of what it needed.
+    /// The transaction lost in a deadlock, or others had most of the memory or room for it.
     Victim,
     /// It waited for a lock for too long.
     TimedOut,

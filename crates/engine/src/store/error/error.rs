@@ -365,9 +365,9 @@ impl Error {
         matches!(self, Error::Txn(error) if error.is_deadlock())
     }
 
-    /// Whether the same transaction may succeed if it is restarted: it lost in a deadlock, waited
-    /// for a lock for too long, or others have most of the memory or room that it needs. Of a
-    /// snapshot: whether another one may succeed.
+    /// Returns whether the same transaction may succeed if it is restarted: it lost in a deadlock,
+    /// waited for a lock for too long, or others have most of the memory or room that it needs. Of
+    /// a snapshot: whether another one may succeed.
     ///
     /// That includes [`Error::is_own_transaction`]: another task of the same thread may have the
     /// transaction in question, and ends it if this task yields. Where that cannot be, as in a

@@ -97,7 +97,7 @@ struct Piece<'n> {
     rest: &'n str,
 }
 
-/// What lies before the first shape of a name, as a piece without a shape, and each shape with what
+/// The part before the first shape of a name, as a piece without a shape, and each shape with what
 /// follows it.
 fn pieces(name: &str) -> impl Iterator<Item = Piece<'_>> {
     name.split("postcard<").enumerate().map(|(at, part)| {
@@ -106,7 +106,7 @@ fn pieces(name: &str) -> impl Iterator<Item = Piece<'_>> {
     })
 }
 
-/// What stands behind the cut of a name that is not whole; shapes in a whole one may be cut.
+/// The end behind the cut of a name that is not whole; shapes in a whole one may be cut.
 fn behind_cut(name: &str) -> Option<&str> {
     name.rsplit_once(CUT).map(|(_, rest)| rest).filter(|rest| !rest.contains('>'))
 }
