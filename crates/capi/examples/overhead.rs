@@ -72,13 +72,13 @@ fn owned(db: &Db, tree: &RawTree, keys: u64, calls: u64) -> Result<Times, Failed
     let put = timed(keys, calls, |key, at| Ok(tree.put(&key, &at.to_ne_bytes()).map(drop)?))?;
     let tx = Transaction::begin(db, None)?;
     let get_in = timed(keys, calls, |key, _| {
-        let read = tx.call(|tx| tx.raw_tree(tree).get_with(&key, |value| keep(&mut buffer, value)));
+        let read = tx.call(|tx| tx.tree(tree).get_with(&key, |value| keep(&mut buffer, value)));
         Ok(read.map(drop)?)
     })?;
     tx.commit()?;
     let tx = Transaction::begin(db, None)?;
     let put_in = timed(keys, calls, |key, at| {
-        Ok(tx.call(|tx| tx.raw_tree(tree).put(&key, &at.to_ne_bytes())).map(drop)?)
+        Ok(tx.call(|tx| tx.tree(tree).put(&key, &at.to_ne_bytes())).map(drop)?)
     })?;
     tx.commit()?;
     Ok([get, put, get_in, put_in])

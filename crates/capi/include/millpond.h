@@ -797,12 +797,6 @@ enum mp_status mp_txn_savepoint(const struct mp_txn *txn, size_t *number);
 enum mp_status mp_txn_rollback_to(const struct mp_txn *txn, size_t number);
 
 /**
- * Lets another thread go on with a transaction: until it does, this thread's calls outside of it
- * wait for its locks as for anybody's. Its cursors are over.
- */
-enum mp_status mp_txn_leave_thread(const struct mp_txn *txn);
-
-/**
  * Runs `work` in a transaction and commits it if `work` returns MP_OK. If it lost in a deadlock,
  * it is aborted, and `work` is run again, for up to ten seconds: so `work` must do nothing else
  * that counts. If `work` returns something else, the transaction is aborted and that is returned;

@@ -64,7 +64,7 @@ pub unsafe extern "C" fn mp_get_for_update(
         unsafe {
             let (out, key) = (buffer(out, "the buffer")?, key(key_data, key_len)?);
             let (tree, txn) = (handle(tree, "the tree")?, handle(txn, "the transaction")?);
-            let there = txn.tx.call(|txn| txn.raw_tree(&tree.tree).get_for_update(key))?;
+            let there = txn.tx.call(|txn| txn.tree(&tree.tree).get_for_update(key))?;
             if let Some(value) = &there {
                 out.set(value);
             }

@@ -63,7 +63,7 @@ pub unsafe extern "C" fn mp_snapshot_get(
                 buffer(out, "the buffer")?,
             )
         };
-        let tree = snapshot.snapshot.raw_tree(&tree.tree);
+        let tree = snapshot.snapshot.tree(&tree.tree);
         let there = tree.get_with(key, |value| out.set(value))?;
         Ok(if there.is_some() { mp_status::MP_OK } else { mp_status::MP_NOT_FOUND })
     })
@@ -82,7 +82,7 @@ pub unsafe extern "C" fn mp_snapshot_count(
         // SAFETY: the crate's contract; `place` returned it.
         unsafe {
             let (snapshot, tree) = (handle(snapshot, "the snapshot")?, handle(tree, "the tree")?);
-            set(count, snapshot.snapshot.raw_tree(&tree.tree).count(key_range(range)?)?);
+            set(count, snapshot.snapshot.tree(&tree.tree).count(key_range(range)?)?);
         }
         Ok(mp_status::MP_OK)
     })

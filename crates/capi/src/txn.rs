@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 use std::sync::Arc;
 
-use millpond::{Error, RawTree, TransactOptions};
+use millpond::{Error, RawTree, TransactOptions, Txn};
 use millpond_handles::{Transaction, transact};
 
 use crate::guard::guard;
@@ -28,13 +28,13 @@ pub(crate) unsafe fn at<R>(
     tree: *const mp_tree,
     txn: *const mp_txn,
     alone: impl FnOnce(&RawTree) -> Result<R, Error>,
-    within: impl FnOnce(&millpond::RawTxnTree<'_>) -> Result<R, Error>,
+    within: impl FnOnce(&RawTree<&Txn>) -> Result<R, Error>,
 ) -> Result<R, Failure> {
     // SAFETY: the caller's promise.
     let (tree, txn) = unsafe { (handle(tree, "the tree")?, txn.as_ref()) };
     match txn {
         None => Ok(alone(&tree.tree)?),
-        Some(txn) => Ok(txn.tx.call(|txn| within(&txn.raw_tree(&tree.tree)))?),
+        Some(txn) => Ok(txn.tx.call(|txn| within(&txn.tree(&tree.tree)))?),
     }
 }
 
@@ -118,17 +118,6 @@ pub unsafe extern "C" fn mp_txn_rollback_to(txn: *const mp_txn, number: usize) -
     guard(|| {
         // SAFETY: the crate's contract.
         unsafe { handle(txn, "the transaction") }?.tx.rollback_to(number)?;
-        Ok(mp_status::MP_OK)
-    })
-}
-
-/// Lets another thread go on with a transaction: until it does, this thread's calls outside of it
-/// wait for its locks as for anybody's. Its cursors are over.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mp_txn_leave_thread(txn: *const mp_txn) -> mp_status {
-    guard(|| {
-        // SAFETY: the crate's contract.
-        unsafe { handle(txn, "the transaction") }?.tx.leave_thread()?;
         Ok(mp_status::MP_OK)
     })
 }

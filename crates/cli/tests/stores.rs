@@ -494,9 +494,9 @@ fn a_store_that_was_not_closed_is_recovered_and_its_log_is_printed() {
     let shop = Shop::new();
     let db = millpond::Db::open(shop.path("live.db"), millpond::Options::new()).unwrap();
     let names = db.raw_tree("names").unwrap();
-    db.transact(|tx| tx.put(&names, b"ada", b"1815")).unwrap();
-    let mut open = db.begin().unwrap();
-    open.put(&names, b"bob", b"never").unwrap();
+    db.transact(|tx| tx.tree(&names).put(b"ada", b"1815")).unwrap();
+    let open = db.begin().unwrap();
+    open.tree(&names).put(b"bob", b"never").unwrap();
     db.flush().unwrap();
     // What a power failure would leave.
     for (from, to) in [("live.db", "shop.db"), ("live.db-log", "shop.db-log")] {
@@ -551,7 +551,7 @@ fn damaged(shop: &Shop, file: &str, damages: impl Fn(&[(u64, String)]) -> u64) {
     let db = millpond::Db::open(&live, millpond::Options::new()).unwrap();
     let names = db.raw_tree("names").unwrap();
     for i in 0..20u8 {
-        db.transact(|tx| tx.put(&names, format!("key {i:02}").as_bytes(), b"here")).unwrap();
+        db.transact(|tx| tx.tree(&names).put(format!("key {i:02}").as_bytes(), b"here")).unwrap();
     }
     for end in ["", "-log"] {
         fs::copy(shop.path(&format!("live.db{end}")), shop.path(&format!("{file}{end}"))).unwrap();
@@ -590,7 +590,7 @@ fn lives(shop: &Shop) -> [Pair; 4] {
         let db = millpond::Db::open(shop.path("live.db"), millpond::Options::new()).unwrap();
         let names = db.raw_tree("names").unwrap();
         for i in 0..200u8 {
-            db.transact(|tx| tx.put(&names, &[i, life], &[life; 100])).unwrap();
+            db.transact(|tx| tx.tree(&names).put(&[i, life], &[life; 100])).unwrap();
         }
         pairs.push(files());
         drop(names);

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use millpond::{Db, Durability, Options, RawTree, RawTxnTree, TxnOptions};
+use millpond::{Db, Durability, Options, RawTree, TxnOptions};
 
 use crate::benchmark::NOT_SUPPORTED_ERROR;
 use crate::engine::{BenchmarkClient, BenchmarkEngine, ScanContext};
@@ -167,11 +167,11 @@ fn decode(value: Option<Result<BenchValue>>) -> Result<BenchValue> {
 
 impl MillpondClient {
     /// Runs `f` in a transaction and commits it.
-    async fn write(&self, f: impl FnOnce(RawTxnTree<'_>) -> Result<()> + Send) -> Result<()> {
+    async fn write(&self, f: impl FnOnce(RawTree<&Txn>) -> Result<()> + Send) -> Result<()> {
         let pond = &*self.0;
         let transaction = move || {
             let txn = pond.db.begin_with(TxnOptions::default().durability(pond.durability))?;
-            f(txn.raw_tree(&pond.tree))?;
+            f(txn.tree(&pond.tree))?;
             Ok(txn.commit()?)
         };
         match pond.durability {
@@ -214,7 +214,7 @@ impl MillpondClient {
 
     fn get_all<K: AsRef<[u8]>>(&self, keys: impl Iterator<Item = K>) -> Result<()> {
         let snapshot = self.0.db.snapshot()?;
-        let tree = snapshot.raw_tree(&self.0.tree);
+        let tree = snapshot.tree(&self.0.tree);
         for key in keys {
             decode(tree.get_with(key.as_ref(), BenchValue::decode)?)?;
         }
@@ -228,7 +228,7 @@ impl MillpondClient {
         }
         let (start, limit) = (scan.start.unwrap_or(0), scan.limit.unwrap_or(usize::MAX));
         let snapshot = self.0.db.snapshot()?;
-        let rows = snapshot.raw_tree(&self.0.tree).iter();
+        let rows = snapshot.tree(&self.0.tree).iter();
         let projection = scan.projection()?;
         let mut rows = match projection {
             Projection::Full => rows,

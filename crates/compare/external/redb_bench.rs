@@ -15,8 +15,7 @@ use std::path::Path;
 use std::{fs, process};
 
 use millpond::{
-    Db, Durability, Options, RawExtractIf, RawRange, RawSnapshotTree, RawTree, RawTxnTree, Snapshot,
-    Txn, TxnOptions,
+    Db, Durability, ExtractIf, Options, Range, RawTree, Snapshot, Txn, TxnOptions,
 };
 use redb_bench::{
     BenchDatabase, BenchDatabaseConnection, BenchExtractIfResult, BenchInserter, BenchIterator,
@@ -99,7 +98,7 @@ impl BenchWriteTransaction for Write<'_> {
         Self: 'txn;
 
     fn get_inserter(&mut self) -> Inserter<'_> {
-        Inserter(self.txn.raw_tree(self.tree))
+        Inserter(self.txn.tree(self.tree))
     }
 
     fn commit(self) -> Result<(), ()> {
@@ -108,7 +107,7 @@ impl BenchWriteTransaction for Write<'_> {
 }
 
 /// The tree inside a transaction.
-struct Inserter<'txn>(RawTxnTree<'txn>);
+struct Inserter<'txn>(RawTree<&'txn Txn>);
 
 impl BenchInserter for Inserter<'_> {
     type Output<'out>
@@ -137,8 +136,8 @@ impl BenchInserter for Inserter<'_> {
         self.0.pop_last().map_err(report)
     }
 
-    fn retain<F: FnMut(&[u8], &[u8]) -> bool>(&mut self, predicate: F) -> Result<u64, ()> {
-        self.0.retain(predicate).map_err(report)
+    fn retain<F: FnMut(&[u8], &[u8]) -> bool>(&mut self, mut predicate: F) -> Result<u64, ()> {
+        self.0.retain(|key, value| predicate(key, value)).map_err(report)
     }
 
     fn extract_if<'a, F>(
@@ -156,10 +155,10 @@ impl BenchInserter for Inserter<'_> {
 }
 
 /// The benchmark's predicates take key and value of one lifetime, the store's of two.
-type Predicate<'txn> = Box<dyn FnMut(&[u8], &[u8]) -> bool + 'txn>;
+type Predicate<'txn> = Box<dyn FnMut(&Vec<u8>, &Vec<u8>) -> bool + 'txn>;
 
 /// Entries that a predicate removes.
-struct Extracted<'txn>(RawExtractIf<'txn, Predicate<'txn>>);
+struct Extracted<'txn>(ExtractIf<'txn, Vec<u8>, Vec<u8>, Predicate<'txn>, &'txn Txn>);
 
 impl BenchIterator for Extracted<'_> {
     type Output<'out>
@@ -185,13 +184,13 @@ impl BenchReadTransaction for Read<'_> {
         Self: 'txn;
 
     fn get_reader(&self) -> Reader<'_> {
-        Reader { tree: self.snapshot.raw_tree(self.tree), value: Vec::new() }
+        Reader { tree: self.snapshot.tree(self.tree), value: Vec::new() }
     }
 }
 
 /// The tree in a snapshot.
 struct Reader<'txn> {
-    tree: RawSnapshotTree<'txn>,
+    tree: RawTree<&'txn Snapshot>,
     /// The value looked up last.
     value: Vec<u8>,
 }
@@ -221,7 +220,7 @@ impl BenchReader for Reader<'_> {
 }
 
 /// Entries in order.
-struct Entries<'txn>(RawRange<'txn>);
+struct Entries<'txn>(Range<'txn, Vec<u8>, Vec<u8>>);
 
 impl BenchIterator for Entries<'_> {
     type Output<'out>

@@ -98,9 +98,9 @@ fn measure(
     let db = Db::open(&path, options.clone().durability(Durability::Async))?;
     let tree = db.raw_tree("rows")?;
     for first in (0..rows).step_by(1000) {
-        let mut tx = db.begin()?;
+        let tx = db.begin()?;
         for row in first..(first + 1000).min(rows) {
-            tx.put(&tree, &key(row), &values.row(row))?;
+            tx.tree(&tree).put(&key(row), &values.row(row))?;
         }
         tx.commit()?;
     }

@@ -44,7 +44,7 @@ impl Stand {
     }
 
     fn scan(&self, snapshot: &Snapshot) -> Result<u64, Error> {
-        let mut range = snapshot.iter(&self.tree)?;
+        let mut range = snapshot.tree(&self.tree).into_range(..);
         let mut rows = 0;
         while range.next_entry()?.is_some() {
             rows += 1;

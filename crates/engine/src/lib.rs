@@ -142,10 +142,9 @@ pub use millpond_profile as profile;
 pub use admin::{Backup, BackupPhase, BackupProgress, ShrinkProgress, ShrinkWatch, Shrunk};
 #[cfg(not(any(test, feature = "model")))]
 pub use api::{
-    Alone, CheckProgress, CheckReport, CheckWatch, CheckedStructure, Cursor, Db, Entries,
-    ExtractIf, HashIndex, Heap, InSnapshot, InTxn, Range, RawEntries, RawEntry, RawExtractIf,
-    RawHashIndex, RawHeap, RawRange, RawReader, RawRecords, RawSnapshotTree, RawTree, RawTxnTree,
-    Records, Snapshot, SnapshotTree, TransactOptions, Tree, Txn, TxnTree,
+    Autocommit, CheckProgress, CheckReport, CheckWatch, CheckedStructure, Cursor, Db, Entries,
+    ExtractIf, HashIndex, Heap, Range, RawTree, Reads, Records, Snapshot, TransactOptions, Tree,
+    Txn, ValueReader, Writes,
 };
 pub use btree::{BulkError, BulkOptions, StreamError, TreeStats, WriteError};
 pub use encoding::codec::{Reader, Sink};

@@ -1,5 +1,7 @@
 //! Tests of stores as users see them, in one program: each program links the engine anew.
 
+#[path = "common/byte_calls.rs"]
+mod byte_calls;
 mod db;
 mod examples;
 mod golden_file;

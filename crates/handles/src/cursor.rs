@@ -6,7 +6,7 @@ use std::sync::Arc;
 use millpond::{KeyRange, RawTree, Snapshot};
 
 use crate::fault::Fault;
-use crate::range_cell::{Place, RangeCell, Source};
+use crate::range_cell::{Context, RangeCell, Source};
 use crate::shared::Shared;
 
 /// A place among the entries of a tree within a range of keys, which seeks and moves both ways.
@@ -41,21 +41,10 @@ pub struct Cursor {
 
 /// How it gets at its range.
 enum Reach {
-    Own(Box<Outside>),
+    Own(Box<RangeCell>),
     /// The transaction has it.
     Txn(Arc<Shared>, u64),
 }
-
-/// A range outside transactions.
-struct Outside(RangeCell);
-
-// SAFETY: `RangeCell` is not `Send` only because of what it may have of a transaction (an `Rc`, and
-// a range with a reference to the transaction's cell): here there is none, as this module makes
-// `Outside` of `Place::Alone` and `Place::Snapshot` only. The engine asserts that everything else
-// in a range is `Send` (`api/place/range.rs`).
-unsafe impl Send for Outside {}
-// SAFETY: a shared reference gives access to nothing: all methods need `&mut`.
-unsafe impl Sync for Outside {}
 
 impl Cursor {
     fn new(range: Reach, within: KeyRange) -> Cursor {
@@ -65,14 +54,14 @@ impl Cursor {
 
     /// A cursor of what is committed in `tree`.
     pub fn alone(tree: &RawTree, within: KeyRange) -> Cursor {
-        let source = Source { tree: tree.clone(), place: Place::Alone };
-        Cursor::new(Reach::Own(Box::new(Outside(RangeCell::of(source)))), within)
+        let source = Source { tree: tree.clone(), context: Context::Autocommit };
+        Cursor::new(Reach::Own(Box::new(RangeCell::of(source))), within)
     }
 
     /// A cursor of what `snapshot` shows of `tree`.
     pub fn in_snapshot(snapshot: &Snapshot, tree: &RawTree, within: KeyRange) -> Cursor {
-        let source = Source { tree: tree.clone(), place: Place::Snapshot(snapshot.clone()) };
-        Cursor::new(Reach::Own(Box::new(Outside(RangeCell::of(source)))), within)
+        let source = Source { tree: tree.clone(), context: Context::Snapshot(snapshot.clone()) };
+        Cursor::new(Reach::Own(Box::new(RangeCell::of(source))), within)
     }
 
     pub(crate) fn in_transaction(tx: Arc<Shared>, id: u64, within: KeyRange) -> Cursor {
@@ -142,7 +131,7 @@ impl Cursor {
     /// then. In a transaction nothing is read ahead of what it may see.
     pub fn forget_ahead(&mut self) {
         if let Reach::Own(own) = &mut self.range {
-            own.0.with_dependent_mut(|_, steps| steps.stop());
+            own.with_dependent_mut(|_, steps| steps.stop());
         }
     }
 
@@ -178,7 +167,7 @@ impl Cursor {
             })
         };
         let found = match &mut self.range {
-            Reach::Own(own) => move_on(&mut own.0).map_err(Fault::from),
+            Reach::Own(own) => move_on(own).map_err(Fault::from),
             Reach::Txn(tx, id) => tx.with_range(*id, move_on),
         };
         self.is_on = matches!(found, Ok(true));

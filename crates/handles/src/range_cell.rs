@@ -1,39 +1,47 @@
 //! A range and what it borrows from, in one.
 
-use std::rc::Rc;
+use std::sync::Arc;
 
-use millpond::{KeyRange, RawRange, RawSnapshotTree, RawTree, RawTxnTree, Snapshot, Txn};
+use millpond::{KeyRange, Range, RawTree, Snapshot, Txn};
 use self_cell::self_cell;
 
-/// Where a range reads.
-pub(crate) enum Place {
-    Alone,
-    /// Never leaves what locks the transaction: see [`Transaction`](crate::Transaction).
-    Txn(Rc<Txn>),
+/// The context of a range.
+pub(crate) enum Context {
+    Autocommit,
+    Txn(Arc<Txn>),
     Snapshot(Snapshot),
 }
 
-/// What a range borrows from.
+/// What a range reads from.
 pub(crate) struct Source {
     pub(crate) tree: RawTree,
-    pub(crate) place: Place,
+    pub(crate) context: Context,
 }
 
-/// A tree, where it is read.
-enum View<'a> {
-    Alone(&'a RawTree),
-    Txn(RawTxnTree<'a>),
-    Snapshot(RawSnapshotTree<'a>),
+impl Source {
+    fn range(&self, range: KeyRange) -> Range<'_, Vec<u8>, Vec<u8>> {
+        match &self.context {
+            Context::Autocommit => self.tree.range(range),
+            Context::Txn(txn) => txn.tree(&self.tree).into_range(range),
+            Context::Snapshot(snapshot) => snapshot.tree(&self.tree).into_range(range),
+        }
+    }
 }
 
-/// A range, as it moves: forwards or backwards.
+/// An open range, and its direction.
+struct Open<'a> {
+    forward: bool,
+    range: Range<'a, Vec<u8>, Vec<u8>>,
+}
+
+/// The steps of a range, if one is open.
 pub(crate) struct Steps<'a> {
-    view: View<'a>,
-    open: Option<(bool, RawRange<'a>)>,
+    source: &'a Source,
+    open: Option<Open<'a>>,
 }
 
 self_cell! {
-    /// A range with what it borrows from.
+    /// A source with the steps that read it.
     pub(crate) struct RangeCell {
         owner: Source,
         #[not_covariant]
@@ -42,49 +50,40 @@ self_cell! {
 }
 
 impl RangeCell {
-    /// Nothing is read yet.
     pub(crate) fn of(source: Source) -> RangeCell {
-        RangeCell::new(source, |source| {
-            let view = match &source.place {
-                Place::Alone => View::Alone(&source.tree),
-                Place::Txn(txn) => View::Txn(txn.raw_tree(&source.tree)),
-                Place::Snapshot(snapshot) => View::Snapshot(snapshot.raw_tree(&source.tree)),
-            };
-            Steps { view, open: None }
-        })
+        RangeCell::new(source, |source| Steps { source, open: None })
     }
 }
 
-impl<'a> Steps<'a> {
-    /// Restarts with `range`, from its front or from its back.
+impl Steps<'_> {
+    /// Opens a range, read forward or backward.
     pub(crate) fn begin(&mut self, forward: bool, range: &KeyRange) {
-        let range = match &self.view {
-            View::Alone(tree) => tree.range(range.clone()),
-            View::Txn(tree) => tree.range(range.clone()),
-            View::Snapshot(tree) => tree.range(range.clone()),
-        };
-        self.open = Some((forward, range));
+        let range = self.source.range(range.clone());
+        self.open = Some(Open { forward, range });
     }
 
-    /// Ends the range; the next move begins another one.
+    /// Closes the range.
     pub(crate) fn stop(&mut self) {
         self.open = None;
     }
 
-    /// Whether it goes on in that direction.
+    /// Returns whether a range is open in that direction.
     pub(crate) fn goes(&self, forward: bool) -> bool {
-        self.open.as_ref().is_some_and(|(direction, _)| *direction == forward)
+        self.open.as_ref().is_some_and(|open| open.forward == forward)
     }
 
-    /// Copies the next entry; returns whether there is one. A range that is over has to be
-    /// restarted, since there may be more by then.
+    /// Copies the next entry into `key` and `value`; `false` if there is none, and then the range
+    /// is over.
     pub(crate) fn step(
         &mut self,
         key: &mut Vec<u8>,
         value: &mut Vec<u8>,
     ) -> Result<bool, millpond::Error> {
-        let Some((forward, range)) = &mut self.open else { return Ok(false) };
-        let next = if *forward { range.next_entry() } else { range.next_entry_back() };
+        let Some(open) = &mut self.open else { return Ok(false) };
+        let next = match open.forward {
+            true => open.range.next_entry(),
+            false => open.range.next_entry_back(),
+        };
         let found = match next {
             Ok(Some((found_key, found_value))) => {
                 key.clear();

@@ -1,7 +1,6 @@
 //! A transaction whose handles may be used and dropped in any order, by any thread.
 
 use std::sync::Arc;
-use std::thread::ThreadId;
 use std::time::Instant;
 
 use millpond::{Db, Error, ErrorKind, KeyRange, RawTree, TransactOptions, Txn, TxnOptions};
@@ -23,7 +22,7 @@ use crate::shared::Shared;
 /// let db = Db::in_memory(Options::new().memory(16 << 20))?;
 /// let ponds = db.raw_tree("ponds")?;
 /// let tx = Transaction::begin(&db, None)?;
-/// tx.call(|txn| txn.raw_tree(&ponds).put(b"mill", b"deep"))?;
+/// tx.call(|txn| txn.tree(&ponds).put(b"mill", b"deep"))?;
 /// tx.commit()?;
 /// assert_eq!(ponds.get(b"mill")?, Some(b"deep".to_vec()));
 /// assert!(matches!(tx.commit(), Err(Fault::TransactionOver)));
@@ -84,38 +83,31 @@ impl Transaction {
         self.shared.lock().txn.is_some()
     }
 
-    /// Lets another thread go on with it, as [`Txn::leave_thread`], and ends its cursors.
-    ///
-    /// # Errors
-    /// [`Fault::TransactionOver`].
-    pub fn leave_thread(&self) -> Result<(), Fault> {
-        self.with_mut(|txn| {
-            txn.leave_thread();
-            Ok(())
-        })
-    }
-
-    /// From now on the transaction is the own one of `home` between its calls, if of any thread,
-    /// instead of the thread that made the last call. A program whose calls go to the threads of a
-    /// pool needs that: such a thread goes on with something else.
+    /// Ties the transaction to the calling thread, which waits for its end in a block or a function
+    /// of the caller's: until then, a call of this thread outside the transaction that would wait
+    /// for it fails at once.
     ///
     /// ```
-    /// use millpond::{Db, Options};
+    /// use millpond::{Db, ErrorKind, Options};
     /// use millpond_handles::{Fault, Transaction};
     ///
     /// # fn main() -> Result<(), Fault> {
     /// let db = Db::in_memory(Options::new().memory(16 << 20))?;
     /// let ponds = db.raw_tree("ponds")?;
     /// let tx = Transaction::begin(&db, None)?;
-    /// tx.belong_to(Some(std::thread::current().id()));
-    /// std::thread::scope(|scope| {
-    ///     scope.spawn(|| tx.call(|txn| txn.raw_tree(&ponds).put(b"mill", b"deep")));
-    /// });
+    /// tx.claim_thread()?;
+    /// tx.call(|txn| txn.tree(&ponds).put(b"mill", b"deep"))?;
+    /// let outside = ponds.put(b"mill", b"dry");
+    /// assert_eq!(outside.map_err(|error| error.kind()), Err(ErrorKind::OwnTransaction));
     /// tx.commit()
     /// # }
     /// ```
-    pub fn belong_to(&self, home: Option<ThreadId>) {
-        self.shared.lock().home = Some(home);
+    ///
+    /// # Errors
+    /// [`Fault::TransactionOver`].
+    pub fn claim_thread(&self) -> Result<(), Fault> {
+        self.shared.lock().txn.as_ref().ok_or(Fault::TransactionOver)?.claim_thread();
+        Ok(())
     }
 
     /// Makes a savepoint; returns its number.
@@ -180,7 +172,7 @@ impl Transaction {
 /// let db = Db::in_memory(Options::new().memory(16 << 20))?;
 /// let ponds = db.raw_tree("ponds")?;
 /// transact(&db, TransactOptions::default(), |tx| {
-///     tx.call(|txn| txn.raw_tree(&ponds).put(b"mill", b"deep"))
+///     tx.call(|txn| txn.tree(&ponds).put(b"mill", b"deep"))
 /// })?;
 /// assert_eq!(ponds.len()?, 1);
 /// # Ok(()) }
@@ -196,6 +188,7 @@ pub fn transact<R, E: From<Fault>>(
     let begun = Instant::now();
     loop {
         let tx = Arc::new(Transaction::begin(db, options.txn)?);
+        tx.claim_thread()?;
         let error = match work(&tx) {
             Ok(done) if !tx.is_open() => return Ok(done),
             Ok(done) => match tx.commit() {

@@ -70,8 +70,8 @@ fn a_cursor_of_a_transaction_sees_its_writes() {
     let tx = Transaction::begin(&db, None).expect("a transaction");
     let mut cursor = tx.cursor(&tree, within(10, 20)).expect("a cursor");
     assert!(cursor.first().unwrap());
-    tx.call(|txn| txn.raw_tree(&tree).put(&[11], b"new")).expect("it is put");
-    tx.call(|txn| txn.raw_tree(&tree).delete(&[12])).expect("it is deleted");
+    tx.call(|txn| txn.tree(&tree).put(&[11], b"new")).expect("it is put");
+    tx.call(|txn| txn.tree(&tree).delete(&[12])).expect("it is deleted");
     assert!(cursor.next().unwrap());
     assert_eq!(cursor.entry(), Some((&[11][..], &b"new"[..])));
     assert!(cursor.next().unwrap());
@@ -85,7 +85,7 @@ fn handles_go_in_any_order() {
     let (db, tree) = store();
     // The transaction first: it is aborted, and does not wait for the cursor.
     let tx = Transaction::begin(&db, None).expect("a transaction");
-    tx.call(|txn| txn.raw_tree(&tree).put(&[1], b"never")).expect("it is put");
+    tx.call(|txn| txn.tree(&tree).put(&[1], b"never")).expect("it is put");
     let mut cursor = tx.cursor(&tree, KeyRange::ALL).expect("a cursor");
     assert!(cursor.first().unwrap());
     drop(tx);
@@ -118,8 +118,8 @@ fn what_ends_a_transaction_ends_its_cursors() {
         assert!(matches!(tx.abort(), Err(Fault::TransactionOver)));
         assert!(matches!(tx.savepoint(), Err(Fault::TransactionOver)));
         assert!(matches!(tx.cursor(&tree, KeyRange::ALL), Err(Fault::TransactionOver)));
-        assert!(matches!(tx.leave_thread(), Err(Fault::TransactionOver)));
-        let refused = tx.call(|txn| txn.raw_tree(&tree).get(b"a"));
+        assert!(matches!(tx.claim_thread(), Err(Fault::TransactionOver)));
+        let refused = tx.call(|txn| txn.tree(&tree).get(b"a"));
         assert!(matches!(refused, Err(Fault::TransactionOver)));
     }
 }
@@ -128,7 +128,7 @@ fn what_ends_a_transaction_ends_its_cursors() {
 fn savepoints_by_number() {
     let (db, tree) = store();
     let tx = Transaction::begin(&db, None).expect("a transaction");
-    let put = |key: u8| tx.call(|txn| txn.raw_tree(&tree).put(&[key], b"x")).expect("it is put");
+    let put = |key: u8| tx.call(|txn| txn.tree(&tree).put(&[key], b"x")).expect("it is put");
     put(1);
     let first = tx.savepoint().expect("a savepoint");
     put(3);
@@ -151,7 +151,7 @@ fn savepoints_by_number() {
 #[test]
 fn work_may_end_its_transaction_or_fail() {
     let (db, tree) = store();
-    let put = |tx: &Transaction, key: u8| tx.call(|txn| txn.raw_tree(&tree).put(&[key], b"x"));
+    let put = |tx: &Transaction, key: u8| tx.call(|txn| txn.tree(&tree).put(&[key], b"x"));
     transact(&db, TransactOptions::default(), |tx| {
         put(tx, 1)?;
         tx.abort()

@@ -24,7 +24,7 @@ fn threads_share_a_transaction() {
                     let mut cursor: Option<Cursor> = None;
                     for step in 0..50u8 {
                         let key = [round, thread, step];
-                        match tx.call(|txn| txn.raw_tree(tree).put(&key, b"x")) {
+                        match tx.call(|txn| txn.tree(tree).put(&key, b"x")) {
                             Ok(_) => written.fetch_add(1, Ordering::Relaxed),
                             Err(Fault::TransactionOver) => over.fetch_add(1, Ordering::Relaxed),
                             Err(other) => panic!("{other}"),
@@ -104,7 +104,7 @@ fn transactions_that_lose_are_run_again() {
                         runs.fetch_add(1, Ordering::Relaxed);
                         for key in keys {
                             tx.call(|txn| {
-                                let tree = txn.raw_tree(tree);
+                                let tree = txn.tree(tree);
                                 let old = tree.get_for_update(&[key])?.unwrap_or_default();
                                 let old = u64::from_le_bytes(old.try_into().unwrap_or_default());
                                 tree.put(&[key], &(old + 1).to_le_bytes())
@@ -130,8 +130,7 @@ fn a_timeout_is_retried_only_if_told() {
     let db = store();
     let tree = db.raw_tree("t").expect("a tree");
     let holder = Transaction::begin(&db, None).expect("a transaction");
-    holder.call(|txn| txn.raw_tree(&tree).put(b"k", b"held")).expect("it is put");
-    holder.leave_thread().expect("it is open");
+    holder.call(|txn| txn.tree(&tree).put(b"k", b"held")).expect("it is put");
     let brief = TxnOptions::default().wait_max(std::time::Duration::from_millis(2));
     let runs = AtomicU64::new(0);
     let put = |retry: bool| {
@@ -141,7 +140,7 @@ fn a_timeout_is_retried_only_if_told() {
             .retry_time(std::time::Duration::from_millis(50));
         transact(&db, options, |tx| {
             runs.fetch_add(1, Ordering::Relaxed);
-            tx.call(|txn| txn.raw_tree(&tree).put(b"k", b"mine"))
+            tx.call(|txn| txn.tree(&tree).put(b"k", b"mine"))
         })
     };
     assert!(matches!(put(false), Err(Fault::Engine(error)) if error.is_timeout()));
@@ -158,13 +157,13 @@ fn would_wait_for_itself(tree: &millpond::RawTree) -> bool {
 }
 
 #[test]
-fn a_transaction_with_a_home_is_of_no_other_thread_that_makes_a_call() {
+fn a_transaction_is_of_the_thread_that_claimed_it_and_of_no_other_that_makes_a_call() {
     let db = store();
     let tree = db.raw_tree("t").expect("a tree");
     let options = TxnOptions::default().wait_max(std::time::Duration::ZERO);
     let tx = Transaction::begin(&db, None).expect("a transaction");
-    let put = || tx.call(|txn| txn.raw_tree(&tree).put(b"k", b"x")).map(drop);
-    tx.belong_to(Some(std::thread::current().id()));
+    let put = || tx.call(|txn| txn.tree(&tree).put(b"k", b"x")).map(drop);
+    tx.claim_thread().expect("it is open");
     put().expect("it is put");
     assert!(would_wait_for_itself(&tree));
     std::thread::scope(|scope| {
@@ -172,18 +171,17 @@ fn a_transaction_with_a_home_is_of_no_other_thread_that_makes_a_call() {
             put().expect("it is put");
             // It waits as for anybody's.
             let other = Transaction::begin(&db, Some(options)).expect("a transaction");
-            let refused = other.call(|txn| txn.raw_tree(&tree).put(b"k", b"y"));
+            let refused = other.call(|txn| txn.tree(&tree).put(b"k", b"y"));
             assert!(refused.is_err_and(|fault| fault.kind() == millpond::ErrorKind::Timeout));
             // With a cursor of the transaction that is open, too.
             let mut cursor = tx.cursor(&tree, KeyRange::ALL).expect("a cursor");
             assert!(cursor.first().expect("it is read"));
-            let refused = other.call(|txn| txn.raw_tree(&tree).put(b"k", b"y"));
+            let refused = other.call(|txn| txn.tree(&tree).put(b"k", b"y"));
             assert!(refused.is_err_and(|fault| fault.kind() == millpond::ErrorKind::Timeout));
         });
     });
     put().expect("it is put");
     assert!(would_wait_for_itself(&tree));
-    tx.belong_to(None);
-    put().expect("it is put");
     tx.commit().expect("it is committed");
+    assert!(!would_wait_for_itself(&tree));
 }

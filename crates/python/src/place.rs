@@ -36,12 +36,12 @@ macro_rules! read {
             }
             $crate::place::Within::Txn(tx) => tx.with(|tx| {
                 Ok(tx.call(|txn| {
-                    let $tree = &txn.raw_tree(raw);
+                    let $tree = &txn.tree(raw);
                     $call
                 })?)
             }),
             $crate::place::Within::Snapshot(snapshot) => snapshot.with(|snapshot| {
-                let $tree = &snapshot.raw_tree(raw);
+                let $tree = &snapshot.tree(raw);
                 Ok($call?)
             }),
         })
@@ -59,7 +59,7 @@ macro_rules! write {
             }
             $crate::place::Within::Txn(tx) => tx.with(|tx| {
                 Ok(tx.call(|txn| {
-                    let $tree = &txn.raw_tree(raw);
+                    let $tree = &txn.tree(raw);
                     $call
                 })?)
             }),
@@ -85,9 +85,7 @@ impl Place {
     /// What a call is made of that only transactions have.
     pub(crate) fn get_for_update(&self, key: &[u8]) -> Result<Option<Vec<u8>>, Failure> {
         self.tree.with(|raw| match &self.within {
-            Within::Txn(tx) => {
-                tx.with(|tx| Ok(tx.call(|txn| txn.raw_tree(raw).get_for_update(key))?))
-            }
+            Within::Txn(tx) => tx.with(|tx| Ok(tx.call(|txn| txn.tree(raw).get_for_update(key))?)),
             _ => Err(Failure::NoTransaction),
         })
     }

@@ -40,11 +40,7 @@ impl Transaction {
         core: &std::sync::Arc<Core>,
         options: Option<TxnOptions>,
     ) -> Result<Transaction, Failure> {
-        let tx = Handle::make(core, "transaction", |db| {
-            let tx = Owned::begin(db, options)?;
-            tx.belong_to(None);
-            Ok(tx)
-        })?;
+        let tx = Handle::make(core, "transaction", |db| Ok(Owned::begin(db, options)?))?;
         Ok(Transaction { tx, was_ended: AtomicBool::new(false) })
     }
 
@@ -54,10 +50,7 @@ impl Transaction {
     /// `transact` calls, and in the main thread. The thread of an executor that has made one of its
     /// calls goes on with something else, for another task, say.
     pub(crate) fn keep_in_thread(&self) -> Result<(), Failure> {
-        self.tx.with(|tx| {
-            tx.belong_to(Some(std::thread::current().id()));
-            Ok(())
-        })
+        self.tx.with(|tx| Ok(tx.claim_thread()?))
     }
 
     /// Commits or aborts it.

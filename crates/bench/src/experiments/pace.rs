@@ -140,7 +140,7 @@ fn change(
     durability: Durability,
 ) -> Result<(), BenchError> {
     let tx = db.begin_with(TxnOptions::default().durability(durability))?;
-    tx.raw_tree(tree).put(&key_of(row), &[byte; VALUE_BYTES])?;
+    tx.tree(tree).put(&key_of(row), &[byte; VALUE_BYTES])?;
     Ok(tx.commit()?)
 }
 
@@ -173,7 +173,7 @@ impl Stand {
         for first in (0..what.rows).step_by(LOADED as usize) {
             let tx = db.begin_with(options)?;
             for row in first..(first + LOADED).min(what.rows) {
-                tx.raw_tree(&tree).put(&key_of(row), &[7; VALUE_BYTES])?;
+                tx.tree(&tree).put(&key_of(row), &[7; VALUE_BYTES])?;
             }
             tx.commit()?;
         }

@@ -8,7 +8,7 @@
 
 use std::path::Path;
 
-use millpond::{BulkOptions, Db, Error, Options, RawTree, Txn, TxnOptions};
+use millpond::{BulkOptions, Db, Error, Options, RawTree, Reads, Txn, TxnOptions};
 use millpond_workload::live::{Access, Direction, Extent, Scan, Session, Store, TableId};
 
 use super::names::Names;
@@ -143,7 +143,7 @@ macro_rules! on_tree {
         let tree = tree_of(&$session.trees, $table)?;
         match &$session.tx {
             Some(tx) => {
-                let $tree = tx.raw_tree(tree);
+                let $tree = &tx.tree(tree);
                 $call
             }
             None => {
@@ -152,6 +152,29 @@ macro_rules! on_tree {
             }
         }
     }};
+}
+
+/// Shows the rows of a scan to `visit` until it returns `false`.
+fn show_rows<At: Reads>(
+    tree: &RawTree<At>,
+    scan: Scan<'_>,
+    visit: &mut impl FnMut(&[u8], &[u8]) -> bool,
+) -> Result<(), Error> {
+    let is_up = scan.direction == Direction::Ascending;
+    let mut rows = match is_up {
+        true => tree.range(scan.start..),
+        false => tree.range(..=scan.start),
+    };
+    if scan.extent == Extent::Whole {
+        rows = rows.as_scan();
+    }
+    loop {
+        let row = if is_up { rows.next_entry()? } else { rows.next_entry_back()? };
+        match row {
+            Some((key, value)) if visit(key, value) => {}
+            _ => return Ok(()),
+        }
+    }
 }
 
 impl Session for DbSession<'_> {
@@ -234,21 +257,8 @@ impl Session for DbSession<'_> {
         scan: Scan<'_>,
         mut visit: impl FnMut(&[u8], &[u8]) -> bool,
     ) -> Result<(), DbStoreError> {
-        let is_up = scan.direction == Direction::Ascending;
-        let mut rows = on_tree!(self, table, tree => match is_up {
-            true => tree.range(scan.start..),
-            false => tree.range(..=scan.start),
-        });
-        if scan.extent == Extent::Whole {
-            rows = rows.as_scan();
-        }
-        loop {
-            let row = if is_up { rows.next_entry()? } else { rows.next_entry_back()? };
-            match row {
-                Some((key, value)) if visit(key, value) => {}
-                _ => return Ok(()),
-            }
-        }
+        on_tree!(self, table, tree => show_rows(tree, scan, &mut visit)?);
+        Ok(())
     }
 
     fn load_sorted(

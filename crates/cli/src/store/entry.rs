@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 use millpond::KeyRange;
-use millpond::{Db, RawHeap, RawTree, Structure};
+use millpond::{Db, Heap, RawTree, Structure};
 use millpond_lab::table::Table;
 use serde_json::json;
 
@@ -261,7 +261,7 @@ fn whole(file: std::fs::File) -> io::Result<Vec<u8>> {
     Ok(value)
 }
 
-fn put_record(heap: &RawHeap, args: &PutArgs, value: &[u8]) -> Result<(), Failure> {
+fn put_record(heap: &Heap<Vec<u8>>, args: &PutArgs, value: &[u8]) -> Result<(), Failure> {
     if args.key == "new" {
         let id = heap.append(value).map_err(failed)?;
         return print(&format!("{}\n", id.0));

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use millpond::internals::admin::dump::{DumpReader, LoadError, Loader, load};
 use millpond::internals::btree::{BulkError, BulkOptions};
-use millpond::{Db, Error, RawHashIndex, RawHeap, Structure, TypeNames};
+use millpond::{Db, Error, HashIndex, Heap, Structure, TypeNames};
 
 use super::compression::CompressionArg;
 use super::open::{self, StoreArgs, size_of};
@@ -66,8 +66,8 @@ fn go_on() -> Result<(), IntoError> {
 
 /// The structure that entries go to, if it is no tree.
 enum Target {
-    Hash(RawHashIndex),
-    Heap(RawHeap),
+    Hash(HashIndex<Vec<u8>, Vec<u8>>),
+    Heap(Heap<Vec<u8>>),
 }
 
 /// A store that entries go to.

@@ -3,9 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use millpond::internals::heap::RecordId;
-use millpond::{
-    Db, Error, ErrorKind, Options, RawHashIndex, RawHeap, RawTree, Structure, TypeNames,
-};
+use millpond::{Db, Error, ErrorKind, HashIndex, Heap, Options, RawTree, Structure, TypeNames};
 use millpond_base::size::Size;
 
 use super::compression::CompressionArg;
@@ -91,8 +89,8 @@ pub(crate) fn close(db: Db) -> Result<(), Failure> {
 /// A structure of a store, whichever it is.
 pub(crate) enum Opened {
     Tree(RawTree),
-    Hash(RawHashIndex),
-    Heap(RawHeap),
+    Hash(HashIndex<Vec<u8>, Vec<u8>>),
+    Heap(Heap<Vec<u8>>),
 }
 
 impl Opened {

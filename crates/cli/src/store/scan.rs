@@ -7,7 +7,7 @@ use std::ops::Bound;
 use millpond::KeyRange;
 use millpond::internals::encoding::key::prefix_end;
 use millpond::internals::heap::RecordId;
-use millpond::{RawEntries, RawRange, RawRecords, Structure};
+use millpond::{Entries, Range, Records, Structure};
 use millpond_lab::results::machine;
 use serde_json::json;
 
@@ -79,10 +79,10 @@ fn range_of(args: &Args, notation: &TypedNotation) -> Result<KeyRange, Failure> 
 
 /// What is scanned.
 enum Rows<'t> {
-    Tree(Box<RawRange<'t>>),
-    Hash(RawEntries<'t>),
+    Tree(Box<Range<'t, Vec<u8>, Vec<u8>>>),
+    Hash(Entries<'t, Vec<u8>, Vec<u8>>),
     /// Up to, and without, a record.
-    Heap(RawRecords<'t>, Option<RecordId>),
+    Heap(Records<'t, Vec<u8>>, Option<RecordId>),
 }
 
 fn rows<'t>(args: &Args, notation: &TypedNotation, of: &'t Opened) -> Result<Rows<'t>, Failure> {
@@ -91,8 +91,8 @@ fn rows<'t>(args: &Args, notation: &TypedNotation, of: &'t Opened) -> Result<Row
     };
     match of {
         Opened::Tree(tree) => {
-            let range = tree.key_range(&range_of(args, notation)?).as_scan();
-            let range = if args.keys || args.count { range.keys_only() } else { range };
+            let range = tree.range(range_of(args, notation)?).as_scan();
+            let range = if args.keys || args.count { range.keys_only().raw() } else { range };
             Ok(Rows::Tree(Box::new(range)))
         }
         Opened::Hash(_) if args.prefix.is_some() => wrong("--prefix"),

@@ -1,10 +1,8 @@
-//! What users call: a store ([`Db`]), its trees, transactions and snapshots.
+//! The public face: a store ([`Db`]), its structures, transactions and snapshots.
 //!
 //! ```text
-//! typed    Tree<K, V>, TxnTree<K, V>, SnapshotTree<K, V>: keys and values with types, thin
-//! raw      RawTree, RawTxnTree, RawSnapshotTree: byte strings
-//! place    the calls on byte strings, where a tree is read and written: compiled in this crate
-//! store    Store<M>, StoreTree<M>, …: one compiled combination, what measurements use
+//! tree, hash_index, heap    one handle each: typed verbs, thin and generic
+//! context                   the calls on byte strings, once per context: compiled in this crate
 //! ```
 //!
 //! # Three ways to read a value
@@ -14,35 +12,32 @@
 //! get_with   a closure sees a copy, on the stack up to 1 KiB: writes nothing that is shared
 //! read       a closure sees the value in its page, which is latched meanwhile: copies nothing
 //! ```
-//! What was read optimistically may have been half changed, so nobody sees it before it is
-//! validated, and then it is a copy. [`RawTree::read`] latches the page in shared mode instead:
-//! better for a look at a large value, worse for keys that many threads want at once. Its closure
-//! may use the store; what would have to wait for the page fails, with
+//! A value that is read optimistically may be half changed, so nobody sees it before it is
+//! validated, and then it is a copy. [`Tree::read`] latches the page in shared mode instead: better
+//! for a look at a large value, worse for keys that many threads want at once. Its closure may use
+//! the store; a call that would have to wait for the page fails, with
 //! [`PoolError::Held`](crate::pool::PoolError::Held).
 //!
-//! `any` has the enums over the combinations that users' policies lead to. So these modules hold
-//! the code of a tree four times over; unit tests have no use for them, and are built without.
+//! Unit tests have no use for these modules, and are built without them.
 mod check;
-mod cursor;
+mod context;
 pub mod db;
-mod place;
-mod raw;
+mod hash_index;
+mod heap;
+mod scan;
 pub mod snapshot;
 mod strategy;
 mod structures;
 mod transact;
+mod tree;
 pub mod txn;
-mod typed;
 
 pub use check::{CheckProgress, CheckReport, CheckWatch, CheckedStructure};
-pub use cursor::Cursor;
+pub use context::{Autocommit, Reads, Writes};
 pub use db::Db;
-pub use place::{Alone, InSnapshot, InTxn, RawEntry, RawRange, RawReader};
-pub use raw::{
-    RawEntries, RawExtractIf, RawHashIndex, RawHeap, RawRecords, RawSnapshotTree, RawTree,
-    RawTxnTree,
-};
+pub use hash_index::{Entries, HashIndex};
+pub use heap::{Heap, Records};
 pub use snapshot::Snapshot;
 pub use transact::TransactOptions;
+pub use tree::{Cursor, ExtractIf, Range, RawTree, Tree, ValueReader};
 pub use txn::Txn;
-pub use typed::{Entries, ExtractIf, HashIndex, Heap, Range, Records, SnapshotTree, Tree, TxnTree};

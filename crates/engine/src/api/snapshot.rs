@@ -1,25 +1,22 @@
 //! Snapshots as users see them.
 
-use std::ops::RangeBounds;
 use std::panic::Location;
+use std::sync::Arc;
 
 use crate::api::db::Db;
-use crate::api::place::Place;
-use crate::api::place::at::InSnapshot;
-use crate::api::place::range::RawRange;
-use crate::api::place::snapshot_view::SnapshotView;
-use crate::api::raw::hash_index::RawHashIndex;
-use crate::api::raw::heap::RawHeap;
-use crate::api::raw::tree::RawTree;
-use crate::api::raw::tree_in::RawSnapshotTree;
-use crate::api::typed::hash_index::HashIndex;
-use crate::api::typed::heap::Heap;
-use crate::api::typed::tree::Tree;
-use crate::api::typed::tree_in::SnapshotTree;
+use crate::api::hash_index::HashIndex;
+use crate::api::heap::Heap;
+use crate::api::strategy::*;
+use crate::api::tree::Tree;
 use crate::encoding::key::Key;
-use crate::encoding::key_range::KeyRange;
 use crate::encoding::value::Value;
+use crate::page::Batch;
+use crate::pool::PoolStrategy;
+use crate::store::counted::GET;
 use crate::store::error::Error;
+use crate::store::member::{Member, address_of};
+use crate::store::store::Store;
+use crate::txn;
 
 /// What was committed at the moment when it was begun, for reading: all its reads agree, whatever
 /// others write meanwhile. It waits for no writer, and no writer waits for it. Threads may share
@@ -32,8 +29,8 @@ use crate::store::error::Error;
 /// [`TxnError::SnapshotLost`](crate::TxnError::SnapshotLost), which says where in the program
 /// it was begun. So drop it when it is no longer needed.
 ///
-/// Entries that [`RawTree::bulk_load`] adds, and [`RawTree::clear`] and
-/// [`RawTree::remove_range`] remove, are not seen to come or go either; but a snapshot that begins
+/// Entries that [`Tree::bulk_load`] adds, and [`Tree::clear`] and
+/// [`Tree::remove_range`] remove, are not seen to come or go either; but a snapshot that begins
 /// while one of these is under way cannot read that tree.
 ///
 /// ```
@@ -51,7 +48,8 @@ use crate::store::error::Error;
 /// ```
 #[derive(Clone)]
 pub struct Snapshot {
-    view: SnapshotView,
+    engine: Arc<txn::Snapshot>,
+    store: DbStore,
     caller: &'static Location<'static>,
 }
 
@@ -83,7 +81,8 @@ impl Db {
     #[track_caller]
     pub fn snapshot(&self) -> Result<Snapshot, Error> {
         let caller = Location::caller();
-        Ok(Snapshot { view: SnapshotView::begin(self.store(), caller)?, caller })
+        let (engine, store) = (self.store().begin_snapshot(caller)?, self.store().clone());
+        Ok(Snapshot { engine, store, caller })
     }
 }
 
@@ -101,8 +100,8 @@ impl Snapshot {
     /// assert_eq!(snapshot.tree(&ponds).get("mill")?, Some(7));
     /// # Ok(()) }
     /// ```
-    pub fn tree<'t, K: Key, V: Value>(&'t self, tree: &'t Tree<K, V>) -> SnapshotTree<'t, K, V> {
-        SnapshotTree::new(self.raw_tree(tree.raw()))
+    pub fn tree<'t, K: Key, V: Value>(&'t self, tree: &'t Tree<K, V>) -> Tree<K, V, &'t Snapshot> {
+        Tree::new(tree.handle(), self)
     }
 
     /// Returns `index` as it was when the snapshot began.
@@ -120,9 +119,9 @@ impl Snapshot {
     /// ```
     pub fn hash_index<'t, K: Key, V: Value>(
         &'t self,
-        index: &HashIndex<K, V>,
-    ) -> HashIndex<K, V, InSnapshot<'t>> {
-        HashIndex::new(self.raw_hash_index(index.raw()))
+        index: &'t HashIndex<K, V>,
+    ) -> HashIndex<K, V, &'t Snapshot> {
+        HashIndex::new(index.handle(), self)
     }
 
     /// Returns `heap` as it was when the snapshot began.
@@ -137,74 +136,61 @@ impl Snapshot {
     /// assert!(snapshot.heap(&notes).is_empty()?);
     /// # Ok(()) }
     /// ```
-    pub fn heap<'t, V: Value>(&'t self, heap: &Heap<V>) -> Heap<V, InSnapshot<'t>> {
-        Heap::new(self.raw_heap(heap.raw()))
+    pub fn heap<'t, V: Value>(&'t self, heap: &'t Heap<V>) -> Heap<V, &'t Snapshot> {
+        Heap::new(heap.handle(), self)
     }
 
-    /// Returns a hash index of byte strings as it was when the snapshot began.
-    #[doc(hidden)]
-    pub fn raw_hash_index<'t>(&'t self, index: &RawHashIndex) -> RawHashIndex<InSnapshot<'t>> {
-        index.at(InSnapshot(&self.view))
+    /// The snapshot of the engine.
+    pub(crate) fn engine(&self) -> &Arc<txn::Snapshot> {
+        &self.engine
     }
 
-    /// Returns a heap of byte strings as it was when the snapshot began.
-    #[doc(hidden)]
-    pub fn raw_heap<'t>(&'t self, heap: &RawHeap) -> RawHeap<InSnapshot<'t>> {
-        heap.at(InSnapshot(&self.view))
+    /// The store that it is of.
+    pub(crate) fn store(&self) -> &DbStore {
+        &self.store
     }
 
-    /// Returns a tree of byte strings as it was when the snapshot began.
-    ///
-    /// ```
-    /// # use millpond::{Db, Error, Options};
-    /// # fn main() -> Result<(), Error> {
-    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
-    /// let ponds = db.raw_tree("ponds")?;
-    /// let snapshot = db.snapshot()?;
-    /// ponds.put(b"mill", b"deep")?;
-    /// assert_eq!(snapshot.raw_tree(&ponds).get(b"mill")?, None);
-    /// # Ok(()) }
-    /// ```
-    pub fn raw_tree<'t>(&'t self, tree: &'t RawTree) -> RawSnapshotTree<'t> {
-        RawSnapshotTree::new(Place::Snapshot(&self.view, tree.handle()))
-    }
-}
-
-/// The same calls without the handle of a tree in between, for tests and measurements.
-#[doc(hidden)]
-#[allow(missing_docs, clippy::missing_errors_doc, reason = "RawSnapshotTree documents them")]
-impl Snapshot {
-    pub fn get(&self, tree: &RawTree, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
-        self.raw_tree(tree).get(key)
+    /// Fails if `tree` is another store's, or the store was closed, or is another process's.
+    pub(crate) fn check(&self, tree: &DbTree) -> Result<(), Error> {
+        fn is_same<M: PoolStrategy>(store: &Arc<Store<M>>, other: &Arc<Store<M>>) -> bool {
+            Arc::ptr_eq(store, other)
+        }
+        self.store.may_read()?;
+        if is_same(&self.store, tree.store()) {
+            return Ok(());
+        }
+        Err(Error::OtherStore { name: tree.name().to_string() })
     }
 
-    pub fn get_with<R>(
+    /// Fails if a hash index or a heap is another store's, or the store was closed.
+    fn check_member(&self, member: &dyn Member) -> Result<(), Error> {
+        self.store.may_read()?;
+        if address_of(&self.store) == member.store_address() {
+            return Ok(());
+        }
+        Err(Error::OtherStore { name: member.name().to_string() })
+    }
+
+    /// Hands the value of an entry of a hash index or a heap to `f`; returns whether there was one.
+    pub(crate) fn look_in(
         &self,
-        tree: &RawTree,
+        member: &dyn Member,
         key: &[u8],
-        f: impl FnOnce(&[u8]) -> R,
-    ) -> Result<Option<R>, Error> {
-        self.raw_tree(tree).look_with(key, f)
+        f: &mut dyn FnMut(&[u8]),
+    ) -> Result<bool, Error> {
+        self.check_member(member)?;
+        let look = || self.engine.look(member.as_structure(), key, f);
+        Ok(self.store.counted(GET, look)?.is_some())
     }
 
-    pub fn range<'t, 'k>(
+    /// As [`txn::Snapshot::batch`].
+    pub(crate) fn batch_of(
         &self,
-        tree: &'t RawTree,
-        range: impl RangeBounds<&'k [u8]>,
-    ) -> Result<RawRange<'t>, Error> {
-        self.key_range(tree, &KeyRange::of_bytes(range))
-    }
-
-    pub fn iter<'t>(&self, tree: &'t RawTree) -> Result<RawRange<'t>, Error> {
-        self.key_range(tree, &KeyRange::ALL)
-    }
-
-    pub fn key_range<'t>(
-        &self,
-        tree: &'t RawTree,
-        range: &KeyRange,
-    ) -> Result<RawRange<'t>, Error> {
-        self.view.check(tree.handle())?;
-        Ok(self.view.key_range(tree.handle(), range))
+        member: &dyn Member,
+        (from, forward): (u64, bool),
+        batch: &mut Batch,
+    ) -> Result<Option<u64>, Error> {
+        self.check_member(member)?;
+        Ok(self.engine.batch(member.as_structure(), from, forward, batch)?)
     }
 }

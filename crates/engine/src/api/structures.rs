@@ -1,12 +1,10 @@
 //! The structures of a store, by name: opening, creating, dropping and listing them.
 
+use crate::api::context::Autocommit;
 use crate::api::db::Db;
-use crate::api::raw::hash_index::RawHashIndex;
-use crate::api::raw::heap::RawHeap;
-use crate::api::raw::tree::RawTree;
-use crate::api::typed::hash_index::HashIndex;
-use crate::api::typed::heap::Heap;
-use crate::api::typed::tree::Tree;
+use crate::api::hash_index::HashIndex;
+use crate::api::heap::Heap;
+use crate::api::tree::{RawTree, Tree};
 use crate::encoding::key::{DecodeKey, Key};
 use crate::encoding::value::{DecodeValue, Value};
 use crate::store::entry::{Entry, Structure, TypeNames};
@@ -17,7 +15,7 @@ impl Db {
     /// the names of the types that it was made with, as far as these have names
     /// ([`DecodeKey::type_name`](crate::encoding::key::DecodeKey::type_name)), and is not opened
     /// with others. A tree that was made as one of byte strings, or before there were such names,
-    /// has none, and its user must know its types; [`RawTree::typed`] asks for nothing.
+    /// has none, and its user must know its types; [`Tree::typed`] asks for nothing.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -34,7 +32,7 @@ impl Db {
     pub fn tree<K: Key, V: Value>(&self, name: &str) -> Result<Tree<K, V>, Error> {
         let types = types_of::<K, V>();
         let tree = self.store().tree_of(name, &types)?;
-        Ok(RawTree::new(tree).typed())
+        Ok(Tree::new(tree, Autocommit))
     }
 
     /// The names of the types that a structure was made with, as far as they are known.
@@ -68,7 +66,7 @@ impl Db {
     /// As [`Db::tree`].
     pub fn raw_tree(&self, name: &str) -> Result<RawTree, Error> {
         let tree = self.store().tree(name)?;
-        Ok(RawTree::new(tree))
+        Ok(Tree::new(tree, Autocommit))
     }
 
     /// The tree of that name, which must exist.
@@ -85,7 +83,7 @@ impl Db {
     /// [`Error::NoTree`], or as [`Db::tree`].
     pub fn open_tree(&self, name: &str) -> Result<RawTree, Error> {
         let tree = self.store().open_tree(name)?;
-        Ok(RawTree::new(tree))
+        Ok(Tree::new(tree, Autocommit))
     }
 
     /// A new, empty tree of that name.
@@ -103,7 +101,7 @@ impl Db {
     /// [`Error::Exists`], or as [`Db::tree`].
     pub fn create_tree(&self, name: &str) -> Result<RawTree, Error> {
         let tree = self.store().create_tree(name)?;
-        Ok(RawTree::new(tree))
+        Ok(Tree::new(tree, Autocommit))
     }
 
     /// Removes a tree and gives all its pages back. Nobody may have a handle of it any more.
@@ -143,7 +141,7 @@ impl Db {
     /// [`Error::OtherType`], [`Error::Name`], [`Error::OtherKind`], or the
     /// store failed.
     pub fn hash_index<K: Key, V: Value>(&self, name: &str) -> Result<HashIndex<K, V>, Error> {
-        Ok(self.hash_index_of(name, &types_of::<K, V>())?.typed())
+        self.hash_index_of(name, &types_of::<K, V>())
     }
 
     /// The hash index of that name, of byte strings; made if there is none.
@@ -158,13 +156,13 @@ impl Db {
     ///
     /// # Errors
     /// As [`Db::hash_index`].
-    pub fn raw_hash_index(&self, name: &str) -> Result<RawHashIndex, Error> {
+    pub fn raw_hash_index(&self, name: &str) -> Result<HashIndex<Vec<u8>, Vec<u8>>, Error> {
         self.hash_index_of(name, &TypeNames::default())
     }
 
-    fn hash_index_of(&self, name: &str, types: &TypeNames) -> Result<RawHashIndex, Error> {
+    fn hash_index_of<K, V>(&self, name: &str, types: &TypeNames) -> Result<HashIndex<K, V>, Error> {
         let index = self.store().hash_index_of(name, types)?;
-        Ok(RawHashIndex::new(index))
+        Ok(HashIndex::new(index, Autocommit))
     }
 
     /// The hash index of that name, which must exist.
@@ -179,9 +177,9 @@ impl Db {
     ///
     /// # Errors
     /// [`Error::NoStructure`], or as [`Db::hash_index`].
-    pub fn open_hash_index(&self, name: &str) -> Result<RawHashIndex, Error> {
+    pub fn open_hash_index(&self, name: &str) -> Result<HashIndex<Vec<u8>, Vec<u8>>, Error> {
         let index = self.store().open_hash_index(name)?;
-        Ok(RawHashIndex::new(index))
+        Ok(HashIndex::new(index, Autocommit))
     }
 
     /// A new, empty hash index of that name.
@@ -197,9 +195,9 @@ impl Db {
     ///
     /// # Errors
     /// [`Error::Exists`], or as [`Db::hash_index`].
-    pub fn create_hash_index(&self, name: &str) -> Result<RawHashIndex, Error> {
+    pub fn create_hash_index(&self, name: &str) -> Result<HashIndex<Vec<u8>, Vec<u8>>, Error> {
         let index = self.store().create_hash_index(name)?;
-        Ok(RawHashIndex::new(index))
+        Ok(HashIndex::new(index, Autocommit))
     }
 
     /// The heap of that name, with records of this type, which is kept as the types of a tree are;
@@ -220,7 +218,7 @@ impl Db {
     /// store failed.
     pub fn heap<V: Value>(&self, name: &str) -> Result<Heap<V>, Error> {
         let types = TypeNames::new(None, <V as DecodeValue<'_>>::type_name());
-        Ok(self.heap_of(name, &types)?.typed())
+        self.heap_of(name, &types)
     }
 
     /// The heap of that name, of byte strings; made if there is none.
@@ -235,13 +233,13 @@ impl Db {
     ///
     /// # Errors
     /// As [`Db::heap`].
-    pub fn raw_heap(&self, name: &str) -> Result<RawHeap, Error> {
+    pub fn raw_heap(&self, name: &str) -> Result<Heap<Vec<u8>>, Error> {
         self.heap_of(name, &TypeNames::default())
     }
 
-    fn heap_of(&self, name: &str, types: &TypeNames) -> Result<RawHeap, Error> {
+    fn heap_of<V>(&self, name: &str, types: &TypeNames) -> Result<Heap<V>, Error> {
         let heap = self.store().heap_of(name, types)?;
-        Ok(RawHeap::new(heap))
+        Ok(Heap::new(heap, Autocommit))
     }
 
     /// The heap of that name, which must exist.
@@ -256,9 +254,9 @@ impl Db {
     ///
     /// # Errors
     /// [`Error::NoStructure`], or as [`Db::heap`].
-    pub fn open_heap(&self, name: &str) -> Result<RawHeap, Error> {
+    pub fn open_heap(&self, name: &str) -> Result<Heap<Vec<u8>>, Error> {
         let heap = self.store().open_heap(name)?;
-        Ok(RawHeap::new(heap))
+        Ok(Heap::new(heap, Autocommit))
     }
 
     /// A new, empty heap of that name.
@@ -274,9 +272,9 @@ impl Db {
     ///
     /// # Errors
     /// [`Error::Exists`], or as [`Db::heap`].
-    pub fn create_heap(&self, name: &str) -> Result<RawHeap, Error> {
+    pub fn create_heap(&self, name: &str) -> Result<Heap<Vec<u8>>, Error> {
         let heap = self.store().create_heap(name)?;
-        Ok(RawHeap::new(heap))
+        Ok(Heap::new(heap, Autocommit))
     }
 
     /// Removes a tree, hash index or heap, as `kind` says, and gives all its pages back. Nobody
@@ -337,8 +335,8 @@ impl Db {
     pub fn make(&self, kind: Structure, name: &str, types: &TypeNames) -> Result<(), Error> {
         match kind {
             Structure::Tree => self.store().tree_of(name, types).map(drop),
-            Structure::Hash => self.hash_index_of(name, types).map(drop),
-            Structure::Heap => self.heap_of(name, types).map(drop),
+            Structure::Hash => self.store().hash_index_of(name, types).map(drop),
+            Structure::Heap => self.store().heap_of(name, types).map(drop),
         }
     }
 }

@@ -4,8 +4,7 @@ use std::any::Any;
 use std::time::{Duration, Instant};
 
 use crate::api::db::Db;
-use crate::api::place::txn_cell::Outcome;
-use crate::api::txn::Txn;
+use crate::api::txn::{Outcome, Txn};
 use crate::store::error::Error;
 use crate::txn::TxnOptions;
 
@@ -171,6 +170,7 @@ impl Db {
                 Some(txn) => self.begin_with(txn)?,
                 None => self.begin()?,
             };
+            tx.claim_thread();
             let (error, outcome) = match work(&mut tx) {
                 Ok(done) => match tx.commit() {
                     Ok(()) => return Ok(done),
@@ -180,7 +180,7 @@ impl Db {
                     }
                 },
                 Err(error) => {
-                    let outcome = match tx.cell().outcome() {
+                    let outcome = match tx.outcome() {
                         Outcome::Settled => outcome_of(&error),
                         outcome => outcome,
                     };

@@ -1,38 +1,32 @@
 //! Transactions as users see them.
 
-use std::ops::RangeBounds;
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::api::db::Db;
-use crate::api::place::Place;
-use crate::api::place::at::InTxn;
-use crate::api::place::range::RawEntry;
-use crate::api::place::txn_cell::TxnCell;
-use crate::api::raw::hash_index::RawHashIndex;
-use crate::api::raw::heap::RawHeap;
-use crate::api::raw::tree::RawTree;
-use crate::api::raw::tree_in::RawTxnTree;
-use crate::api::typed::hash_index::HashIndex;
-use crate::api::typed::heap::Heap;
-use crate::api::typed::tree::Tree;
-use crate::api::typed::tree_in::TxnTree;
+use crate::api::hash_index::HashIndex;
+use crate::api::heap::Heap;
+use crate::api::strategy::*;
+use crate::api::tree::Tree;
 use crate::encoding::key::Key;
 use crate::encoding::value::Value;
+use crate::lock::this_thread;
 use crate::store::error::Error;
 use crate::store::store_txn::StoreTxn;
-use crate::txn::{Savepoint, TxnOptions};
+use crate::txn::{Savepoint, TxnError, TxnOptions};
 
 /// A transaction: it sees the store as if it were alone, and its changes appear all at once, when
 /// it commits, or not at all. It locks what it reads and writes; a lock that another transaction
 /// holds is waited for. [`Txn::tree`] gives its trees, which have the methods of a
 /// [`Tree`](crate::Tree).
 ///
-/// A transaction that is dropped is aborted. It belongs to one thread at a time: the one that used
-/// it last. A call of that thread that needs one of its locks and is not made through it, a plain
-/// [`RawTree::put`](crate::RawTree::put) or another transaction's, fails at once, because it would
-/// wait for itself ([`LockError::OwnTransaction`]). A thread that hands a transaction to another
-/// thread, and goes on with the same keys, calls [`Txn::leave_thread`] first.
+/// A transaction that is dropped is aborted. It is a value of its own, tied to no thread: it can be
+/// sent to another thread, and threads that share it have their calls made one after the other. A
+/// call outside it that needs one of its locks waits for it, on whichever thread. In the closure of
+/// [`Db::transact`] such a call would wait for the closure itself, so it fails at once
+/// ([`LockError::OwnTransaction`]).
 ///
-/// [`LockError::OwnTransaction`]: crate::LockError::OwnTransaction
+/// [`LockError::OwnTransaction`]: crate::lock::LockError::OwnTransaction
 ///
 /// ```
 /// use millpond::{Db, Error, Options};
@@ -50,7 +44,47 @@ use crate::txn::{Savepoint, TxnOptions};
 /// ```
 pub struct Txn {
     id: u64,
-    cell: TxnCell,
+    txn: Mutex<DbTxn>,
+    /// The thread that is in a call; 0: none.
+    caller: AtomicU64,
+    /// The [`Outcome`] of the last call.
+    outcome: AtomicU8,
+    /// Calls that have written. What was read ahead before one of them may have changed.
+    writes: AtomicU64,
+}
+
+/// The outcome of the last call of a transaction, for what retries it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub(crate) enum Outcome {
+    /// A retry would change nothing.
+    Settled,
+    /// The transaction lost in a deadlock, or others had most of the memory or room for it.
+    Victim,
+    /// It waited for a lock for too long.
+    TimedOut,
+}
+
+impl Outcome {
+    pub(crate) fn of(error: &Error) -> Outcome {
+        match (error.is_timeout(), error.is_retriable()) {
+            (true, _) => Outcome::TimedOut,
+            (false, true) => Outcome::Victim,
+            (false, false) => Outcome::Settled,
+        }
+    }
+}
+
+/// A call under way: it has the transaction to itself.
+struct Call<'t> {
+    txn: MutexGuard<'t, DbTxn>,
+    caller: &'t AtomicU64,
+}
+
+impl Drop for Call<'_> {
+    fn drop(&mut self) {
+        self.caller.store(0, Ordering::Relaxed);
+    }
 }
 
 impl std::fmt::Debug for Txn {
@@ -95,15 +129,91 @@ impl Db {
     /// As [`Db::begin`].
     pub fn begin_with(&self, options: TxnOptions) -> Result<Txn, Error> {
         let txn = StoreTxn::begin(self.store(), options)?;
-        let id = txn.id();
-        Ok(Txn { id, cell: TxnCell::new(txn) })
+        Ok(Txn {
+            id: txn.id(),
+            txn: Mutex::new(txn),
+            caller: AtomicU64::new(0),
+            outcome: AtomicU8::new(Outcome::Settled as u8),
+            writes: AtomicU64::new(0),
+        })
     }
 }
 
 impl Txn {
-    /// What its trees share.
-    pub(crate) fn cell(&self) -> &TxnCell {
-        &self.cell
+    /// Has the transaction to itself until the call is over. Another thread's call waits.
+    ///
+    /// # Errors
+    /// [`TxnError::Nested`]: this thread is in a call of the transaction.
+    #[inline]
+    fn enter(&self) -> Result<Call<'_>, TxnError> {
+        let thread = this_thread();
+        // Only this thread stores its own number there.
+        if self.caller.load(Ordering::Relaxed) == thread {
+            return Err(TxnError::Nested);
+        }
+        let txn = self.txn.lock().unwrap_or_else(PoisonError::into_inner);
+        self.caller.store(thread, Ordering::Relaxed);
+        Ok(Call { txn, caller: &self.caller })
+    }
+
+    /// Runs a call.
+    #[inline]
+    pub(crate) fn call<R>(
+        &self,
+        work: impl FnOnce(&mut DbTxn) -> Result<R, Error>,
+    ) -> Result<R, Error> {
+        let done = work(&mut self.enter()?.txn);
+        let outcome = match &done {
+            Ok(_) => Outcome::Settled,
+            Err(error) => Outcome::of(error),
+        };
+        self.outcome.store(outcome as u8, Ordering::Relaxed);
+        done
+    }
+
+    /// Runs a call that writes.
+    #[inline]
+    pub(crate) fn writing<R>(
+        &self,
+        work: impl FnOnce(&mut DbTxn) -> Result<R, Error>,
+    ) -> Result<R, Error> {
+        self.writes.fetch_add(1, Ordering::Relaxed);
+        self.call(work)
+    }
+
+    /// Ties the transaction to the calling thread, which runs a closure in it: a call outside it
+    /// that would wait for one of its locks fails. For `transact` here and in other languages.
+    #[doc(hidden)]
+    pub fn claim_thread(&self) {
+        if let Ok(mut call) = self.enter() {
+            call.txn.claim_thread();
+        }
+    }
+
+    /// Ties the transaction to no thread.
+    #[doc(hidden)]
+    pub fn leave_thread(&self) {
+        if let Ok(mut call) = self.enter() {
+            call.txn.leave_thread();
+        }
+    }
+
+    /// Returns the outcome of the last call.
+    pub(crate) fn outcome(&self) -> Outcome {
+        match self.outcome.load(Ordering::Relaxed) {
+            outcome if outcome == Outcome::Victim as u8 => Outcome::Victim,
+            outcome if outcome == Outcome::TimedOut as u8 => Outcome::TimedOut,
+            _ => Outcome::Settled,
+        }
+    }
+
+    /// Returns how many calls have written.
+    pub(crate) fn writes(&self) -> u64 {
+        self.writes.load(Ordering::Relaxed)
+    }
+
+    fn into_inner(self) -> DbTxn {
+        self.txn.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns `tree` as the transaction reads and writes it. The handle is cheap, and several of
@@ -121,24 +231,8 @@ impl Txn {
     /// tx.commit()?;
     /// # Ok(()) }
     /// ```
-    pub fn tree<'t, K: Key, V: Value>(&'t self, tree: &'t Tree<K, V>) -> TxnTree<'t, K, V> {
-        TxnTree::new(self.raw_tree(tree.raw()))
-    }
-
-    /// Returns a tree of byte strings as the transaction reads and writes it.
-    ///
-    /// ```
-    /// # use millpond::{Db, Error, Options};
-    /// # fn main() -> Result<(), Error> {
-    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
-    /// let ponds = db.raw_tree("ponds")?;
-    /// let tx = db.begin()?;
-    /// tx.raw_tree(&ponds).put(b"mill", b"deep")?;
-    /// tx.commit()?;
-    /// # Ok(()) }
-    /// ```
-    pub fn raw_tree<'t>(&'t self, tree: &'t RawTree) -> RawTxnTree<'t> {
-        RawTxnTree::new(Place::Txn(&self.cell, tree.handle()))
+    pub fn tree<'t, K: Key, V: Value>(&'t self, tree: &'t Tree<K, V>) -> Tree<K, V, &'t Txn> {
+        Tree::new(tree.handle(), self)
     }
 
     /// Returns `index` as the transaction reads and writes it.
@@ -156,9 +250,9 @@ impl Txn {
     /// ```
     pub fn hash_index<'t, K: Key, V: Value>(
         &'t self,
-        index: &HashIndex<K, V>,
-    ) -> HashIndex<K, V, InTxn<'t>> {
-        HashIndex::new(self.raw_hash_index(index.raw()))
+        index: &'t HashIndex<K, V>,
+    ) -> HashIndex<K, V, &'t Txn> {
+        HashIndex::new(index.handle(), self)
     }
 
     /// Returns `heap` as the transaction reads and writes it.
@@ -176,20 +270,8 @@ impl Txn {
     /// assert!(people.get(ada)?.is_some());
     /// # Ok(()) }
     /// ```
-    pub fn heap<'t, V: Value>(&'t self, heap: &Heap<V>) -> Heap<V, InTxn<'t>> {
-        Heap::new(self.raw_heap(heap.raw()))
-    }
-
-    /// Returns a hash index of byte strings as the transaction reads and writes it.
-    #[doc(hidden)]
-    pub fn raw_hash_index<'t>(&'t self, index: &RawHashIndex) -> RawHashIndex<InTxn<'t>> {
-        index.at(InTxn(&self.cell))
-    }
-
-    /// Returns a heap of byte strings as the transaction reads and writes it.
-    #[doc(hidden)]
-    pub fn raw_heap<'t>(&'t self, heap: &RawHeap) -> RawHeap<InTxn<'t>> {
-        heap.at(InTxn(&self.cell))
+    pub fn heap<'t, V: Value>(&'t self, heap: &'t Heap<V>) -> Heap<V, &'t Txn> {
+        Heap::new(heap.handle(), self)
     }
 
     /// Its id.
@@ -204,35 +286,6 @@ impl Txn {
     /// ```
     pub fn id(&self) -> u64 {
         self.id
-    }
-
-    /// Lets another thread go on with the transaction. Until it does, this thread waits for the
-    /// transaction's locks as for anybody's.
-    ///
-    /// ```
-    /// # use millpond::{Db, Error, Options};
-    /// # fn main() -> Result<(), Error> {
-    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
-    /// let ponds = db.tree::<String, u32>("ponds")?;
-    /// let mut tx = db.begin()?;
-    /// tx.tree(&ponds).put("mill", &7)?;
-    /// tx.leave_thread();
-    /// std::thread::scope(|scope| {
-    ///     scope.spawn(|| tx.commit());
-    ///     // Waits for the other thread's commit.
-    ///     ponds.put("mill", &8)
-    /// })?;
-    /// # Ok(()) }
-    /// ```
-    pub fn leave_thread(&mut self) {
-        self.cell.get_mut().leave_thread();
-    }
-
-    /// Releases the transaction from its thread while ranges that read in it exist. A call from
-    /// within one of the transaction's own calls does nothing.
-    #[doc(hidden)]
-    pub fn release_thread(&self) {
-        self.cell.release_thread();
     }
 
     /// Returns a moment that the transaction can go back to.
@@ -252,7 +305,7 @@ impl Txn {
     /// # Ok(()) }
     /// ```
     pub fn savepoint(&self) -> Savepoint {
-        self.cell.savepoint()
+        self.txn.lock().unwrap_or_else(PoisonError::into_inner).savepoint()
     }
 
     /// Undoes what was changed since `savepoint`, which remains. Locks are kept.
@@ -273,7 +326,7 @@ impl Txn {
     /// # Errors
     /// The savepoint is another transaction's, or gone with an earlier one; or the store failed.
     pub fn rollback_to(&mut self, savepoint: &Savepoint) -> Result<(), Error> {
-        self.cell.rollback_to(savepoint)
+        self.writing(|txn| txn.rollback_to(savepoint))
     }
 
     /// Commits the transaction: its changes stay, as durable as its options ask for.
@@ -294,7 +347,7 @@ impl Txn {
     /// The log failed: whether the transaction is durable shows when the store is opened again.
     /// Until then this process reads its changes, as those of all that was committed.
     pub fn commit(self) -> Result<(), Error> {
-        self.cell.into_inner().commit()
+        self.into_inner().commit()
     }
 
     /// Aborts the transaction: its changes are undone.
@@ -314,73 +367,6 @@ impl Txn {
     /// # Errors
     /// The store failed. It must be opened again, and undoes the transaction then.
     pub fn abort(self) -> Result<(), Error> {
-        self.cell.into_inner().abort()
-    }
-}
-
-/// The same calls without the handle of a tree in between, for tests and measurements.
-#[doc(hidden)]
-#[allow(missing_docs, clippy::missing_errors_doc, reason = "RawTxnTree documents them")]
-impl Txn {
-    pub fn get(&mut self, tree: &RawTree, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
-        self.raw_tree(tree).get(key)
-    }
-
-    pub fn get_with<R>(
-        &mut self,
-        tree: &RawTree,
-        key: &[u8],
-        f: impl FnOnce(&[u8]) -> R,
-    ) -> Result<Option<R>, Error> {
-        self.raw_tree(tree).look_with(key, f)
-    }
-
-    pub fn get_for_update(&mut self, tree: &RawTree, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
-        self.raw_tree(tree).get_for_update(key)
-    }
-
-    pub fn put(&mut self, tree: &RawTree, key: &[u8], value: &[u8]) -> Result<bool, Error> {
-        self.raw_tree(tree).put(key, value)
-    }
-
-    pub fn delete(&mut self, tree: &RawTree, key: &[u8]) -> Result<bool, Error> {
-        self.raw_tree(tree).delete(key)
-    }
-
-    /// Hands the entries of a range of keys to `f`, in order, until it returns `false`. The whole
-    /// range is locked before it is read.
-    pub fn scan<'k>(
-        &mut self,
-        tree: &RawTree,
-        range: impl RangeBounds<&'k [u8]>,
-        mut f: impl FnMut(&[u8], &[u8]) -> bool,
-    ) -> Result<(), Error> {
-        let bounds = (range.start_bound().map(|key| *key), range.end_bound().map(|key| *key));
-        self.cell.scan(tree.handle(), bounds, true, &mut f)
-    }
-
-    /// Calls the closure with the entries of a range, from the last key to the first.
-    pub fn scan_back<'k>(
-        &mut self,
-        tree: &RawTree,
-        range: impl RangeBounds<&'k [u8]>,
-        mut f: impl FnMut(&[u8], &[u8]) -> bool,
-    ) -> Result<(), Error> {
-        let bounds = (range.start_bound().map(|key| *key), range.end_bound().map(|key| *key));
-        self.cell.scan(tree.handle(), bounds, false, &mut f)
-    }
-
-    /// The entries of a range, which is locked as a whole.
-    pub fn range<'k>(
-        &mut self,
-        tree: &RawTree,
-        range: impl RangeBounds<&'k [u8]>,
-    ) -> Result<Vec<RawEntry>, Error> {
-        let mut all = Vec::new();
-        self.scan(tree, range, |key, value| {
-            all.push((key.to_vec(), value.to_vec()));
-            true
-        })?;
-        Ok(all)
+        self.into_inner().abort()
     }
 }

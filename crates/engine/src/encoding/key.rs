@@ -98,6 +98,14 @@ pub trait EncodeKey {
         self.encode(&mut bytes);
         bytes
     }
+
+    /// Returns the encoding of an owned key, which a byte string is already.
+    fn into_key_bytes(self) -> Vec<u8>
+    where
+        Self: Sized,
+    {
+        self.to_key_bytes()
+    }
 }
 
 /// Something that can be read back from a key's bytes, borrowing from them where it likes.

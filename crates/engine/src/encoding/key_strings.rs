@@ -75,8 +75,27 @@ macro_rules! string_keys {
         impl PartLike<$owned> for $ty {}
     )*};
 }
-string_keys! { str: String; String: String; Vec<u8>: Vec<u8>; Cow<'_, [u8]>: Vec<u8>; }
+string_keys! { str: String; String: String; Cow<'_, [u8]>: Vec<u8>; }
 
+impl EncodeKey for Vec<u8> {
+    #[inline]
+    fn encode_part(&self, out: &mut impl Sink) {
+        self.as_slice().encode_part(out);
+    }
+    #[inline]
+    fn encode(&self, out: &mut impl Sink) {
+        out.put(self);
+    }
+    #[inline]
+    fn with_encoded<R>(&self, then: impl FnOnce(&[u8]) -> R) -> R {
+        then(self)
+    }
+    fn into_key_bytes(self) -> Vec<u8> {
+        self
+    }
+}
+
+impl PartLike<Vec<u8>> for Vec<u8> {}
 impl PartLike<Vec<u8>> for [u8] {}
 
 impl EncodeKey for Cow<'_, str> {

@@ -67,6 +67,14 @@ pub trait EncodeValue {
         self.encode(&mut bytes);
         bytes
     }
+
+    /// Returns the encoding of an owned value, which a byte string is already.
+    fn into_value_bytes(self) -> Vec<u8>
+    where
+        Self: Sized,
+    {
+        self.to_value_bytes()
+    }
 }
 
 /// Something that can be read back from a value's bytes: `&str`, `&[u8]` and the two `Cow`s
@@ -348,9 +356,27 @@ macro_rules! string_values {
     )*};
 }
 string_values! {
-    [u8]: Vec<u8>; Vec<u8>: Vec<u8>; Cow<'_, [u8]>: Vec<u8>;
+    [u8]: Vec<u8>; Cow<'_, [u8]>: Vec<u8>;
     str: String; String: String; Cow<'_, str>: String;
 }
+
+impl EncodeValue for Vec<u8> {
+    #[inline]
+    fn encode(&self, out: &mut impl Sink) {
+        out.put(self);
+    }
+    #[inline]
+    fn with_encoded<R>(&self, then: impl FnOnce(&[u8]) -> R) -> R {
+        then(self)
+    }
+    fn into_value_bytes(self) -> Vec<u8> {
+        self
+    }
+}
+
+impl ValueLike<Vec<u8>> for Vec<u8> {}
+// Arrays have no length of their own, so that they stand for byte strings.
+impl<const N: usize> ValueLike<Vec<u8>> for [u8; N] {}
 
 macro_rules! strings_back {
     ($($ty:ty as $name:literal: |$bytes:ident| $value:expr;)*) => {$(

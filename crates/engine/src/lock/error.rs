@@ -35,10 +35,11 @@ impl fmt::Display for TreeName {
 /// # fn main() -> Result<(), Error> {
 /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
 /// let ponds = db.tree::<String, u32>("ponds")?;
-/// let tx = db.begin()?;
-/// tx.tree(&ponds).put("mill", &7)?;
-/// // A call outside the transaction would wait for the transaction of its own thread.
-/// let refused = ponds.put("mill", &8);
+/// let refused = db.transact(|tx| {
+///     tx.tree(&ponds).put("mill", &7)?;
+///     // A call outside the transaction would wait for the closure that it is made in.
+///     ponds.put("mill", &8)
+/// });
 /// assert!(matches!(
 ///     refused,
 ///     Err(Error::Txn(TxnError::Lock(LockError::OwnTransaction { .. })))
@@ -78,10 +79,9 @@ pub enum LockError {
     /// asynchronous code that may be the transaction of another task: roll back, yield to the
     /// executor, and try again.
     #[error(
-        "transaction {holder}, which this thread is in, holds the lock in tree {tree} that the call \
-         would wait for, so it would wait for ever: inside a transaction, read and write through \
-         its own methods, or end it first; if another task of this thread has that transaction, \
-         roll back, let that task run, and try again"
+        "transaction {holder}, whose closure this thread is in, holds the lock in tree {tree} that \
+         the call would wait for, so it would wait for ever: inside a transaction, read and write \
+         through its own methods, or end it first"
     )]
     OwnTransaction {
         /// The transaction that holds the lock.
@@ -145,16 +145,16 @@ impl LockError {
     #[doc(hidden)]
     pub fn retriable(&self) -> bool {
         match self {
-            LockError::Deadlock { .. }
-            | LockError::Timeout { .. }
-            | LockError::OwnTransaction { .. } => true,
+            LockError::Deadlock { .. } | LockError::Timeout { .. } => true,
             // A transaction that has most of the memory would only need it again, and so would one
             // that wants more than there is, whatever others have.
             LockError::Memory { own, used, limit, .. } => {
                 let others = used.saturating_sub(*own);
                 own.saturating_mul(2) <= *limit && others.saturating_mul(4) >= *limit
             }
-            LockError::Stranded { .. }
+            // Within the closure another try would fail as well.
+            LockError::OwnTransaction { .. }
+            | LockError::Stranded { .. }
             | LockError::Interrupted { .. }
             | LockError::Closed { .. } => false,
         }

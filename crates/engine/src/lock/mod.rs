@@ -27,6 +27,8 @@ pub use error::{LockError, TreeName};
 pub use manager::LockManager;
 pub use mode::LockMode;
 pub use options::LockOptions;
+#[cfg_attr(test, allow(unused_imports, reason = "used by what unit tests are built without"))]
+pub(crate) use own::this_thread;
 pub use owner::LockOwner;
 pub(crate) use spinlock::{Guard as SpinlockGuard, Spinlock};
 pub use waiter::interrupt_waits_by;

@@ -1,12 +1,10 @@
-//! Which transactions are the calling thread's own: it cannot wait for them, because no other
-//! thread continues them.
+//! The transactions whose closures the calling thread is in: it cannot wait for them, because it
+//! would wait for itself.
 //!
-//! A transaction is its thread's from the first lock that it asks for there until it ends, asks for
-//! a lock on another thread, or is released
-//! ([`LockOwner::leave_thread`](super::LockOwner::leave_thread)).
-//! Each owner of a transaction has a *claim* that names its thread, and each thread a list of its
-//! claims. A claim also shows that its transaction went to another thread, or is over, so the list
-//! may be outdated; only a thread that is about to wait reads it.
+//! A transaction is tied to no thread, except while a closure runs in it. Its owner then has a
+//! *claim* that names the thread, and each thread has a list of its claims. A claim also shows that
+//! its transaction is over, so the list may be outdated; only a thread that is about to wait reads
+//! it.
 //!
 //! The atomics are std's also under a model checker, where tasks take the place of threads: nothing
 //! is decided by a claim of another thread but which owner of a cycle is the victim.
@@ -37,7 +35,7 @@ thread_local! {
 /// A number that no other thread of this process ever has.
 #[inline]
 #[cfg(not(feature = "shuttle"))]
-pub(super) fn this_thread() -> u64 {
+pub(crate) fn this_thread() -> u64 {
     static THREADS: AtomicU64 = AtomicU64::new(1);
     let known = THREAD.get();
     if known != 0 {
@@ -50,7 +48,7 @@ pub(super) fn this_thread() -> u64 {
 
 /// The same for the running task.
 #[cfg(feature = "shuttle")]
-pub(super) fn this_thread() -> u64 {
+pub(crate) fn this_thread() -> u64 {
     shuttle::current::get_current_task().map_or(0, |task| usize::from(task) as u64) + 1
 }
 

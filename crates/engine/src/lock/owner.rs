@@ -89,9 +89,8 @@ impl LockOwner {
         self.wait_max = wait_max;
     }
 
-    /// From now on the transaction is the calling thread's own: another request of this thread that
-    /// would have to wait for it fails with [`LockError::OwnTransaction`]. To be called before a
-    /// request, on behalf of whatever lives longer than one call.
+    /// Ties the transaction to the calling thread, which runs a closure in it: another request of
+    /// this thread that would have to wait for it fails with [`LockError::OwnTransaction`].
     #[inline]
     pub fn claim(&mut self) {
         let thread = this_thread();
@@ -102,7 +101,7 @@ impl LockOwner {
         }
     }
 
-    /// The transaction is no thread's own until it is claimed again: it is given to another thread.
+    /// Ties the transaction to no thread.
     pub fn leave_thread(&mut self) {
         if std::mem::take(&mut self.thread) != 0
             && let Some(claim) = &self.claim

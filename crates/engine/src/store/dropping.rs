@@ -5,8 +5,8 @@
 //! that have read it, and a transaction that comes meanwhile waits behind the drop: with its
 //! handle, if it has one, so that the drop would fail, and again each time that it is tried. So
 //! handles are not given while a drop waits, except to a thread that the drop may be waiting for:
-//! one that has transactions with locks, or lends a page. A transaction that was begun by another
-//! thread is not known here, so nobody waits for long.
+//! one that is in a transaction's closure, or lends a page. Any other transaction is tied to no
+//! thread, so nobody waits for long.
 
 use std::sync::{Condvar, MutexGuard, PoisonError};
 use std::time::Duration;

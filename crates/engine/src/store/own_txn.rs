@@ -26,6 +26,7 @@ impl<M: PoolStrategy> StoreTree<M> {
         loop {
             let options = TxnOptions::default().durability(Durability::Async);
             let mut tx = StoreTxn::begin(self.store(), options)?;
+            tx.claim_thread();
             let error = match work(&mut tx) {
                 Ok(done) => return tx.finish().map(|()| done),
                 Err(error) => error,

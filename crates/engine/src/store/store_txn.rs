@@ -127,7 +127,12 @@ impl<M: PoolStrategy> StoreTxn<M> {
         self.trees.keep_member(member);
     }
 
-    /// Releases the transaction from its thread.
+    /// Ties the transaction to the calling thread; see [`Transaction::claim_thread`].
+    pub fn claim_thread(&mut self) {
+        self.tx.claim_thread();
+    }
+
+    /// Ties the transaction to no thread.
     pub fn leave_thread(&mut self) {
         self.tx.leave_thread();
     }

@@ -42,7 +42,6 @@ impl Transaction {
             })?;
             let key = id.to_key();
             if let Some(owner) = &mut self.scratch.owner {
-                owner.claim();
                 if refused.len() >= TRIES {
                     owner.lock_key(heap.owner(), &key, LockMode::X).map_err(failed)?;
                 } else if !owner.try_lock_key(heap.owner(), &key).map_err(failed)? {

@@ -109,9 +109,8 @@ impl TxnOptions {
     /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
     /// use std::time::Duration;
     /// let counts = db.tree::<u32, u64>("counts")?;
-    /// let mut holder = db.begin()?;
+    /// let holder = db.begin()?;
     /// holder.tree(&counts).put(&7, &1)?;
-    /// holder.leave_thread();
     /// let tx = db.begin_with(TxnOptions::default().wait_max(Duration::from_millis(5)))?;
     /// assert!(tx.tree(&counts).get(&7).is_err_and(|error| error.is_timeout()));
     /// # Ok(()) }

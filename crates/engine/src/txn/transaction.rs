@@ -100,10 +100,7 @@ impl Transaction {
     #[inline]
     fn lock_key(&mut self, tree: u32, key: &[u8], mode: LockMode) -> Result<(), TxnError> {
         match &mut self.scratch.owner {
-            Some(owner) => {
-                owner.claim();
-                owner.lock_key(tree, key, mode).map_err(failed)
-            }
+            Some(owner) => owner.lock_key(tree, key, mode).map_err(failed),
             None => Ok(()),
         }
     }
@@ -139,8 +136,16 @@ impl Transaction {
         self.lock_key(tree.owner_id(), key, LockMode::X)
     }
 
-    /// Releases it from its thread: until another thread requests a lock, no thread owns the
-    /// transaction.
+    /// Ties the transaction to the calling thread, which runs a closure in it: until it ends or
+    /// leaves the thread, a call outside it that would wait for one of its locks fails with
+    /// [`LockError::OwnTransaction`](crate::lock::LockError::OwnTransaction).
+    pub fn claim_thread(&mut self) {
+        if let Some(owner) = &mut self.scratch.owner {
+            owner.claim();
+        }
+    }
+
+    /// Ties the transaction to no thread.
     pub fn leave_thread(&mut self) {
         if let Some(owner) = &mut self.scratch.owner {
             owner.leave_thread();

@@ -11,8 +11,8 @@ use millpond::internals::pool::SyncMode;
 use millpond::internals::store::options::policy_choice::PolicyChoice;
 use millpond::internals::tier::BackTier;
 use millpond::{
-    BackupError, Compression, Db, Error, EvictionMode, Isolation, KeyRange, Options, Placement,
-    RawHashIndex, RawHeap, RawTree, Savepoint, Snapshot, Structure, TierError, Txn, TxnOptions,
+    BackupError, Compression, Db, Error, EvictionMode, HashIndex, Heap, Isolation, KeyRange,
+    Options, Placement, RawTree, Savepoint, Snapshot, Structure, TierError, Txn, TxnOptions,
 };
 use millpond_base::Share;
 use millpond_base::cleaning::Cleaning;
@@ -184,11 +184,11 @@ impl EngineStore {
         Ok(self.db.open_tree(name)?)
     }
 
-    fn heap(&self, name: &str) -> Answer<RawHeap> {
+    fn heap(&self, name: &str) -> Answer<Heap<Vec<u8>>> {
         Ok(self.db.open_heap(name)?)
     }
 
-    fn index(&self, name: &str) -> Answer<RawHashIndex> {
+    fn index(&self, name: &str) -> Answer<HashIndex<Vec<u8>, Vec<u8>>> {
         Ok(self.db.open_hash_index(name)?)
     }
 }
@@ -377,12 +377,12 @@ impl Store for EngineStore {
 /// opening undoes it, and the handles do nothing any more.
 fn close_beside_handles(db: Db) -> Answer<()> {
     let (tree, other) = (db.open_tree("s0")?, db.clone());
-    let (mut txn, snapshot) = (db.begin()?, db.snapshot()?);
-    txn.put(&tree, &[255, 255], b"never committed")?;
+    let (txn, snapshot) = (db.begin()?, db.snapshot()?);
+    txn.tree(&tree).put(&[255, 255], b"never committed")?;
     db.close()?;
     let done = [
         tree.get(b"k").is_ok(),
-        snapshot.get(&tree, b"k").is_ok(),
+        snapshot.tree(&tree).get(b"k").is_ok(),
         txn.commit().is_ok(),
         other.flush().is_ok(),
     ];
@@ -401,12 +401,12 @@ struct EngineView<'a> {
 impl View for EngineView<'_> {
     fn get(&self, tree: &str, key: &[u8]) -> Answer<Option<Vec<u8>>> {
         if is_hash(tree) {
-            return Ok(self.snapshot.raw_hash_index(&self.store.index(tree)?).get(key)?);
+            return Ok(self.snapshot.hash_index(&self.store.index(tree)?).get(key)?);
         }
         if is_heap(tree) {
-            return Ok(self.snapshot.raw_heap(&self.store.heap(tree)?).get(id_of(key))?);
+            return Ok(self.snapshot.heap(&self.store.heap(tree)?).get(id_of(key))?);
         }
-        Ok(self.snapshot.get(&self.store.tree(tree)?, key)?)
+        Ok(self.snapshot.tree(&self.store.tree(tree)?).get(key)?)
     }
 
     fn range(&self, tree: &str, lower: &[u8], upper: &[u8], back: bool) -> Answer<Entries> {
@@ -415,14 +415,16 @@ impl View for EngineView<'_> {
         }
         let is_inside = |key: &[u8]| key >= lower && key < upper;
         if is_hash(tree) {
-            let index = self.snapshot.raw_hash_index(&self.store.index(tree)?);
-            let mut entries = index.iter().collect::<Result<Entries, Error>>()?;
+            let index = self.store.index(tree)?;
+            let mut entries =
+                self.snapshot.hash_index(&index).iter().collect::<Result<Entries, Error>>()?;
             entries.retain(|(key, _)| is_inside(key));
             entries.sort();
             return Ok(entries);
         }
         if is_heap(tree) {
-            let heap = self.snapshot.raw_heap(&self.store.heap(tree)?);
+            let heap = self.store.heap(tree)?;
+            let heap = self.snapshot.heap(&heap);
             let records = heap.records()?;
             let entry = |record: Result<(RecordId, Vec<u8>), Error>| {
                 record.map(|(id, record)| (id.0.to_be_bytes().to_vec(), record))
@@ -440,12 +442,12 @@ impl View for EngineView<'_> {
             return Ok(entries);
         }
         let tree = self.store.tree(tree)?;
-        let (counted, all) = (self.snapshot.raw_tree(&tree).len()?, &b""[..]..);
-        let there = self.snapshot.raw_tree(&tree).count(all)?;
+        let (counted, all) = (self.snapshot.tree(&tree).len()?, &b""[..]..);
+        let there = self.snapshot.tree(&tree).count(all)?;
         if counted != there {
             return Err(Failure::new(format!("a snapshot counts {counted} entries, not {there}")));
         }
-        let range = self.snapshot.range(&tree, lower..upper)?;
+        let range = self.snapshot.tree(&tree).into_range(lower..upper);
         let entries: Result<Entries, Error> =
             if back { range.rev().collect() } else { range.collect() };
         let mut entries = entries?;
@@ -465,49 +467,52 @@ struct EngineTransaction<'a> {
 impl Transaction for EngineTransaction<'_> {
     fn get(&mut self, tree: &str, key: &[u8]) -> Answer<Option<Vec<u8>>> {
         if is_hash(tree) {
-            return Ok(self.txn.raw_hash_index(&self.store.index(tree)?).get(key)?);
+            return Ok(self.txn.hash_index(&self.store.index(tree)?).get(key)?);
         }
         if is_heap(tree) {
-            return Ok(self.txn.raw_heap(&self.store.heap(tree)?).get(id_of(key))?);
+            return Ok(self.txn.heap(&self.store.heap(tree)?).get(id_of(key))?);
         }
-        Ok(self.txn.get(&self.store.tree(tree)?, key)?)
+        Ok(self.txn.tree(&self.store.tree(tree)?).get(key)?)
     }
 
     fn get_for_update(&mut self, tree: &str, key: &[u8]) -> Answer<Option<Vec<u8>>> {
         if is_hash(tree) {
-            return Ok(self.txn.raw_hash_index(&self.store.index(tree)?).get_for_update(key)?);
+            return Ok(self.txn.hash_index(&self.store.index(tree)?).get_for_update(key)?);
         }
         if is_heap(tree) {
-            return Ok(self.txn.raw_heap(&self.store.heap(tree)?).get_for_update(id_of(key))?);
+            return Ok(self.txn.heap(&self.store.heap(tree)?).get_for_update(id_of(key))?);
         }
-        Ok(self.txn.get_for_update(&self.store.tree(tree)?, key)?)
+        Ok(self.txn.tree(&self.store.tree(tree)?).get_for_update(key)?)
     }
 
     fn put(&mut self, tree: &str, key: &[u8], value: &[u8]) -> Answer<bool> {
         if is_hash(tree) {
-            return Ok(self.txn.raw_hash_index(&self.store.index(tree)?).put(key, value)?);
+            return Ok(self.txn.hash_index(&self.store.index(tree)?).put(key, value)?);
         }
         if is_heap(tree) {
-            return Ok(self.txn.raw_heap(&self.store.heap(tree)?).update(id_of(key), value)?);
+            return Ok(self.txn.heap(&self.store.heap(tree)?).update(id_of(key), value)?);
         }
-        Ok(self.txn.put(&self.store.tree(tree)?, key, value)?)
+        Ok(self.txn.tree(&self.store.tree(tree)?).put(key, value)?)
     }
 
     fn delete(&mut self, tree: &str, key: &[u8]) -> Answer<bool> {
         if is_hash(tree) {
-            return Ok(self.txn.raw_hash_index(&self.store.index(tree)?).delete(key)?);
+            return Ok(self.txn.hash_index(&self.store.index(tree)?).delete(key)?);
         }
         if is_heap(tree) {
-            return Ok(self.txn.raw_heap(&self.store.heap(tree)?).delete(id_of(key))?);
+            return Ok(self.txn.heap(&self.store.heap(tree)?).delete(id_of(key))?);
         }
-        Ok(self.txn.delete(&self.store.tree(tree)?, key)?)
+        Ok(self.txn.tree(&self.store.tree(tree)?).delete(key)?)
     }
 
     fn range(&mut self, tree: &str, lower: &[u8], upper: &[u8]) -> Answer<Entries> {
         if lower >= upper {
             return Ok(Vec::new());
         }
-        Ok(self.txn.range(&self.store.tree(tree)?, lower..upper)?)
+        let tree = self.store.tree(tree)?;
+        // The whole range is locked first.
+        self.txn.tree(&tree).count(lower..upper)?;
+        Ok(self.txn.tree(&tree).range(lower..upper).collect::<Result<_, Error>>()?)
     }
 
     fn savepoint(&mut self) -> Answer<()> {

@@ -63,12 +63,12 @@ fn value_of(thread: u8, number: u32) -> Vec<u8> {
 fn transaction(db: &Db, tree: &RawTree, thread: u8, number: u32) {
     let is_sync = number.is_multiple_of(2);
     let durability = if is_sync { Durability::Sync } else { Durability::Async };
-    let mut tx = db.begin_with(TxnOptions::default().durability(durability)).unwrap();
-    tx.put(tree, &key_of(thread, number), &value_of(thread, number)).unwrap();
+    let tx = db.begin_with(TxnOptions::default().durability(durability)).unwrap();
+    tx.tree(tree).put(&key_of(thread, number), &value_of(thread, number)).unwrap();
     if let Some(old) = number.checked_sub(KEPT) {
-        tx.delete(tree, &key_of(thread, old)).unwrap();
+        tx.tree(tree).delete(&key_of(thread, old)).unwrap();
     }
-    tx.put(tree, &[thread], &number.to_be_bytes()).unwrap();
+    tx.tree(tree).put(&[thread], &number.to_be_bytes()).unwrap();
     tx.commit().unwrap();
     let mut out = std::io::stdout().lock();
     if number.is_multiple_of(8) {

@@ -203,7 +203,7 @@ impl TestTree for RawTree {
     }
 
     fn key_range(&self, range: &KeyRange) -> Rows<'_> {
-        Box::new(RawTree::key_range(self, range))
+        Box::new(RawTree::range(self, range))
     }
 
     fn len(&self) -> Result<u64, Error> {

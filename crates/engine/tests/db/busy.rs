@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use millpond::internals::btree::BulkOptions;
 #[cfg(feature = "lab")]
 use millpond::internals::store::Combination;
-use millpond::{Db, Tree};
+use millpond::{Db, RawTree, Tree};
 
 use super::any_store::{Rows, TestTree};
 #[cfg(feature = "lab")]
@@ -34,29 +34,35 @@ trait Numbers: Sync {
     fn len(&self) -> u64;
 }
 
-impl Numbers for Tree<u64, Vec<u8>> {
+/// A typed tree, and its bytes.
+struct Typed {
+    tree: Tree<u64, Vec<u8>>,
+    raw: RawTree,
+}
+
+impl Numbers for Typed {
     fn raw(&self) -> &dyn TestTree {
-        Tree::raw(self)
+        &self.raw
     }
 
     fn put(&self, key: u64, value: &[u8]) -> bool {
-        Tree::put(self, &key, value).unwrap()
+        self.tree.put(&key, value).unwrap()
     }
 
     fn delete(&self, key: u64) -> bool {
-        Tree::delete(self, &key).unwrap()
+        self.tree.delete(&key).unwrap()
     }
 
     fn get(&self, key: u64) -> Option<Vec<u8>> {
-        Tree::get(self, &key).unwrap()
+        self.tree.get(&key).unwrap()
     }
 
     fn keys(&self) -> Box<dyn DoubleEndedIterator<Item = u64> + '_> {
-        Box::new(self.iter().map(|row| row.unwrap().0))
+        Box::new(self.tree.iter().map(|row| row.unwrap().0))
     }
 
     fn len(&self) -> u64 {
-        Tree::len(self).unwrap()
+        self.tree.len().unwrap()
     }
 }
 
@@ -171,7 +177,8 @@ fn walks(tree: &dyn Numbers) {
 fn walks_see_what_stays_while_leaves_are_merged_and_split() {
     for frames in [40, 400] {
         let db = Db::in_memory(tiny(frames)).unwrap();
-        walks(&db.tree::<u64, Vec<u8>>("t").unwrap());
+        let tree = db.tree::<u64, Vec<u8>>("t").unwrap();
+        walks(&Typed { raw: tree.raw(), tree });
     }
 }
 
@@ -193,7 +200,7 @@ fn ranges_are_removed_while_leaves_are_merged_and_nothing_else_is() {
     for key in (0..KEYS).filter(stays) {
         tree.put(&key, [key as u8; 20].as_slice()).unwrap();
     }
-    while_merging(tree.raw(), || {
+    while_merging(&tree.raw(), || {
         let mut random = fastrand::Rng::with_seed(2);
         for round in 0..40u64 {
             let from = KEYS + random.u64(..20);

@@ -7,6 +7,7 @@ use millpond::internals::admin::check::{CATALOG, CheckOptions, check};
 use millpond::{Db, ErrorKind, Options};
 
 use super::{assert_sound, place};
+use crate::byte_calls::TxnCalls;
 
 fn options() -> Options {
     Options::new().memory(8 << 20)

@@ -9,6 +9,7 @@ use millpond::{Db, Error, ErrorKind, Options, Published, Tree};
 use millpond_base::rounds::rounds;
 
 use super::{assert_sound, place, tiny};
+use crate::byte_calls::TxnCalls;
 
 /// Keys of each thread.
 const KEYS: u64 = 120;
@@ -81,7 +82,7 @@ fn a_store_that_is_opened_beside_the_handles_of_a_closed_one_keeps_its_spill_fil
     let (dir, path) = place();
     let spill = dir.path().join("store.mill-spill");
     let fill = |db: &Db| {
-        let (mut tx, tree) = (db.begin().unwrap(), db.raw_tree("t").unwrap());
+        let (tx, tree) = (db.begin().unwrap(), db.raw_tree("t").unwrap());
         (0..40_000u32).for_each(|key| {
             tx.put(&tree, &key.to_be_bytes(), &[7; 100]).unwrap();
         });

@@ -6,6 +6,7 @@ use std::path::Path;
 use millpond::{Db, Options, RawTree, Txn};
 
 use super::place;
+use crate::byte_calls::{SnapshotCalls, TxnCalls};
 
 fn options() -> Options {
     Options::new().memory(8 << 20)
@@ -96,7 +97,7 @@ fn a_changed_transaction_is_undone_by_a_thread_that_is_ending() {
     in_an_ending_thread(
         || tree.put(b"early", b"1").map(drop).unwrap(),
         || {
-            let mut tx: Txn = db.begin().unwrap();
+            let tx: Txn = db.begin().unwrap();
             tx.put(&tree, b"undone", b"1").unwrap();
             Box::new(move || drop(tx))
         },

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use millpond::{Db, Error, ErrorKind, HashIndex, Heap, Options, Tree};
 
 use super::place;
+use crate::byte_calls::TxnCalls;
 
 const CHILD: &str = "MILLPOND_TEST_FORKS";
 const KILLED: &str = "MILLPOND_TEST_FORKS_KILLED";
@@ -78,7 +79,7 @@ impl Handles {
     /// Forks with a transaction, a snapshot and a range under way; the parent commits.
     fn fork(&self, path: &OsStr, round: u32) {
         let (db, tree) = (&self.db, &self.tree);
-        let mut tx = db.begin().unwrap();
+        let tx = db.begin().unwrap();
         tx.tree(tree).put(&(600 + round), &1).unwrap();
         tx.put(&db.raw_tree("raw").unwrap(), b"large", &vec![7; 300_000]).unwrap();
         let (mut tx, mut snapshot) = (Some(tx), Some(db.snapshot().unwrap()));

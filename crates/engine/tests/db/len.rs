@@ -42,7 +42,7 @@ fn a_length_is_that_of_the_place_where_it_is_asked_for() {
     assert!(tree.insert(&key(3), b"v").unwrap().is_some() && !tree.delete(&key(77)).unwrap());
     let before = db.snapshot().unwrap();
     let mut tx = db.begin().unwrap();
-    let inside = tx.raw_tree(&tree);
+    let inside = tx.tree(&tree);
     inside.put(&key(20), b"v").unwrap();
     inside.put(&key(21), &[7; 20_000]).unwrap();
     inside.delete(&key(0)).unwrap();
@@ -52,18 +52,18 @@ fn a_length_is_that_of_the_place_where_it_is_asked_for() {
     let amid = db.snapshot().unwrap();
     assert_eq!((inside.len().unwrap(), tree.len().unwrap()), (9, 10));
     tx.rollback_to(&savepoint).unwrap();
-    assert_eq!((tx.raw_tree(&tree).len().unwrap(), tree.len().unwrap()), (11, 10));
+    assert_eq!((tx.tree(&tree).len().unwrap(), tree.len().unwrap()), (11, 10));
     for snapshot in [&before, &amid] {
-        assert_eq!(snapshot.raw_tree(&tree).len().unwrap(), 10);
+        assert_eq!(snapshot.tree(&tree).len().unwrap(), 10);
     }
     tx.commit().unwrap();
     let after = db.snapshot().unwrap();
     tree.delete(&key(20)).unwrap();
     assert_eq!(tree.pop_first().unwrap().unwrap().0, key(1));
-    let seen = [&before, &amid, &after].map(|snapshot| snapshot.raw_tree(&tree).len().unwrap());
+    let seen = [&before, &amid, &after].map(|snapshot| snapshot.tree(&tree).len().unwrap());
     assert_eq!((seen, tree.len().unwrap(), walked(&tree)), ([10, 10, 11], 9, 9));
     let tx = db.begin().unwrap();
-    tx.raw_tree(&tree).delete(&key(5)).unwrap();
+    tx.tree(&tree).delete(&key(5)).unwrap();
     tx.abort().unwrap();
     assert_eq!(tree.len().unwrap(), 9);
 }
@@ -78,8 +78,8 @@ fn a_length_reads_no_page() {
     let tx = db.begin().unwrap();
     let all = [
         references(&db, || assert_eq!(tree.len().unwrap(), 50_000)),
-        references(&db, || assert_eq!(snapshot.raw_tree(&tree).len().unwrap(), 50_000)),
-        references(&db, || assert_eq!(tx.raw_tree(&tree).len().unwrap(), 50_000)),
+        references(&db, || assert_eq!(snapshot.tree(&tree).len().unwrap(), 50_000)),
+        references(&db, || assert_eq!(tx.tree(&tree).len().unwrap(), 50_000)),
     ];
     assert_eq!(all, [0; 3]);
     assert!(references(&db, || assert_eq!(walked(&tree), 50_000)) > 100);
@@ -100,8 +100,8 @@ fn change_much(db: &Db, tree: &RawTree) -> u64 {
     tree.retain(|key, _| key[7] % 2 == 0).unwrap();
     assert_eq!(tree.len().unwrap(), 1_000);
     let tx = db.begin().unwrap();
-    tx.raw_tree(tree).remove_range(&key(2_000)[..]..).unwrap();
-    assert_eq!(tx.raw_tree(tree).len().unwrap(), 500);
+    tx.tree(tree).remove_range(&key(2_000)[..]..).unwrap();
+    assert_eq!(tx.tree(tree).len().unwrap(), 500);
     assert_eq!(tree.len().unwrap(), 1_000);
     tx.commit().unwrap();
     assert_eq!((tree.len().unwrap(), walked(tree)), (500, 500));
@@ -169,7 +169,7 @@ fn work(db: &Db, tree: &RawTree, thread: u64, turns: u64) -> Result<(), Error> {
             continue;
         }
         let mut tx = db.begin_with(TxnOptions::default().durability(Durability::Async))?;
-        let inside = tx.raw_tree(tree);
+        let inside = tx.tree(tree);
         for _ in 0..random.u32(1..6) {
             let key = some(&mut random);
             if random.bool() {
@@ -213,7 +213,7 @@ fn lengths_are_right_while_others_write_and_after_a_crash() {
                     db.checkpoint().unwrap();
                     assert!(tree.len().unwrap() <= 60 * THREADS);
                     let snapshot = db.snapshot().unwrap();
-                    let view = snapshot.raw_tree(tree);
+                    let view = snapshot.tree(tree);
                     assert_eq!(view.len().unwrap(), view.count(&b""[..]..).unwrap());
                     assert!(db.check().unwrap().is_sound());
                 }
@@ -222,8 +222,8 @@ fn lengths_are_right_while_others_write_and_after_a_crash() {
             is_over.store(true, Ordering::SeqCst);
         });
         let left = db.begin().unwrap();
-        left.raw_tree(&tree).put(b"left", b"v").unwrap();
-        left.raw_tree(&tree).remove_range(&key(5)[..]..&key(50)[..]).unwrap();
+        left.tree(&tree).put(b"left", b"v").unwrap();
+        left.tree(&tree).remove_range(&key(5)[..]..&key(50)[..]).unwrap();
         let len = tree.len().unwrap();
         // A copy is what a crash leaves: a transaction is under way.
         let targets = devices();

@@ -57,7 +57,7 @@ fn closing_is_for_all_handles_that_are_left_and_what_was_written_is_durable() {
     let (index, heap) = (db.raw_hash_index("index").unwrap(), db.raw_heap("heap").unwrap());
     tree.put(b"k", b"v").unwrap();
     let (tx, snapshot, mut rows) = (db.begin().unwrap(), db.snapshot().unwrap(), tree.iter());
-    tx.raw_tree(&tree).put(b"k", b"undone").unwrap();
+    tx.tree(&tree).put(b"k", b"undone").unwrap();
     db.close().unwrap();
     let copy = dir.path().join("copy.mp");
     let refused = [
@@ -67,10 +67,10 @@ fn closing_is_for_all_handles_that_are_left_and_what_was_written_is_durable() {
         tree.update(b"k", |_| None).map(drop),
         tree.iter().try_for_each(|row| row.map(drop)),
         rows.next_entry().map(drop),
-        tx.raw_tree(&tree).get(b"k").map(drop),
-        tx.raw_tree(&tree).put(b"k", b"w").map(drop),
+        tx.tree(&tree).get(b"k").map(drop),
+        tx.tree(&tree).put(b"k", b"w").map(drop),
         tx.commit(),
-        snapshot.raw_tree(&tree).get(b"k").map(drop),
+        snapshot.tree(&tree).get(b"k").map(drop),
         index.get(b"k").map(drop),
         index.put(b"k", b"w").map(drop),
         heap.append(b"w").map(drop),

@@ -37,7 +37,7 @@ fn keys_looked_up_at_once_are_what_a_map_holds_while_the_pool_thrashes() {
         let expected: Vec<_> = keys.iter().map(|key| map.get(key).cloned()).collect();
         assert_eq!(tree.get_many(keys.iter().map(Vec::as_slice)).unwrap(), expected);
         let tx = db.begin().unwrap();
-        let in_tx = tx.raw_tree(&tree).get_many(keys.iter().map(Vec::as_slice)).unwrap();
+        let in_tx = tx.tree(&tree).get_many(keys.iter().map(Vec::as_slice)).unwrap();
         assert_eq!(in_tx, expected);
     }
     assert!(db.stats().reads > 1000, "{} reads: the pool does not thrash", db.stats().reads);
@@ -61,7 +61,7 @@ fn what_is_not_committed_is_not_among_them() {
                 let tx = db.begin().unwrap();
                 for key in keys.iter().step_by(7) {
                     // What is aborted is odd.
-                    tx.raw_tree(&tree).put(key, &u32::to_le_bytes(round)).unwrap();
+                    tx.tree(&tree).put(key, &u32::to_le_bytes(round)).unwrap();
                 }
                 if round % 2 == 0 { tx.commit().unwrap() } else { tx.abort().unwrap() }
             }

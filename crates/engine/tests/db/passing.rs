@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
-use millpond::{Db, Options, RawRange};
+use millpond::{Db, Options, Range};
 use millpond_base::rounds::rounds;
 
 use super::{assert_sound, place};
@@ -37,10 +37,13 @@ fn some_value(random: &mut fastrand::Rng, is_large: bool) -> Vec<u8> {
 }
 
 /// Takes entries off both ends, some of them behind others that are passed over, as of `map`.
-fn passes_as(mut range: RawRange<'_>, map: &Map, keys_only: bool, random: &mut fastrand::Rng) {
-    if keys_only {
-        range = range.keys_only();
-    }
+fn passes_as(
+    range: Range<'_, Vec<u8>, Vec<u8>>,
+    map: &Map,
+    keys_only: bool,
+    random: &mut fastrand::Rng,
+) {
+    let mut range = if keys_only { range.keys_only().raw() } else { range };
     let shown = |(key, value): (&Vec<u8>, &Vec<u8>)| {
         (key.clone(), if keys_only { Vec::new() } else { value.clone() })
     };
@@ -85,7 +88,7 @@ fn entries_are_passed_over_as_a_map_passes_over_them() {
             for keys_only in [false, true] {
                 passes_as(tree.iter(), &map, keys_only, &mut random);
                 let tx = db.begin().unwrap();
-                passes_as(tx.raw_tree(&tree).iter(), &map, keys_only, &mut random);
+                passes_as(tx.tree(&tree).iter(), &map, keys_only, &mut random);
             }
             // Versions of what is written behind the snapshot, and of what is removed.
             let (snapshot, before) = (db.snapshot().unwrap(), map.clone());
@@ -98,7 +101,7 @@ fn entries_are_passed_over_as_a_map_passes_over_them() {
                 assert_eq!(tree.remove(&key).unwrap(), map.remove(&key));
             }
             for keys_only in [false, true] {
-                let rows = snapshot.raw_tree(&tree).iter();
+                let rows = snapshot.tree(&tree).into_range(..);
                 passes_as(rows, &before, keys_only, &mut random);
             }
         }
@@ -126,7 +129,7 @@ fn entries_are_passed_over_while_others_write() {
             if tx.is_none() && random.u8(..4) == 0 {
                 // What it writes lies before the range, and is not to be seen in it.
                 let open = db.begin().unwrap();
-                open.raw_tree(&tree).put(&[], &[2; 100]).unwrap();
+                open.tree(&tree).put(&[], &[2; 100]).unwrap();
                 tx = Some(open);
             }
             let n = random.usize(..400);

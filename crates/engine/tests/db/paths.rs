@@ -7,6 +7,7 @@ use millpond::internals::io::{OpenError, OpenFileError};
 use millpond::{Db, Error, Options};
 
 use super::{place, tiny};
+use crate::byte_calls::{SnapshotCalls, TxnCalls};
 
 fn log_of(store: &Path) -> PathBuf {
     let mut name = store.as_os_str().to_os_string();
@@ -58,7 +59,7 @@ fn child_that_goes_to_another_folder() {
     tree.put(b"key", &vec![1; 4 << 20]).unwrap();
     let snapshot = db.snapshot().unwrap();
     // The undo and the version go to the spill file, the log grows, and statistics are published.
-    let mut tx = db.begin().unwrap();
+    let tx = db.begin().unwrap();
     for key in 0..40_000u32 {
         tx.put(&tree, &key.to_be_bytes(), &[1; 20]).unwrap();
     }

@@ -8,6 +8,7 @@ use std::process::Command;
 use millpond::{Db, Error, ErrorKind, Options};
 
 use super::{place, tiny};
+use crate::byte_calls::TxnCalls;
 
 fn side(store: &Path, suffix: &str) -> PathBuf {
     let mut name = store.as_os_str().to_os_string();
@@ -412,7 +413,7 @@ fn files_beside_a_store_have_its_mode() {
     let options = Options::new().memory(4 << 20).second_tier(side(&path, "-tier"), 1 << 20, "tq");
     let db = Db::open(&path, options).unwrap();
     let tree = db.raw_tree("t").unwrap();
-    let mut tx = db.begin().unwrap();
+    let tx = db.begin().unwrap();
     for key in 0..40_000u32 {
         tx.put(&tree, &key.to_be_bytes(), &[1; 20]).unwrap();
     }

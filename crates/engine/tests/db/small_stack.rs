@@ -6,6 +6,7 @@ use std::process::Command;
 use millpond::{BulkOptions, Db, KeyRange, Options, TxnOptions};
 
 use super::place;
+use crate::byte_calls::{SnapshotCalls, TxnCalls};
 
 const CHILD: &str = "MILLPOND_TEST_STACK";
 const PLACE: &str = "MILLPOND_TEST_STACK_PLACE";

@@ -33,11 +33,11 @@ fn waits_for_a_lock(options: Options) -> Vec<String> {
     let db = Db::in_memory(options.memory(16 << 20)).unwrap();
     let tree = db.raw_tree("t").unwrap();
     let holder = db.begin().unwrap();
-    holder.raw_tree(&tree).put(b"k", b"v").unwrap();
+    holder.tree(&tree).put(b"k", b"v").unwrap();
     let wait = || {
         let patience = TxnOptions::default().wait_max(Duration::from_millis(150));
         let tx = db.begin_with(patience).unwrap();
-        assert!(tx.raw_tree(&tree).get(b"k").unwrap_err().is_timeout());
+        assert!(tx.tree(&tree).get(b"k").unwrap_err().is_timeout());
     };
     let seen = std::thread::scope(|scope| scope.spawn(|| traced(wait).0).join().unwrap());
     let texts = seen.into_iter().map(|reported| reported.text);

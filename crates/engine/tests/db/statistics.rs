@@ -49,7 +49,7 @@ fn calls_are_counted_alike_by_themselves_in_transactions_and_in_snapshots() {
     let alone = during(&db, || use_all!(&tree, &index, &heap));
     let inside = during(&db, || {
         let tx = db.begin().unwrap();
-        use_all!(tx.raw_tree(&tree), tx.raw_hash_index(&index), tx.raw_heap(&heap));
+        use_all!(tx.tree(&tree), tx.hash_index(&index), tx.heap(&heap));
         tx.commit().unwrap();
     });
     assert_eq!(calls(&alone), (4, 6, 5, 1, 1));
@@ -62,9 +62,9 @@ fn calls_are_counted_alike_by_themselves_in_transactions_and_in_snapshots() {
     index.put(b"k", b"v").unwrap();
     let seen = during(&db, || {
         let snapshot = db.snapshot().unwrap();
-        assert!(snapshot.raw_tree(&tree).get(b"a").unwrap().is_some());
-        assert!(snapshot.raw_hash_index(&index).get(b"k").unwrap().is_some());
-        assert_eq!(snapshot.raw_tree(&tree).iter().count(), 1);
+        assert!(snapshot.tree(&tree).get(b"a").unwrap().is_some());
+        assert!(snapshot.hash_index(&index).get(b"k").unwrap().is_some());
+        assert_eq!(snapshot.tree(&tree).iter().count(), 1);
         assert_eq!(db.stats().open_snapshots, 1);
     });
     assert_eq!((calls(&seen), seen.snapshots, seen.open_snapshots), ((2, 0, 0, 1, 1), 1, 0));
@@ -131,12 +131,12 @@ fn an_abort_is_counted_with_its_reason() {
         let mut tx = db.begin().unwrap();
         // What was undone is no reason any more, what fails afterwards is.
         let savepoint = tx.savepoint();
-        assert!(tx.raw_tree(&db.raw_tree("u").unwrap()).put(&[1; 5000], b"").is_err());
+        assert!(tx.tree(&db.raw_tree("u").unwrap()).put(&[1; 5000], b"").is_err());
         tx.rollback_to(&savepoint).unwrap();
         assert!(tx.tree(&foreign).get(&1).is_err());
         tx.abort().unwrap();
         let tx = db.begin().unwrap();
-        assert!(tx.raw_tree(&db.raw_tree("u").unwrap()).put(&[1; 5000], b"").is_err());
+        assert!(tx.tree(&db.raw_tree("u").unwrap()).put(&[1; 5000], b"").is_err());
         tx.abort().unwrap();
     });
     assert_eq!(reasons(&wrong), (2, 0, 0, 1));
@@ -149,7 +149,7 @@ fn log_and_checkpoints_are_counted_and_timed() {
     let tree = db.raw_tree("t").unwrap();
     let commit = |n: u32| {
         let tx = db.begin_with(TxnOptions::default().durability(Durability::Sync)).unwrap();
-        tx.raw_tree(&tree).put(&n.to_be_bytes(), &[7; 100]).unwrap();
+        tx.tree(&tree).put(&n.to_be_bytes(), &[7; 100]).unwrap();
         tx.commit().unwrap();
     };
     let mut commits = 0;
@@ -188,7 +188,7 @@ fn a_commit_that_fails_is_not_counted_as_one() {
     db.flush().unwrap();
     let stats = during(&db, || {
         let tx = db.begin_with(TxnOptions::default().durability(Durability::Sync)).unwrap();
-        tx.raw_tree(&tree).put(b"k", b"v").unwrap();
+        tx.tree(&tree).put(b"k", b"v").unwrap();
         supply.cut();
         assert!(tx.commit().is_err());
     });
@@ -214,7 +214,7 @@ fn what_snapshots_and_transactions_keep_is_a_gauge() {
     assert_eq!((db.stats().version_bytes, db.stats().open_snapshots), (0, 0));
     let tx = db.begin().unwrap();
     for n in 0..20_000u32 {
-        tx.raw_tree(&tree).put(&(n % 2000).to_be_bytes(), &[n as u8; 100]).unwrap();
+        tx.tree(&tree).put(&(n % 2000).to_be_bytes(), &[n as u8; 100]).unwrap();
     }
     // The newest chunk of it is not charged yet, and what does not fit is in the spill file.
     let kept = db.stats();
@@ -260,11 +260,11 @@ fn a_thread_that_waits_is_counted_timed_and_seen() {
 
     // Who waits for a lock is seen while it does.
     let holder = db.begin().unwrap();
-    holder.raw_tree(&tree).put(b"k", b"other").unwrap();
+    holder.tree(&tree).put(b"k", b"other").unwrap();
     std::thread::scope(|scope| {
         let waiter = scope.spawn(|| {
             let tx = db.begin().unwrap();
-            let found = tx.raw_tree(&tree).get(b"k").unwrap();
+            let found = tx.tree(&tree).get(b"k").unwrap();
             tx.commit().unwrap();
             found
         });

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use millpond::internals::heap::RecordId;
 use millpond::internals::io::{FaultyDevice, MemoryDevice};
-use millpond::{Db, Error, Options, RawHashIndex, RawHeap, Structure};
+use millpond::{Db, Error, HashIndex, Heap, Options, Structure};
 use millpond_base::rounds::rounds;
 
 use super::{assert_sound, free_pages, place, tiny};
@@ -13,7 +13,11 @@ use super::{assert_sound, free_pages, place, tiny};
 type Entries = HashMap<Vec<u8>, Vec<u8>>;
 type Records = BTreeMap<RecordId, Vec<u8>>;
 
-fn step_index(index: &RawHashIndex, model: &mut Entries, random: &mut fastrand::Rng) {
+fn step_index(
+    index: &HashIndex<Vec<u8>, Vec<u8>>,
+    model: &mut Entries,
+    random: &mut fastrand::Rng,
+) {
     let key = format!("key {}", random.u32(..400)).into_bytes();
     let value = vec![random.u8(..); random.usize(..40)];
     match random.u8(..9) {
@@ -46,7 +50,7 @@ fn step_index(index: &RawHashIndex, model: &mut Entries, random: &mut fastrand::
     }
 }
 
-fn step_heap(heap: &RawHeap, model: &mut Records, random: &mut fastrand::Rng) {
+fn step_heap(heap: &Heap<Vec<u8>>, model: &mut Records, random: &mut fastrand::Rng) {
     let record = vec![random.u8(..); random.usize(..60)];
     let id = match model.len() {
         0 => RecordId(0),
@@ -74,7 +78,12 @@ fn step_heap(heap: &RawHeap, model: &mut Records, random: &mut fastrand::Rng) {
     }
 }
 
-fn same(index: &RawHashIndex, entries: &Entries, heap: &RawHeap, records: &Records) {
+fn same(
+    index: &HashIndex<Vec<u8>, Vec<u8>>,
+    entries: &Entries,
+    heap: &Heap<Vec<u8>>,
+    records: &Records,
+) {
     let found: Vec<_> = index.iter().map(Result::unwrap).collect();
     assert_eq!((found.len(), index.len().unwrap()), (entries.len(), entries.len() as u64));
     assert_eq!(&found.into_iter().collect::<Entries>(), entries);

@@ -388,7 +388,7 @@ fn an_older_page_in_place_of_a_large_values_root_loses_no_pages_and_gives_no_oth
                 _ => tree.put(&[key], &[1]).map(|_| ()),
             };
             errors += usize::from(done.is_err());
-            let seen = snapshot.map(|snapshot| snapshot.get(&tree, &[key]));
+            let seen = snapshot.map(|snapshot| snapshot.tree(&tree).get(&[key]));
             match seen {
                 Some(Ok(value)) => assert_eq!(value, Some(vec![key ^ 128; 20_000]), "page {page}"),
                 Some(Err(_)) => errors += 1,
@@ -500,24 +500,24 @@ fn a_replaced_value_that_cannot_be_read_is_nobody_elses_error() {
     let db = Db::open_on_devices(device.clone(), log, options()).unwrap();
     let (tree, other) = (db.raw_tree("t").unwrap(), db.raw_tree("other").unwrap());
     other.put(b"key", b"value").unwrap();
-    let mut tx = db.begin().unwrap();
-    tx.put(&tree, &[3], b"small").unwrap();
+    let tx = db.begin().unwrap();
+    tx.tree(&tree).put(&[3], b"small").unwrap();
     overflow.iter().for_each(|page| device.damage(PageId(*page), ReadFault::Error, 1));
     let snapshot = db.snapshot().unwrap();
-    assert_eq!(snapshot.get(&other, b"key").unwrap().as_deref(), Some(&b"value"[..]));
+    assert_eq!(snapshot.tree(&other).get(b"key").unwrap().as_deref(), Some(&b"value"[..]));
     assert_eq!(other.iter().filter(Result::is_ok).count(), 1);
-    let error = snapshot.get(&tree, &[3]).unwrap_err();
+    let error = snapshot.tree(&tree).get(&[3]).unwrap_err();
     assert!(matches!(error, Error::Txn(TxnError::VersionUnreadable(_))), "{error}");
     assert!(error.to_string().contains("page "), "{error}");
     tx.commit().unwrap();
-    assert!(snapshot.get(&tree, &[3]).is_err(), "still");
+    assert!(snapshot.tree(&tree).get(&[3]).is_err(), "still");
     assert_eq!(tree.get(&[3]).unwrap().as_deref(), Some(&b"small"[..]));
     drop(snapshot);
     device.heal();
     // A snapshot that begins when it can be read has it.
-    let mut tx = db.begin().unwrap();
-    tx.put(&tree, &[4], b"small").unwrap();
-    assert_eq!(db.snapshot().unwrap().get(&tree, &[4]).unwrap(), Some(vec![4 ^ 128; 20_000]));
+    let tx = db.begin().unwrap();
+    tx.tree(&tree).put(&[4], b"small").unwrap();
+    assert_eq!(db.snapshot().unwrap().tree(&tree).get(&[4]).unwrap(), Some(vec![4 ^ 128; 20_000]));
     tx.abort().unwrap();
     drop((tree, other));
     db.close().unwrap();

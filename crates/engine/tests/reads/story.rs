@@ -396,14 +396,14 @@ impl Story {
         if self.world.plan.seed.is_multiple_of(3) {
             let tree = must("a tree at the end", db.raw_tree("left"))?;
             let (begun, snapshot) = (db.begin(), must("snapshot", db.snapshot())?);
-            let mut txn = must("begin", begun)?;
-            must("a put at the end", txn.put(&tree, b"k", &[7; 100]))?;
+            let txn = must("begin", begun)?;
+            must("a put at the end", txn.tree(&tree).put(b"k", &[7; 100]))?;
             left = Some((tree, txn, snapshot));
         }
         db.close().or_else(|error| self.at_end(None, "closing at the end", &error))?;
         let Some((tree, txn, snapshot)) = left else { return Ok(()) };
         let done =
-            [tree.get(b"k").is_ok(), snapshot.get(&tree, b"k").is_ok(), txn.commit().is_ok()];
+            [tree.get(b"k").is_ok(), snapshot.tree(&tree).get(b"k").is_ok(), txn.commit().is_ok()];
         if done.contains(&true) {
             return Err(format!("handles of a closed store do something: {done:?}"));
         }

@@ -92,9 +92,9 @@ impl Handle {
         }
     }
 
-    pub fn raw(&self) -> Option<&RawTree> {
+    pub fn raw(&self) -> Option<RawTree> {
         match self {
-            Handle::Tree(tree) => Some(tree),
+            Handle::Tree(tree) => Some(tree.clone()),
             Handle::Typed(tree) => Some(tree.raw()),
             Handle::Hash(_) | Handle::Heap(_) => None,
         }
@@ -335,15 +335,15 @@ impl<'w> Worker<'w> {
             .collect();
         let commits = self.random.u8(0..3) > 0;
         let Some(tree) = self.items[at].1.raw() else { return Ok(()) };
-        let mut tx = match self.db.begin() {
+        let tx = match self.db.begin() {
             Ok(tx) => tx,
             Err(error) => return world.error(Some(item), "begin", &error),
         };
         let mut done = Ok(());
         for (key, value) in &changes {
             let change = match value {
-                Some(value) => tx.put(tree, key, value),
-                None => tx.delete(tree, key),
+                Some(value) => tx.tree(&tree).put(key, value),
+                None => tx.tree(&tree).delete(key),
             };
             if let Err(error) = change {
                 done = Err(error);

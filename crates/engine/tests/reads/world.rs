@@ -9,7 +9,7 @@ use millpond::internals::btree::StoredNode;
 use millpond::internals::io::{Device, FaultyDevice, Misread, ReadFault, ReadFaultDevice};
 use millpond::internals::page::{PageHeader, PageType, View};
 use millpond::{
-    Compression, Db, Error, EvictionMode, Options, Placement, RawHashIndex, RawHeap, RawTree, Tree,
+    Compression, Db, Error, EvictionMode, HashIndex, Heap, Options, Placement, RawTree, Tree,
 };
 use millpond_base::cleaning::Cleaning;
 use millpond_base::{PageId, Share};
@@ -38,8 +38,8 @@ const LOST: [&str; 7] = [
 pub enum Handle {
     Tree(RawTree),
     Typed(Tree<u64, String>),
-    Hash(RawHashIndex),
-    Heap(RawHeap),
+    Hash(HashIndex<Vec<u8>, Vec<u8>>),
+    Heap(Heap<Vec<u8>>),
 }
 
 /// A structure, and what must be in it.

@@ -20,6 +20,8 @@ use millpond_policies::contract::{
 use millpond_policies::info::Info;
 use millpond_policies::policy::Fifo;
 
+use crate::byte_calls::TxnCalls;
+
 const PAGE: usize = 4096;
 const ACCOUNTS: u32 = 40;
 const START: u64 = 1000;

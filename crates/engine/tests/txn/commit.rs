@@ -7,6 +7,8 @@ use std::time::Duration;
 use millpond::internals::io::{FaultyDevice, MemoryDevice};
 use millpond::{Db, Error, Isolation, Options, TxnOptions};
 
+use crate::byte_calls::TxnCalls;
+
 fn options() -> Options {
     Options::new().memory(16 << 20)
 }
@@ -26,7 +28,7 @@ fn what_is_committed_stays_and_what_is_aborted_has_never_been() {
         let (a, b) = (db.raw_tree("a").unwrap(), db.raw_tree("b").unwrap());
         a.put(b"kept", b"old").unwrap();
         a.put(b"gone", &[7; 9000]).unwrap();
-        let mut tx = db.begin().unwrap();
+        let tx = db.begin().unwrap();
         assert!(tx.put(&a, b"kept", b"new value").unwrap());
         assert!(!tx.put(&b, b"fresh", &[9; 20_000]).unwrap());
         assert!(tx.delete(&a, b"gone").unwrap());
@@ -36,7 +38,7 @@ fn what_is_committed_stays_and_what_is_aborted_has_never_been() {
         assert_eq!(a.get(b"gone").unwrap(), Some(vec![7; 9000]));
         assert_eq!(b.get(b"fresh").unwrap(), None);
 
-        let mut tx = db.begin().unwrap();
+        let tx = db.begin().unwrap();
         tx.put(&a, b"kept", b"new").unwrap();
         tx.put(&b, b"fresh", &[9; 20_000]).unwrap();
         tx.delete(&a, b"gone").unwrap();
@@ -83,11 +85,11 @@ fn a_transaction_goes_back_to_its_savepoints() {
 fn a_transaction_that_is_dropped_is_aborted() {
     for db in stores() {
         let tree = db.raw_tree("tree").unwrap();
-        let mut tx = db.begin().unwrap();
+        let tx = db.begin().unwrap();
         tx.put(&tree, b"key", b"value").unwrap();
         drop(tx);
         assert_eq!(tree.get(b"key").unwrap(), None);
-        let mut tx = db.begin().unwrap();
+        let tx = db.begin().unwrap();
         tx.put(&tree, b"key", b"value").unwrap();
         tx.commit().unwrap();
         assert!(tree.contains(b"key").unwrap());
@@ -100,7 +102,7 @@ fn nobody_sees_what_is_not_committed() {
         let tree = db.raw_tree("tree").unwrap();
         tree.put(b"key", b"old").unwrap();
         let (is_over, begun) = (AtomicBool::new(false), Barrier::new(3));
-        let mut tx = db.begin().unwrap();
+        let tx = db.begin().unwrap();
         tx.put(&tree, b"key", b"new").unwrap();
         std::thread::scope(|scope| {
             let reader = scope.spawn(|| {
@@ -141,7 +143,7 @@ fn reads_beside_writers_see_even_values_only() {
         let write = |seed| {
             let mut rng = fastrand::Rng::with_seed(seed);
             for _ in 0..400 {
-                let mut tx = db.begin().unwrap();
+                let tx = db.begin().unwrap();
                 // Two writers of two keys each in the order of the keys: no deadlock.
                 let key = rng.u64(1..KEYS);
                 for key in [key - 1, key] {
@@ -185,7 +187,7 @@ fn reads_beside_writers_see_even_values_only() {
 fn of_two_that_wait_for_each_other_one_is_told_and_may_try_again() {
     for db in stores() {
         let tree = db.raw_tree("tree").unwrap();
-        let (mut one, mut two) = (db.begin().unwrap(), db.begin().unwrap());
+        let (one, two) = (db.begin().unwrap(), db.begin().unwrap());
         one.put(&tree, b"a", b"1").unwrap();
         two.put(&tree, b"b", b"2").unwrap();
         one.leave_thread();
@@ -241,10 +243,10 @@ fn a_range_that_was_read_gets_no_phantoms_unless_reads_are_only_committed() {
         for (isolation, waits) in
             [(Isolation::Serializable, true), (Isolation::ReadCommitted, false)]
         {
-            let mut tx = db.begin_with(TxnOptions::default().isolation(isolation)).unwrap();
+            let tx = db.begin_with(TxnOptions::default().isolation(isolation)).unwrap();
             let before = tx.range(&tree, &b"a"[..]..&b"z"[..]).unwrap().len();
             let brief = TxnOptions::default().wait_max(Duration::from_millis(20));
-            let mut other = db.begin_with(brief).unwrap();
+            let other = db.begin_with(brief).unwrap();
             let key = if waits { b"c" } else { b"d" };
             assert_eq!(other.put(&tree, key, b"2").is_err(), waits);
             other.commit().unwrap();
@@ -259,7 +261,7 @@ fn a_commit_whose_sync_failed_says_what_may_be_lost_and_that_no_try_helps() {
     let log = Arc::new(FaultyDevice::new(Arc::new(MemoryDevice::new()), 1));
     let db = Db::open_on_devices(Arc::new(MemoryDevice::new()), log.clone(), options()).unwrap();
     let tree = db.raw_tree("t").unwrap();
-    let mut tx = db.begin().unwrap();
+    let tx = db.begin().unwrap();
     tx.put(&tree, b"heron", b"1").unwrap();
     log.fail_next_sync();
     let error = tx.commit().unwrap_err();

@@ -6,6 +6,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use millpond::{Db, Error, Options, Structure, Txn};
 use millpond_base::rounds::rounds;
 
+use crate::byte_calls::TxnCalls;
+
 fn store() -> Db {
     Db::in_memory(Options::new().memory(16 << 20)).unwrap()
 }
@@ -19,7 +21,7 @@ fn fill(db: &Db, name: &str, number: u32) {
 }
 
 /// What a transaction sees of a key, through a handle that goes away again.
-fn number(db: &Db, tx: &mut Txn, name: &str, key: u8) -> Result<Option<u32>, Error> {
+fn number(db: &Db, tx: &Txn, name: &str, key: u8) -> Result<Option<u32>, Error> {
     let tree = db.open_tree(name)?;
     let bytes = tx.get(&tree, &[key])?;
     Ok(bytes.map(|bytes| u32::from_le_bytes(bytes.try_into().unwrap())))
@@ -29,23 +31,28 @@ fn number(db: &Db, tx: &mut Txn, name: &str, key: u8) -> Result<Option<u32>, Err
 fn a_tree_that_a_transaction_has_read_is_dropped_when_that_is_over() {
     let db = store();
     fill(&db, "a", 1);
-    let mut tx = db.begin().unwrap();
-    assert_eq!(number(&db, &mut tx, "a", 0).unwrap(), Some(1));
     std::thread::scope(|scope| {
-        let dropping = scope.spawn(|| {
-            db.drop_tree("a").unwrap();
-            fill(&db, "a", 2);
-        });
-        for round in 0..2000u32 {
-            std::thread::yield_now();
-            assert_eq!(number(&db, &mut tx, "a", round as u8 % 4).unwrap(), Some(1));
-        }
-        tx.commit().unwrap();
+        let mut dropping = None;
+        db.transact(|tx| {
+            assert_eq!(number(&db, tx, "a", 0)?, Some(1));
+            dropping.get_or_insert_with(|| {
+                scope.spawn(|| {
+                    db.drop_tree("a").unwrap();
+                    fill(&db, "a", 2);
+                })
+            });
+            for round in 0..2000u32 {
+                std::thread::yield_now();
+                assert_eq!(number(&db, tx, "a", round as u8 % 4)?, Some(1));
+            }
+            Ok::<(), Error>(())
+        })
+        .unwrap();
         // A handle that was in the way is a typed error; here none was left when the lock came.
-        dropping.join().unwrap();
+        dropping.unwrap().join().unwrap();
     });
-    let mut tx = db.begin().unwrap();
-    assert_eq!(number(&db, &mut tx, "a", 3).unwrap(), Some(2));
+    let tx = db.begin().unwrap();
+    assert_eq!(number(&db, &tx, "a", 3).unwrap(), Some(2));
 }
 
 #[test]
@@ -66,20 +73,40 @@ fn a_transaction_of_the_thread_that_drops_a_tree_is_not_waited_for() {
 fn a_handle_that_is_asked_for_while_a_drop_waits_does_not_make_it_fail() {
     let db = store();
     fill(&db, "a", 1);
-    let mut tx = db.begin().unwrap();
-    assert_eq!(number(&db, &mut tx, "a", 0).unwrap(), Some(1));
+    std::thread::scope(|scope| {
+        let (dropping, opening) = db
+            .transact(|tx| {
+                assert_eq!(number(&db, tx, "a", 0)?, Some(1));
+                let dropping = scope.spawn(|| db.drop_tree("a"));
+                while db.stats().lock_waits == 0 {
+                    std::thread::yield_now();
+                }
+                let opening = scope.spawn(|| db.open_tree("a"));
+                // The thread of the transaction that is waited for gets its handle at once.
+                assert_eq!(number(&db, tx, "a", 2)?, Some(1));
+                std::thread::sleep(std::time::Duration::from_millis(5));
+                Ok::<_, Error>((dropping, opening))
+            })
+            .unwrap();
+        dropping.join().unwrap().unwrap();
+        assert!(matches!(opening.join().unwrap(), Err(Error::NoTree { .. })));
+    });
+}
+
+#[test]
+fn a_transaction_in_no_closure_gets_a_handle_after_a_moment_while_a_drop_waits_for_it() {
+    let db = store();
+    fill(&db, "a", 1);
+    let tx = db.begin().unwrap();
+    assert_eq!(number(&db, &tx, "a", 0).unwrap(), Some(1));
     std::thread::scope(|scope| {
         let dropping = scope.spawn(|| db.drop_tree("a"));
         while db.stats().lock_waits == 0 {
             std::thread::yield_now();
         }
-        let opening = scope.spawn(|| db.open_tree("a"));
-        // The thread of the transaction that is waited for gets its handle at once.
-        assert_eq!(number(&db, &mut tx, "a", 2).unwrap(), Some(1));
-        std::thread::sleep(std::time::Duration::from_millis(5));
+        assert_eq!(number(&db, &tx, "a", 2).unwrap(), Some(1));
         tx.commit().unwrap();
         dropping.join().unwrap().unwrap();
-        assert!(matches!(opening.join().unwrap(), Err(Error::NoTree { .. })));
     });
 }
 
@@ -89,10 +116,10 @@ fn histories_of_readers_beside_drops_clears_and_creations_show_one_tree_to_each_
     let (db, is_over, seen) = (store(), AtomicBool::new(false), AtomicU32::new(0));
     fill(&db, "a", 0);
     let read = |rng: &mut fastrand::Rng| {
-        let mut tx = db.begin().unwrap();
+        let tx = db.begin().unwrap();
         let mut found = Vec::new();
         for _ in 0..rng.u8(2..5) {
-            match number(&db, &mut tx, "a", rng.u8(..4)) {
+            match number(&db, &tx, "a", rng.u8(..4)) {
                 Ok(number) => found.push(number),
                 // Between a drop and the next creation; a transaction that has read sees no drop.
                 Err(Error::NoTree { .. }) if found.is_empty() => return,

@@ -21,6 +21,8 @@ use millpond_base::rounds::rounds;
 
 use Durability::{Async, Sync};
 
+use crate::byte_calls::TxnCalls;
+
 type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
 /// Rows of the trees `a` and `b`.
 type State = [Rows; 2];
@@ -270,7 +272,7 @@ fn look_again(world: &World, states: &[State], what: &str) {
     assert!(states.contains(&found), "{what}: {}", difference(&found, states));
     // It works as any other, and is sound.
     let tree = db.raw_tree("a").unwrap();
-    let mut tx = db.begin().unwrap();
+    let tx = db.begin().unwrap();
     tx.put(&tree, b"after", b"all").unwrap();
     tx.commit().unwrap();
     drop(tree);
@@ -369,7 +371,7 @@ fn a_log_that_failed_to_synchronise_takes_no_commit_any_more_and_reads_go_on() {
     let db = world.open(40).unwrap();
     let tree = db.raw_tree("tree").unwrap();
     let put = |value: &[u8]| {
-        let mut tx = db.begin()?;
+        let tx = db.begin()?;
         tx.put(&tree, b"key", value)?;
         tx.commit()
     };
@@ -385,7 +387,7 @@ fn a_log_that_failed_to_synchronise_takes_no_commit_any_more_and_reads_go_on() {
         assert!(tree.get(b"key").unwrap().is_some());
         assert_eq!(tree.get(b"other").unwrap(), None);
     }
-    let mut reader = db.begin().unwrap();
+    let reader = db.begin().unwrap();
     assert!(reader.get(&tree, b"key").unwrap().is_some());
     reader.abort().unwrap();
     for (seed, world) in [world.remains(), world.image(1)].iter().enumerate() {
@@ -465,7 +467,7 @@ fn what_an_abort_could_not_take_back_a_recovery_does() {
     tx.abort().unwrap_err();
     world.data.set_faults(Faults::default());
     // It stays locked, for which nobody waits, and the store is not taken for one that was closed.
-    let mut other = db.begin_with(TxnOptions::default().wait_max(Duration::MAX)).unwrap();
+    let other = db.begin_with(TxnOptions::default().wait_max(Duration::MAX)).unwrap();
     let error = other.get(&tree, b"large").unwrap_err();
     let is_stranded = matches!(error, Error::Txn(TxnError::Lock(LockError::Stranded { .. })));
     assert!(is_stranded && !error.is_retriable(), "{error}");

@@ -7,6 +7,8 @@ use millpond::internals::log::{Log, LogError, LogOptions};
 use millpond::{Db, Durability, Error, Options, RawTree, Txn};
 use millpond_base::Lsn;
 
+use crate::byte_calls::TxnCalls;
+
 const PAGE: usize = 4096;
 
 fn options() -> Options {
@@ -103,7 +105,7 @@ fn the_log_makes_the_room_that_is_needed_where_a_whole_step_does_not_fit() {
 fn pinned() -> (Db, RawTree, Txn) {
     let db = store(u64::MAX, 1 << 20);
     let tree = db.raw_tree("t").unwrap();
-    let mut tx = db.begin().unwrap();
+    let tx = db.begin().unwrap();
     tx.put(&tree, b"pinned", b"by this").unwrap();
     (db, tree, tx)
 }
@@ -127,7 +129,7 @@ fn a_large_value_that_the_log_has_no_room_for_is_refused_and_does_not_end_the_lo
     let (db, tree, tx) = pinned();
     let error = tree.put_from(b"large", value.len() as u64, &value[..]).unwrap_err();
     goes_on(&db, &tree, tx, &error);
-    let (db, tree, mut tx) = pinned();
+    let (db, tree, tx) = pinned();
     let error = tx.put(&tree, b"large", &value).unwrap_err();
     goes_on(&db, &tree, tx, &error);
 }
@@ -151,7 +153,7 @@ fn a_range_that_the_log_has_no_room_to_remove_is_refused_and_does_not_end_the_lo
             db.checkpoint().unwrap();
         }
     }
-    let mut tx = db.begin().unwrap();
+    let tx = db.begin().unwrap();
     tx.put(&tree, b"pinned", b"by this").unwrap();
     goes_on(&db, &tree, tx, &many.remove_range(..).unwrap_err());
 }
@@ -170,7 +172,7 @@ fn full(step: usize) -> (Db, RawTree, Txn, Vec<Vec<u8>>) {
     let db = store(1 << 20, u64::MAX);
     let tree = db.raw_tree("t").unwrap();
     (0..ROWS).for_each(|row| assert!(!tree.put(&key(row), &BEFORE).unwrap()));
-    let mut tx = db.begin().unwrap();
+    let tx = db.begin().unwrap();
     for row in (0..ROWS).step_by(step) {
         assert!(tx.delete(&tree, &key(row)).unwrap());
     }

@@ -65,7 +65,7 @@ fn shrinking_leaves_the_log_the_room_that_an_open_transaction_needs_to_be_undone
     world.db.checkpoint().unwrap();
     let tx = world.db.begin().unwrap();
     for row in 0..2000_u32 {
-        tx.raw_tree(&world.tree).put(&row.to_be_bytes(), &[2; 1000]).unwrap();
+        tx.tree(&world.tree).put(&row.to_be_bytes(), &[2; 1000]).unwrap();
     }
     world.db.shrink().unwrap();
     world.log.limit_room(0);
@@ -82,7 +82,7 @@ fn a_checkpoint_is_taken_and_the_store_shrinks_while_the_log_has_no_room_for_a_c
         let world = World::new(SEGMENT, 8 << 20);
         // It keeps the log, so that no checkpoint in the background makes room.
         let tx = world.db.begin().unwrap();
-        tx.raw_tree(&world.tree).put(b"kept", b"1").unwrap();
+        tx.tree(&world.tree).put(b"kept", b"1").unwrap();
         (0..1000).for_each(|row| world.put(row, 1).unwrap());
         world.log.limit_room(0);
         world.put_until_refused();
@@ -113,7 +113,7 @@ fn writes_go_on_by_themselves_when_a_checkpoint_frees_the_log_of_a_full_disk() {
 fn refusals_take_no_checkpoint_while_a_transaction_keeps_the_log_and_one_afterwards() {
     let world = World::new(SEGMENT, 8 << 20);
     let tx = world.db.begin().unwrap();
-    tx.raw_tree(&world.tree).put(b"kept", b"1").unwrap();
+    tx.tree(&world.tree).put(b"kept", b"1").unwrap();
     world.log.limit_room(0);
     world.put_until_refused();
     let before = world.db.stats().checkpoints;
@@ -131,7 +131,7 @@ fn refusals_take_no_checkpoint_while_a_transaction_keeps_the_log_and_one_afterwa
 fn trees_are_refused_while_the_log_has_no_room_and_the_log_goes_on() {
     let world = World::new(SEGMENT, 8 << 20);
     let tx = world.db.begin().unwrap();
-    tx.raw_tree(&world.tree).put(b"kept", b"1").unwrap();
+    tx.tree(&world.tree).put(b"kept", b"1").unwrap();
     world.log.limit_room(0);
     let made = (0..5000).map(|n| world.db.raw_tree(&format!("a tree {n}")).map(drop));
     let error = made.into_iter().find_map(Result::err).expect("no tree is refused");
@@ -151,10 +151,10 @@ fn a_tree_of_many_pages_is_dropped_or_refused_on_a_full_disk_and_the_log_goes_on
     drop(large);
     world.db.checkpoint().unwrap();
     let tx = world.db.begin().unwrap();
-    tx.raw_tree(&world.tree).put(b"kept", b"1").unwrap();
+    tx.tree(&world.tree).put(b"kept", b"1").unwrap();
     world.log.limit_room(0);
     world.put_until_refused();
-    tx.raw_tree(&world.tree).put(b"more", b"1").unwrap_err();
+    tx.tree(&world.tree).put(b"more", b"1").unwrap_err();
     let dropped = world.db.drop_tree("large");
     assert!(dropped.as_ref().err().is_none_or(is_no_room), "{dropped:?}");
     world.check_log();
@@ -171,12 +171,12 @@ fn large_values_that_a_commit_leaves_behind_do_not_end_the_log_of_a_full_disk() 
     world.db.checkpoint().unwrap();
     let tx = world.db.begin().unwrap();
     world.log.limit_room(0);
-    let gone = (0..40_u32).map(|row| tx.raw_tree(&world.tree).delete(&row.to_be_bytes()));
+    let gone = (0..40_u32).map(|row| tx.tree(&world.tree).delete(&row.to_be_bytes()));
     let refused = gone.into_iter().find_map(Result::err);
     assert!(refused.as_ref().is_none_or(is_no_room), "{refused:?}");
     for (length, least) in [(1000, 1000), (1, 1_000_000)] {
         let value = vec![1; length];
-        let put = |n: u32| tx.raw_tree(&world.tree).put(&(least + n).to_be_bytes(), &value).err();
+        let put = |n: u32| tx.tree(&world.tree).put(&(least + n).to_be_bytes(), &value).err();
         let error = (0..200_000).find_map(put).expect("no write is refused");
         assert!(is_no_room(&error), "{error}");
     }
@@ -193,7 +193,7 @@ fn a_checkpoint_with_much_to_say_has_room_on_a_full_disk() {
     }
     world.db.checkpoint().unwrap();
     let tx = world.db.begin().unwrap();
-    tx.raw_tree(&world.tree).put(b"kept", b"1").unwrap();
+    tx.tree(&world.tree).put(b"kept", b"1").unwrap();
     world.log.limit_room(0);
     world.put_until_refused();
     world.db.checkpoint().unwrap_or_else(|error| panic!("{error}"));

@@ -19,6 +19,8 @@ use millpond::internals::io::{FaultyDevice, MemoryDevice};
 use millpond::internals::page::superblock::FORMAT_VERSION;
 use millpond::{Db, Error, Options, Phase, RawTree};
 
+use crate::byte_calls::TxnCalls;
+
 type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
 
 fn options() -> Options {
@@ -55,7 +57,7 @@ fn tell_story(db: &Db) -> Result<(), Error> {
     let gone = db.raw_tree("gone")?;
     gone.put(b"large", &[9; 20_000])?;
     db.checkpoint()?;
-    let mut tx = db.begin()?;
+    let tx = db.begin()?;
     for row in (0..400).filter(|row| row % 256 == 7) {
         tx.delete(&birds, &key(row))?;
     }
@@ -75,7 +77,7 @@ fn tell_story(db: &Db) -> Result<(), Error> {
     tx.put(&fish, b"back", b"again")?;
     tx.rollback_to(&savepoint)?;
     tx.commit()?;
-    let mut tx = db.begin()?;
+    let tx = db.begin()?;
     tx.put(&birds, &key(1), b"aborted")?;
     tx.delete(&birds, b"large")?;
     tx.abort()
@@ -84,7 +86,7 @@ fn tell_story(db: &Db) -> Result<(), Error> {
 /// Changes that are in the log, of a transaction that does not end.
 fn leave_open(db: &Db, then: impl FnOnce()) -> Result<(), Error> {
     let (birds, fish) = (db.raw_tree("birds")?, db.raw_tree("fish")?);
-    let mut tx = db.begin()?;
+    let tx = db.begin()?;
     for row in 100..150 {
         tx.put(&birds, &key(row), &[0xEE; 60])?;
     }

@@ -13,6 +13,7 @@ use millpond::{
     Db, Durability, Error, Isolation, Options, RawTree, Savepoint, Snapshot, Txn, TxnOptions,
 };
 
+use crate::byte_calls::{SnapshotCalls, TxnCalls};
 use crate::txn::history::{Anomaly, Entry, History, Key, Value};
 
 /// A key in a store: long, so that few of them fill a page.
@@ -216,7 +217,7 @@ impl Recorder {
             2 => {
                 let Some(old) = tree.get(&name)? else { return Ok(()) };
                 let new = (rng.u8(..3) > 0).then(|| self.value(key, rng));
-                let bytes = new.as_ref().map(|(_, bytes)| &bytes[..]);
+                let bytes = new.as_ref().map(|(_, bytes)| bytes);
                 if !tree.compare_and_swap(&name, Some(&old), bytes)? {
                     return Ok(());
                 }

@@ -14,6 +14,8 @@ use millpond::{Db, Error, Isolation, Options, RawTree, Txn, TxnOptions};
 
 use Isolation::{ReadCommitted, Serializable};
 
+use crate::byte_calls::TxnCalls;
+
 const BOTH: [Isolation; 2] = [Serializable, ReadCommitted];
 
 /// A store with two trees, and transactions of one isolation.
@@ -85,7 +87,7 @@ impl Tx<'_> {
 
     /// Whether there is such a key.
     fn has(&mut self, key: &[u8]) -> Result<bool, Waits> {
-        told(self.tx.raw_tree(&self.scene.x).contains(key))
+        told(self.tx.tree(&self.scene.x).contains(key))
     }
 
     fn insert(&mut self, key: &[u8]) -> Result<(), Waits> {
@@ -299,7 +301,7 @@ fn of_two_lost_updates_that_wait_for_each_other_one_is_told() {
     play(&[Serializable], |scene| {
         let (one, two) = (scene.db.begin().unwrap(), scene.db.begin().unwrap());
         let barrier = std::sync::Barrier::new(2);
-        let add = |mut tx: Txn, more: u8| {
+        let add = |tx: Txn, more: u8| {
             let value = tx.get(&scene.x, b"key").unwrap().unwrap()[0];
             barrier.wait();
             match told(tx.put(&scene.x, b"key", &[value + more])) {

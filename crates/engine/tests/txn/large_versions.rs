@@ -8,6 +8,8 @@ use millpond::internals::io::spill_path;
 use millpond::{Db, KeyRange, Options, RawTree};
 use millpond_base::rounds::rounds;
 
+use crate::byte_calls::{SnapshotCalls, TxnCalls};
+
 const CHILD: &str = "MILLPOND_TEST_LARGE_VERSIONS";
 const OTHERWISE: &str = "MILLPOND_TEST_LARGE_VERSIONS_OTHERWISE";
 
@@ -62,7 +64,7 @@ fn child_that_deletes_and_replaces_large_values_under_a_snapshot() {
     let snapshot = db.snapshot().unwrap();
     assert!(tree.delete(b"a").unwrap());
     put_large(&tree, b"b", 9);
-    let mut tx = db.begin().unwrap();
+    let tx = db.begin().unwrap();
     tx.put(&tree, b"c", b"small").unwrap();
     tx.commit().unwrap();
     println!("resident {} bytes", resident_max());
@@ -96,7 +98,7 @@ fn child_that_changes_large_values_otherwise() {
         tree
     });
     let trees = [&replaced, &cleared, &cut];
-    let mut running = db.begin().unwrap();
+    let running = db.begin().unwrap();
     running.put(&replaced, b"k", b"shorter").unwrap();
     let snapshot = db.snapshot().unwrap();
     cleared.clear().unwrap();

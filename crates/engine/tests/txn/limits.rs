@@ -79,7 +79,7 @@ fn child_whose_transaction_fills_the_disk() {
     let other = db.raw_tree("other").unwrap();
     let tx = db.begin().unwrap();
     let value = |row: u32| [(row / 500) as u8; 1000];
-    let put = |row: u32| tx.raw_tree(&tree).put(&key(row % 500), &value(row + 1000));
+    let put = |row: u32| tx.tree(&tree).put(&key(row % 500), &value(row + 1000));
     let error = (0..100_000).map(put).find_map(Result::err).unwrap();
     println!("the transaction: {error}");
     println!("other: {:?}", other.put(b"key", b"value").map_err(|error| error.to_string()));

@@ -1,15 +1,18 @@
 //! Locks for which a thread would have to wait for itself, and how often a transaction is
 //! restarted.
 
-use std::sync::Barrier;
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::channel;
+use std::sync::{Barrier, Mutex};
 use std::time::Duration;
 
 use millpond::internals::lock::{LockError, TreeName};
 use millpond::{
-    BulkOptions, Db, Error, KeyRange, Options, RawTree, TransactOptions, TxnError, TxnOptions,
+    BulkOptions, Db, Error, KeyRange, Options, RawTree, TransactOptions, Txn, TxnError, TxnOptions,
 };
+
+use crate::byte_calls::TxnCalls;
 
 fn store() -> (Db, RawTree) {
     let db = Db::in_memory(Options::new().memory(16 << 20)).unwrap();
@@ -23,7 +26,7 @@ fn store() -> (Db, RawTree) {
 /// It says which transaction, which tree and what to do.
 fn assert_own<T: std::fmt::Debug>(done: Result<T, Error>, holder: u64) {
     let error = done.unwrap_err();
-    assert!(error.is_own_transaction() && error.is_retriable(), "{error}");
+    assert!(error.is_own_transaction() && !error.is_retriable(), "{error}");
     let Error::Txn(TxnError::Lock(LockError::OwnTransaction { holder: found, tree })) = &error
     else {
         panic!("{error:?}");
@@ -45,7 +48,7 @@ fn a_plain_call_on_a_key_that_the_own_transaction_wrote_fails_at_once_and_is_not
         assert_own(tree.contains(b"a"), id);
         assert_own(tree.delete(b"a"), id);
         assert_own(tree.insert_if_absent(b"a", b"0"), id);
-        assert_own(tree.compare_and_swap(b"a", None, None), id);
+        assert_own(tree.compare_and_swap::<_, [u8]>(b"a", None, None), id);
         assert_own(tree.update_in_place(b"a", |_| ()), id);
         assert_own(tree.put_from(b"a", 3, &b"30."[..]), id);
         assert_own(tree.clear(), id);
@@ -80,18 +83,19 @@ fn what_the_own_transaction_only_read_can_be_read_by_plain_calls_and_not_written
 }
 
 #[test]
-fn of_two_transactions_of_one_thread_neither_waits_for_the_other() {
+fn another_transaction_of_a_closure_s_thread_does_not_wait_for_the_closure() {
     let (db, tree) = store();
-    let (mut one, mut two) = (db.begin().unwrap(), db.begin().unwrap());
-    one.put(&tree, b"a", b"1").unwrap();
-    two.put(&tree, b"b", b"2").unwrap();
-    assert_own(two.get(&tree, b"a"), one.id());
-    assert_own(one.scan(&tree, .., |_, _| true), two.id());
-    assert_own(tree.put(b"b", b"3"), two.id());
-    // Both are as they were.
-    two.commit().unwrap();
-    one.put(&tree, b"b", b"1").unwrap();
-    one.commit().unwrap();
+    db.transact(|one| {
+        one.put(&tree, b"a", b"1")?;
+        let two = db.begin()?;
+        two.put(&tree, b"b", b"2")?;
+        assert_own(two.get(&tree, b"a"), one.id());
+        assert_own(two.scan(&tree, .., |_, _| true), one.id());
+        // Both are as they were.
+        two.commit()?;
+        one.put(&tree, b"b", b"1").map(drop)
+    })
+    .unwrap();
     assert_eq!(tree.get(b"b").unwrap().as_deref(), Some(&b"1"[..]));
 }
 
@@ -113,9 +117,8 @@ fn hash_indexes_and_heaps_are_used_inside_a_transaction_as_outside() {
 fn a_transaction_that_another_thread_goes_on_with_is_waited_for() {
     let (db, tree) = store();
     for _ in 0..20 {
-        let mut tx = db.begin().unwrap();
+        let tx = db.begin().unwrap();
         tx.put(&tree, b"a", b"theirs").unwrap();
-        tx.leave_thread();
         let barrier = Barrier::new(2);
         std::thread::scope(|scope| {
             let (tree, barrier) = (&tree, &barrier);
@@ -132,25 +135,86 @@ fn a_transaction_that_another_thread_goes_on_with_is_waited_for() {
 }
 
 #[test]
-fn a_transaction_is_of_the_thread_that_used_it_last() {
+fn a_transaction_belongs_to_no_thread_so_its_locks_are_waited_for_on_the_same_one() {
     let (db, tree) = store();
-    let mut tx = db.begin().unwrap();
-    tx.put(&tree, b"a", b"1").unwrap();
-    let (used, wait) = channel();
+    let brief = TxnOptions::default().wait_max(Duration::from_millis(5));
+    let (one, two) = (db.begin_with(brief).unwrap(), db.begin_with(brief).unwrap());
+    one.put(&tree, b"a", b"1").unwrap();
+    two.put(&tree, b"b", b"2").unwrap();
+    // Two tasks of one thread, say: each is told that it waited.
+    for error in [two.get(&tree, b"a").unwrap_err(), one.get(&tree, b"b").unwrap_err()] {
+        assert!(error.is_timeout() && !error.is_own_transaction(), "{error}");
+    }
+    two.commit().unwrap();
+    one.put(&tree, b"b", b"1").unwrap();
+    one.commit().unwrap();
+    assert_eq!(tree.get(b"b").unwrap().as_deref(), Some(&b"1"[..]));
+}
+
+/// Two threads take turns at the steps of many tasks, as the workers of an executor do. Each task
+/// has a transaction, which it keeps between its steps.
+#[test]
+fn tasks_keep_transactions_while_other_tasks_run_on_their_threads() {
+    type Task<'t> = (usize, u32, Option<Txn>);
+    const TASKS: usize = 16;
+    const STEPS: u32 = 20;
+    let (db, tree) = store();
+    let ready: Mutex<VecDeque<Task<'_>>> = Mutex::default();
+    ready.lock().unwrap().extend((0..TASKS).map(|task| (task, 0, None)));
+    let step = |(task, step, txn): &mut Task<'_>| {
+        let tx = match txn.take() {
+            Some(tx) => tx,
+            None => db.begin().unwrap(),
+        };
+        tx.put(&tree, &[*task as u8, *step as u8], b"x").unwrap();
+        let shared = tx.tree(&tree);
+        let rows = shared.range(&[*task as u8][..]..&[*task as u8 + 1][..]).count();
+        assert_eq!(rows as u32, *step + 1, "it sees what it wrote on other threads");
+        *step += 1;
+        if *step == STEPS {
+            tx.commit().unwrap();
+        } else {
+            *txn = Some(tx);
+        }
+    };
     std::thread::scope(|scope| {
-        let (tree, tx) = (&tree, &mut tx);
-        scope.spawn(move || {
-            tx.get(tree, b"b").unwrap();
-            assert_own(tree.put(b"a", b"2"), tx.id());
-            used.send(()).unwrap();
-        });
+        for _ in 0..2 {
+            scope.spawn(|| {
+                loop {
+                    let next = ready.lock().unwrap().pop_front();
+                    let Some(mut task) = next else { break };
+                    step(&mut task);
+                    if task.1 < STEPS {
+                        ready.lock().unwrap().push_back(task);
+                    }
+                }
+            });
+        }
     });
-    wait.recv().unwrap();
-    // It came back without having been used here since.
-    tx.get(&tree, b"c").unwrap();
-    assert_own(tree.put(b"a", b"2"), tx.id());
+    let rows = tree.range(&[0][..]..&[TASKS as u8][..]).count();
+    assert_eq!(rows, TASKS * STEPS as usize);
+}
+
+#[test]
+fn threads_share_a_transaction_and_their_calls_are_made_one_after_the_other() {
+    let (db, tree) = store();
+    let tx = db.begin().unwrap();
+    std::thread::scope(|scope| {
+        for thread in 0..4u8 {
+            let (tx, tree) = (&tx, &tree);
+            scope.spawn(move || {
+                let inside = tx.tree(tree);
+                for i in 0..100u8 {
+                    inside.put(&[200, thread, i], b"x").unwrap();
+                }
+                let mine = inside.prefix(&[200, thread]);
+                assert_eq!(mine.count(), 100);
+            });
+        }
+    });
+    assert_eq!(tx.tree(&tree).prefix(&[200]).count(), 400);
     tx.commit().unwrap();
-    tree.put(b"a", b"2").unwrap();
+    assert_eq!(tree.prefix(&[200]).count(), 400);
 }
 
 /// Each of two threads holds a key in its transaction, and wants the other's by a plain call.
@@ -188,7 +252,7 @@ fn a_lock_that_was_waited_for_too_long_is_not_tried_again_unless_that_is_asked_f
         std::thread::scope(|scope| {
             let (db, tree) = (&db, &tree);
             let holder = scope.spawn(move || {
-                let mut tx = db.begin().unwrap();
+                let tx = db.begin().unwrap();
                 tx.put(tree, b"a", b"kept").unwrap();
                 locked.send(()).unwrap();
                 wait.recv().unwrap();
@@ -268,7 +332,7 @@ fn an_update_that_lost_twice_locks_its_key_and_runs_its_closure_a_last_time() {
         // Somebody else is quicker, where nothing keeps him from it.
         let quicker = tree.put(b"a", format!("{runs}").as_bytes());
         assert_eq!(quicker.is_err_and(|error| error.is_own_transaction()), runs == 3);
-        Some([value?, b"!"].concat())
+        Some([&value?[..], b"!"].concat())
     });
     assert_eq!((runs, done.unwrap().as_deref()), (3, Some(&b"2!"[..])));
     let mut runs = 0;
@@ -308,7 +372,7 @@ fn without_locks_an_update_tries_until_nobody_is_quicker() {
         if runs < 8 {
             tree.put(b"a", format!("{runs}").as_bytes()).unwrap();
         }
-        Some([value.unwrap_or(b""), b"!"].concat())
+        Some([&value.unwrap_or_default()[..], b"!"].concat())
     });
     assert_eq!((runs, done.unwrap().as_deref()), (8, Some(&b"7!"[..])), "no write is lost");
 }

@@ -9,6 +9,8 @@ use std::path::Path;
 use millpond::internals::admin::check::{CATALOG, CheckOptions, check};
 use millpond::{Db, KeyRange, Options, RawTree};
 
+use crate::byte_calls::{SnapshotCalls, TxnCalls};
+
 fn panics<R>(call: impl FnOnce() -> R) {
     assert!(catch_unwind(AssertUnwindSafe(call)).is_err());
 }

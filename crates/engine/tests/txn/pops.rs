@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use millpond::internals::io::MemoryDevice;
-use millpond::{Db, Options, RawTree, RawTxnTree};
+use millpond::{Db, Options, RawTree, Txn};
 
 type Map = BTreeMap<Vec<u8>, Vec<u8>>;
 type Entry = Option<(Vec<u8>, Vec<u8>)>;
@@ -67,7 +67,7 @@ fn what_comes_back_at_an_end_is_popped_next() {
         } else {
             let before = map.clone();
             let tx = db.begin().unwrap();
-            let inside: RawTxnTree<'_> = tx.raw_tree(&tree);
+            let inside: RawTree<&Txn> = tx.tree(&tree);
             let pop = |first| if first { inside.pop_first() } else { inside.pop_last() }.unwrap();
             let put = |key: &[u8], value: &[u8]| _ = inside.put(key, value).unwrap();
             pop_and_put(&mut random, &mut map, &pop, &put);
@@ -92,7 +92,7 @@ fn pages_do_not_move_as_entries_are_popped_and_an_emptied_tree_is_one_leaf() {
         fill(&tree);
         let before = db.stats().log_bytes;
         let tx = db.begin().unwrap();
-        let inside = tx.raw_tree(&tree);
+        let inside = tx.tree(&tree);
         for _ in 0..ROWS {
             let popped = if first { inside.pop_first() } else { inside.pop_last() };
             assert!(popped.unwrap().is_some());

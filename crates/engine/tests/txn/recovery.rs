@@ -5,6 +5,8 @@ use std::sync::Arc;
 use millpond::internals::io::{FaultyDevice, MemoryDevice};
 use millpond::{Db, Durability, Options, TxnOptions};
 
+use crate::byte_calls::TxnCalls;
+
 fn options() -> Options {
     Options::new().memory(16 << 20).lab(|lab| lab.log_segment = Some(64 << 10))
 }
@@ -42,11 +44,11 @@ fn a_durable_commit_is_there_after_a_crash_and_an_open_transaction_is_not() {
     for i in 0..500u32 {
         tree.put(&i.to_be_bytes(), &[i as u8; 50]).unwrap();
     }
-    let mut tx = db.begin().unwrap();
+    let tx = db.begin().unwrap();
     tx.put(&tree, b"large", &[5; 30_000]).unwrap();
     tx.delete(&tree, &7u32.to_be_bytes()).unwrap();
     tx.commit().unwrap();
-    let mut open = db.begin().unwrap();
+    let open = db.begin().unwrap();
     for i in 0..300u32 {
         open.put(&tree, &i.to_be_bytes(), b"never").unwrap();
     }
@@ -79,7 +81,7 @@ fn an_asynchronous_commit_is_lost_as_a_whole_or_not_at_all() {
     let db = world.open();
     let tree = db.raw_tree("tree").unwrap();
     for i in 0..200u32 {
-        let mut tx = db.begin_with(TxnOptions::default().durability(Durability::Async)).unwrap();
+        let tx = db.begin_with(TxnOptions::default().durability(Durability::Async)).unwrap();
         tx.put(&tree, &i.to_be_bytes(), b"a").unwrap();
         tx.put(&tree, &(i + 1000).to_be_bytes(), b"b").unwrap();
         tx.commit().unwrap();

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use millpond::internals::io::MemoryDevice;
-use millpond::{Db, Durability, Error, Options, RawTree, RawTxnTree, TransactOptions, TxnOptions};
+use millpond::{Db, Durability, Error, Options, RawTree, TransactOptions, Txn, TxnOptions};
 use proptest::prelude::*;
 
 type Map = BTreeMap<Vec<u8>, Vec<u8>>;
@@ -95,7 +95,7 @@ macro_rules! take {
             }
             Step::Extract(from, by, count) => {
                 let from = key(*from);
-                let chosen = |key: &[u8], _: &[u8]| is_divisible(key, *by);
+                let chosen = |key: &Vec<u8>, _: &Vec<u8>| is_divisible(key, *by);
                 let gone: Result<Vec<_>, Error> =
                     tree.extract_if(from.clone().., chosen).take(*count).collect();
                 let wanted: Vec<_> = map
@@ -110,7 +110,8 @@ macro_rules! take {
             Step::Retain(by) => {
                 let before = map.len();
                 map.retain(|key, value| !is_divisible(key, *by) || value.len() > 50);
-                let stays = |key: &[u8], value: &[u8]| !is_divisible(key, *by) || value.len() > 50;
+                let stays =
+                    |key: &Vec<u8>, value: &Vec<u8>| !is_divisible(key, *by) || value.len() > 50;
                 let removed = tree.retain(stays).unwrap();
                 assert_eq!(removed, (before - map.len()) as u64);
             }
@@ -139,7 +140,7 @@ fn rows(tree: &RawTree) -> Map {
     tree.iter().map(Result::unwrap).collect()
 }
 
-fn rows_in(tree: &RawTxnTree<'_>) -> Map {
+fn rows_in(tree: &RawTree<&Txn>) -> Map {
     tree.iter().map(Result::unwrap).collect()
 }
 
@@ -168,28 +169,28 @@ proptest! {
         let mut saved = Vec::new();
         let mut late = None;
         for (at, (step, chance)) in inside.iter().enumerate() {
-            take!(tx.raw_tree(&tree), &mut map, step);
+            take!(tx.tree(&tree), &mut map, step);
             match chance % 6 {
                 0 => saved.push((tx.savepoint(), map.clone())),
                 1 if !saved.is_empty() => {
                     let (savepoint, then) = saved.pop().unwrap();
                     tx.rollback_to(&savepoint).unwrap();
                     map = then;
-                    prop_assert_eq!(rows_in(&tx.raw_tree(&tree)), map.clone());
+                    prop_assert_eq!(rows_in(&tx.tree(&tree)), map.clone());
                 }
                 2 if late.is_none() && at > 2 => late = Some(db.snapshot().unwrap()),
                 _ => {}
             }
         }
-        prop_assert_eq!(rows_in(&tx.raw_tree(&tree)), map.clone());
+        prop_assert_eq!(rows_in(&tx.tree(&tree)), map.clone());
         for snapshot in [Some(&early), late.as_ref()].into_iter().flatten() {
-            let seen: Map = snapshot.raw_tree(&tree).iter().map(Result::unwrap).collect();
+            let seen: Map = snapshot.tree(&tree).iter().map(Result::unwrap).collect();
             prop_assert_eq!(&seen, &committed);
         }
         if ending { tx.commit().unwrap() } else { tx.abort().unwrap() }
         let after = if ending { map } else { committed.clone() };
         prop_assert_eq!(rows(&tree), after);
-        let seen: Map = early.raw_tree(&tree).iter().map(Result::unwrap).collect();
+        let seen: Map = early.tree(&tree).iter().map(Result::unwrap).collect();
         prop_assert_eq!(seen, committed);
         drop((early, late));
         prop_assert!(db.check().unwrap().is_sound());
@@ -219,14 +220,14 @@ proptest! {
             let tx = db.begin().unwrap();
             match alone {
                 true => take!(&tree, &mut map, step),
-                false => take!(tx.raw_tree(&tree), &mut map, step),
+                false => take!(tx.tree(&tree), &mut map, step),
             }
             // Its pages take the frames of the first tree's.
             prop_assert_eq!(other.len().unwrap(), 200);
             if !alone {
-                take!(tx.raw_tree(&tree), &mut map, &Step::Pop(true, 3));
-                take!(tx.raw_tree(&other), &mut beside, &Step::Put(7, 40));
-                take!(tx.raw_tree(&tree), &mut map, &Step::Ascending(300, 30, 20));
+                take!(tx.tree(&tree), &mut map, &Step::Pop(true, 3));
+                take!(tx.tree(&other), &mut beside, &Step::Put(7, 40));
+                take!(tx.tree(&tree), &mut map, &Step::Ascending(300, 30, 20));
             }
             tx.commit().unwrap();
         }
@@ -244,21 +245,21 @@ fn a_transaction_that_has_locked_the_whole_tree_goes_on_as_before() {
     let db = store();
     let tree = db.raw_tree("t").unwrap();
     let (mut map, mut tx) = (Map::new(), db.begin().unwrap());
-    take!(tx.raw_tree(&tree), &mut map, &Step::Ascending(0, ROWS, 20));
+    take!(tx.tree(&tree), &mut map, &Step::Ascending(0, ROWS, 20));
     let (savepoint, then) = (tx.savepoint(), map.clone());
     for round in 0..40 {
-        take!(tx.raw_tree(&tree), &mut map, &Step::Pop(round % 2 == 0, 60));
-        take!(tx.raw_tree(&tree), &mut map, &Step::Put(round * 290, 5000));
-        take!(tx.raw_tree(&tree), &mut map, &Step::Extract(round * 300, 3, 70));
-        take!(tx.raw_tree(&tree), &mut map, &Step::Ascending(ROWS + round * 10, 10, 30));
+        take!(tx.tree(&tree), &mut map, &Step::Pop(round % 2 == 0, 60));
+        take!(tx.tree(&tree), &mut map, &Step::Put(round * 290, 5000));
+        take!(tx.tree(&tree), &mut map, &Step::Extract(round * 300, 3, 70));
+        take!(tx.tree(&tree), &mut map, &Step::Ascending(ROWS + round * 10, 10, 30));
     }
-    take!(tx.raw_tree(&tree), &mut map, &Step::Retain(2));
-    take!(tx.raw_tree(&tree), &mut map, &Step::Scan(2));
-    assert_eq!(rows_in(&tx.raw_tree(&tree)), map);
+    take!(tx.tree(&tree), &mut map, &Step::Retain(2));
+    take!(tx.tree(&tree), &mut map, &Step::Scan(2));
+    assert_eq!(rows_in(&tx.tree(&tree)), map);
     tx.rollback_to(&savepoint).unwrap();
-    assert_eq!(rows_in(&tx.raw_tree(&tree)), then);
+    assert_eq!(rows_in(&tx.tree(&tree)), then);
     map = then;
-    take!(tx.raw_tree(&tree), &mut map, &Step::Pop(false, 200));
+    take!(tx.tree(&tree), &mut map, &Step::Pop(false, 200));
     tx.commit().unwrap();
     assert_eq!(rows(&tree), map);
     assert!(db.check().unwrap().is_sound());
@@ -271,7 +272,7 @@ fn a_range_from_both_ends_meets_where_it_is_locked_as_a_whole() {
     let mut map = Map::new();
     take!(&tree, &mut map, &Step::Ascending(0, 600, 30));
     let tx = db.begin().unwrap();
-    let inside = tx.raw_tree(&tree);
+    let inside = tx.tree(&tree);
     // Counting locks all of it.
     assert_eq!(inside.len().unwrap(), 600);
     let mut random = fastrand::Rng::with_seed(9);
@@ -307,13 +308,13 @@ fn who_removes_by_a_closure_keeps_writers_from_what_it_has_seen_and_from_nothing
     let put = |n: u16| {
         let put = || {
             let tx = db.begin_with(brief()).unwrap();
-            let done = tx.raw_tree(&tree).put(&key(n), b"new");
+            let done = tx.tree(&tree).put(&key(n), b"new");
             if done.is_ok() { tx.commit().map(|()| true) } else { done }
         };
         std::thread::scope(|scope| scope.spawn(put).join().unwrap())
     };
     let tx = db.begin().unwrap();
-    let inside = tx.raw_tree(&tree);
+    let inside = tx.tree(&tree);
     let gone: Result<Vec<_>, Error> =
         inside.extract_if(.., |key, _| is_divisible(key, 2)).take(20).collect();
     assert_eq!(gone.unwrap().len(), 20);
@@ -322,7 +323,7 @@ fn who_removes_by_a_closure_keeps_writers_from_what_it_has_seen_and_from_nothing
     tx.abort().unwrap();
     assert!(put(0).unwrap());
     let tx = db.begin().unwrap();
-    let removed = tx.raw_tree(&tree).retain(|key, _| !is_divisible(key, 100)).unwrap();
+    let removed = tx.tree(&tree).retain(|key, _| !is_divisible(key, 100)).unwrap();
     assert_eq!(removed, 5);
     // It has seen all there is, and all that is not.
     assert!(put(499).unwrap_err().is_timeout() && put(7000).unwrap_err().is_timeout());
@@ -339,12 +340,13 @@ fn moved(db: &Db, [todo, done]: [&RawTree; 2], random: &mut fastrand::Rng) -> Re
     let options = TransactOptions::default().txn(txn);
     let (how, chance) = (random.u8(..5), random.u8(..));
     db.transact_with(options, |tx| {
-        let (from, to) = (tx.raw_tree(todo), tx.raw_tree(done));
+        let (from, to) = (tx.tree(todo), tx.tree(done));
         let rows: Vec<_> = match how {
             0 => from.pop_first()?.into_iter().collect(),
             1 => from.pop_last()?.into_iter().collect(),
             2 => {
-                let chosen = |key: &[u8], _: &[u8]| key.last().is_some_and(|b| b % 3 == chance % 3);
+                let is_chosen = |byte: &u8| byte % 3 == chance % 3;
+                let chosen = |key: &Vec<u8>, _: &Vec<u8>| key.last().is_some_and(is_chosen);
                 from.extract_if(.., chosen).take(5).collect::<Result<_, _>>()?
             }
             3 => {
@@ -397,7 +399,7 @@ fn jobs_that_many_move_between_trees_are_in_one_of_them_at_each_moment() {
         }
         while left.load(Ordering::Relaxed) > 0 {
             let snapshot = db.snapshot().unwrap();
-            let [todo, done] = [&todo, &done].map(|tree| snapshot.raw_tree(tree));
+            let [todo, done] = [&todo, &done].map(|tree| snapshot.tree(tree));
             let mut all: Vec<_> =
                 todo.iter().chain(done.iter()).map(|row| row.unwrap().0).collect();
             all.sort();

@@ -12,6 +12,8 @@ use millpond::{Db, Error, LogDamage, Obstacle, Options, Placement, RawTree};
 use millpond_base::Lsn;
 use millpond_base::rounds::rounds;
 
+use crate::byte_calls::TxnCalls;
+
 const SEGMENT: u64 = 16 << 10;
 const SLOT: u64 = SEGMENT + 4096;
 
@@ -68,7 +70,7 @@ struct Story {
 }
 
 fn write(db: &Db, tree: &RawTree, random: &mut fastrand::Rng, model: &mut Model, number: usize) {
-    let mut tx = db.begin().unwrap();
+    let tx = db.begin().unwrap();
     let mut after = model.clone();
     for _ in 0..random.usize(1..6) {
         let key = random.u32(0..400).to_be_bytes().to_vec();

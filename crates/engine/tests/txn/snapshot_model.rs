@@ -8,6 +8,8 @@ use std::sync::Arc;
 use millpond::internals::io::MemoryDevice;
 use millpond::{Db, KeyRange, Options, RawTree, Savepoint, Snapshot, Txn};
 
+use crate::byte_calls::{SnapshotCalls, TxnCalls};
+
 type Map = BTreeMap<Vec<u8>, Vec<u8>>;
 /// Values by key; `None`: removed.
 type Changes = BTreeMap<Vec<u8>, Option<Vec<u8>>>;
@@ -154,7 +156,7 @@ impl Model {
             assert_eq!(snapshot.get(&self.tree, &key).unwrap().as_ref(), map.get(&key));
             let expected = map.iter().filter(|(key, _)| range.contains(key));
             let expected: Vec<_> = expected.map(|(k, v)| (k.clone(), v.clone())).collect();
-            let mut entries = snapshot.key_range(&self.tree, &range).unwrap();
+            let mut entries = snapshot.tree(&self.tree).into_range(&range);
             let (mut there, mut back) = (Vec::new(), Vec::new());
             let ends = self.random.u8(0..4);
             loop {
@@ -171,7 +173,7 @@ impl Model {
             assert_eq!(there, expected, "{range:?}");
         }
         // What is read outside of all of them is what is committed now.
-        let all = self.tree.key_range(&range).map(Result::unwrap);
+        let all = self.tree.range(&range).map(Result::unwrap);
         let committed = self.committed.iter().filter(|(key, _)| range.contains(key));
         assert!(all.eq(committed.map(|(k, v)| (k.clone(), v.clone()))));
     }

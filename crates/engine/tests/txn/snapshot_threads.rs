@@ -6,6 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use millpond::internals::io::MemoryDevice;
 use millpond::{Db, Error, Options, RawTree, Snapshot};
 
+use crate::byte_calls::{SnapshotCalls, TxnCalls};
+
 const ACCOUNTS: u32 = 60;
 const SUM: u64 = ACCOUNTS as u64 * 1000;
 

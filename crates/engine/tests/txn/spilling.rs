@@ -9,6 +9,8 @@ use millpond::internals::io::spill_path;
 use millpond::{Db, Error, Options, RawTree, Snapshot, TxnError};
 use millpond_base::rounds::rounds;
 
+use crate::byte_calls::{SnapshotCalls, TxnCalls};
+
 type Model = BTreeMap<Vec<u8>, Vec<u8>>;
 
 /// Versions get the least memory that there is: 128 KiB.
@@ -60,7 +62,7 @@ fn change(tree: &RawTree, model: &mut Model, rng: &mut fastrand::Rng) {
 
 /// As a transaction: whole values, parts of values, and large ones; committed or not.
 fn transact(db: &Db, tree: &RawTree, model: &mut Model, rng: &mut fastrand::Rng) {
-    let (mut tx, mut after) = (db.begin().unwrap(), model.clone());
+    let (tx, mut after) = (db.begin().unwrap(), model.clone());
     for _ in 0..rng.u32(..1500) {
         let key = rng.u32(..3000).to_be_bytes().to_vec();
         match rng.u32(..4) {
@@ -138,7 +140,7 @@ fn a_large_transaction_of_somebody_else_lets_no_range_fail() {
     for i in 0..5000u32 {
         large.put(&i.to_be_bytes(), &[1; 300]).unwrap();
     }
-    let mut tx = db.begin().unwrap();
+    let tx = db.begin().unwrap();
     for i in 0..10_000u32 {
         tx.put(&large, &i.to_be_bytes(), &[2; 300]).unwrap();
     }
@@ -341,7 +343,7 @@ fn sums_are_the_same_in_all_snapshots_while_threads_change_and_spill() {
                             continue;
                         }
                         let options = millpond::TxnOptions::default();
-                        let mut tx =
+                        let tx =
                             db.begin_with(options.durability(millpond::Durability::Async)).unwrap();
                         let from = amount(&tx.get_for_update(tree, &low).unwrap().unwrap());
                         let to = amount(&tx.get_for_update(tree, &high).unwrap().unwrap());

@@ -11,6 +11,7 @@ use millpond::{Db, Error, Options, RawTree, Txn, TxnError};
 use millpond_base::rounds::rounds;
 
 use super::spilling::{causes, system_error};
+use crate::byte_calls::{SnapshotCalls, TxnCalls};
 
 const CHILD: &str = "MILLPOND_TEST_UNDO";
 const ENDS: &str = "MILLPOND_TEST_UNDO_ENDS";
@@ -59,7 +60,7 @@ fn child_that_inserts_many_rows_in_one_transaction() {
     let db = Db::open(path, Options::new().memory(16 << 20)).unwrap();
     let tree = db.raw_tree("t").unwrap();
     tree.put(b"before", b"value").unwrap();
-    let mut tx = db.begin().unwrap();
+    let tx = db.begin().unwrap();
     for row in 0..rows {
         tx.put(&tree, &row.to_be_bytes(), &row.to_le_bytes()).unwrap();
     }
@@ -196,7 +197,7 @@ fn savepoints_and_aborts_take_back_what_is_spilled() {
 fn rows_until_full(db: &Db) -> u64 {
     let tree = db.raw_tree("t").unwrap();
     tree.put(b"before", b"value").unwrap();
-    let (mut tx, mut rows) = (db.begin().unwrap(), 0);
+    let (tx, mut rows) = (db.begin().unwrap(), 0);
     let error = loop {
         match tx.put(&tree, &key(rows), &rows.to_le_bytes()) {
             Ok(_) => rows += 1,
@@ -212,7 +213,7 @@ fn rows_until_full(db: &Db) -> u64 {
     tx.abort().unwrap();
     assert_eq!(tree.iter().map(Result::unwrap).count(), 1);
     // The next one has all of the room again.
-    let mut tx = db.begin().unwrap();
+    let tx = db.begin().unwrap();
     for row in 0..rows {
         tx.put(&tree, &key(row), &row.to_le_bytes()).unwrap();
     }
@@ -253,7 +254,7 @@ fn undo_behind(damage: &dyn Fn(&std::fs::File, u64)) {
     let db = Db::open(&path, options()).unwrap();
     let tree = db.raw_tree("t").unwrap();
     tree.put(b"before", b"value").unwrap();
-    let mut tx = db.begin().unwrap();
+    let tx = db.begin().unwrap();
     let rows = rounds(20_000, 50_000u64);
     for row in 0..rows {
         tx.put(&tree, &key(row), &row.to_le_bytes()).unwrap();
@@ -281,7 +282,7 @@ fn a_large_value_that_does_not_fit_refuses_its_transaction_and_no_reader() {
     let tree = db.raw_tree("t").unwrap();
     let large = vec![7; 14 << 20];
     tree.put(b"large", &large).unwrap();
-    let mut tx = db.begin().unwrap();
+    let tx = db.begin().unwrap();
     tx.put(&tree, b"other", b"row").unwrap();
     for value in [None, Some(&b"small"[..])] {
         let error = match value {
@@ -364,7 +365,7 @@ fn a_transaction_is_worth_another_try_if_others_have_most_of_the_room_for_undo()
         assert!(error.is_retriable() && error.to_string().contains("try again"), "{error}");
         small.abort().unwrap();
         large.abort().unwrap();
-        let mut small = db.begin().unwrap();
+        let small = db.begin().unwrap();
         for row in 0..2 * rows {
             small.put(&few, &key(row), &[7; 100]).unwrap();
         }

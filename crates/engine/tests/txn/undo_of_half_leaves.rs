@@ -6,6 +6,8 @@ use std::sync::Arc;
 use millpond::internals::io::{FaultyDevice, MemoryDevice};
 use millpond::{Db, Options, RawTree};
 
+use crate::byte_calls::TxnCalls;
+
 const KEY: &[u8] = b"m";
 
 fn options() -> Options {
@@ -51,7 +53,7 @@ fn a_change_of_a_part_is_undone_behind_an_undo_that_moved_the_value() {
         let before = vec![1; tree.limits().half_max - 1];
         tree.put(KEY, &before).unwrap();
         assert_eq!(tree.stats().unwrap().overflow_values, 0);
-        let mut tx = db.begin().unwrap();
+        let tx = db.begin().unwrap();
         // Of the same length: its undo is the part that differs.
         let mut changed = before.clone();
         changed[700..900].fill(9);

@@ -338,11 +338,11 @@ fn trees_of_another_store_are_refused_by_each_verb() {
     assert!(is_refused(tx.tree(&tree).put(&1, &1).unwrap_err()));
     assert!(is_refused(tx.tree(&tree).iter().next().unwrap().unwrap_err()));
     assert!(is_refused(tx.tree(&tree).pop_first().unwrap_err()));
-    assert!(is_refused(tx.raw_tree(&raw).put_from(b"k", 1, &b"v"[..]).unwrap_err()));
+    assert!(is_refused(tx.tree(&raw).put_from(b"k", 1, &b"v"[..]).unwrap_err()));
     let snapshot = db.snapshot().unwrap();
     assert!(is_refused(snapshot.tree(&tree).get(&1).unwrap_err()));
     assert!(is_refused(snapshot.tree(&tree).iter().next().unwrap().unwrap_err()));
-    assert!(is_refused(snapshot.raw_tree(&raw).len().unwrap_err()));
+    assert!(is_refused(snapshot.tree(&raw).len().unwrap_err()));
 }
 
 #[test]

@@ -4,7 +4,7 @@
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
-use millpond::{Durability, RawTree, RawTxnTree, TxnOptions};
+use millpond::{Durability, RawTree, Txn, TxnOptions};
 use millpond_workload::inserts::{KEY_LEN, Rows, is_value_of, value_of};
 
 use super::error::{PhaseError, failed};
@@ -74,7 +74,7 @@ impl Sorted {
         let mut meter = tested.meter(phase, 1)?;
         let start = Instant::now();
         let tx = tested.open()?.db.begin().map_err(failed(phase, 0))?;
-        let inside = tx.raw_tree(&tree);
+        let inside = tx.tree(&tree);
         let removed = match phase {
             Phase::Pop => self.pop(&inside, watch)?,
             Phase::ExtractIf => self.extract(&inside, watch)?,
@@ -137,7 +137,7 @@ impl Sorted {
         let Open { db, .. } = tested.open()?;
         let options = TxnOptions::default().durability(durability);
         let tx = db.begin_with(options).map_err(failed(phase, 0))?;
-        let inside = tx.raw_tree(tree);
+        let inside = tx.tree(tree);
         for row in rows {
             if row % LOOK == 0 {
                 watch.look(phase, row, self.count)?;
@@ -153,7 +153,7 @@ impl Sorted {
     }
 
     /// Pops rows at both ends in turns; returns how many.
-    fn pop(&mut self, tree: &RawTxnTree<'_>, watch: &mut Watch<'_>) -> Result<u64, BenchError> {
+    fn pop(&mut self, tree: &RawTree<&Txn>, watch: &mut Watch<'_>) -> Result<u64, BenchError> {
         let phase = Phase::Pop;
         let count = (self.left.end - self.left.start) / POPPED;
         for at in 0..count {
@@ -179,7 +179,7 @@ impl Sorted {
     }
 
     /// Removes the rows without a bit, from an iterator; returns how many.
-    fn extract(&mut self, tree: &RawTxnTree<'_>, watch: &mut Watch<'_>) -> Result<u64, BenchError> {
+    fn extract(&mut self, tree: &RawTree<&Txn>, watch: &mut Watch<'_>) -> Result<u64, BenchError> {
         let (phase, bit) = (Phase::ExtractIf, 1);
         let (mut removed, all) = (0, self.count);
         for row in tree.extract_if(.., |key, _| key.last().is_some_and(|last| last & bit == 0)) {
@@ -195,7 +195,7 @@ impl Sorted {
     }
 
     /// Keeps the rows with another bit; returns how many went.
-    fn retain(&mut self, tree: &RawTxnTree<'_>) -> Result<u64, BenchError> {
+    fn retain(&mut self, tree: &RawTree<&Txn>) -> Result<u64, BenchError> {
         let (phase, bit) = (Phase::Retain, 2);
         let mut wrong = None;
         let removed = tree.retain(|key, value| {

@@ -78,7 +78,7 @@ fn insert(
     let Open { db, tree } = tested.open()?;
     let options = TxnOptions::default().durability(durability);
     let tx = db.begin_with(options).map_err(failed(phase, 0))?;
-    let inside = tx.raw_tree(tree);
+    let inside = tx.tree(tree);
     for at in 0..count {
         if at > 0 && at % LOOK == 0 {
             watch.look(phase, at, count)?;
@@ -105,7 +105,7 @@ pub(super) fn remove(
     let begun = Instant::now();
     let Open { db, tree } = tested.open()?;
     let tx = db.begin().map_err(failed(phase, 0))?;
-    let inside = tx.raw_tree(tree);
+    let inside = tx.tree(tree);
     for at in 0..count {
         if at % LOOK == 0 {
             watch.look(phase, at, count)?;

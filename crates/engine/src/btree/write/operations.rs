@@ -104,6 +104,24 @@ impl<P: Pages> BTree<P> {
         Ok(outcome.applied.then_some(old))
     }
 
+    /// Sets the value of `key`, or removes it, if `condition` holds. The value that was there goes
+    /// to `old`.
+    ///
+    /// # Errors
+    /// As [`BTree::insert`].
+    pub fn set(
+        &self,
+        key: &[u8],
+        value: Option<&[u8]>,
+        condition: WriteCondition<'_>,
+        old: Option<&mut Vec<u8>>,
+    ) -> Result<WriteOutcome, WriteError> {
+        match value {
+            Some(value) => self.put(key, value, condition, old),
+            None => Ok(self.take(key, condition, old)?),
+        }
+    }
+
     #[inline]
     fn put(
         &self,

@@ -324,16 +324,18 @@ impl fmt::Debug for Error {
 }
 
 impl Error {
-    /// Whether the call would have waited for a lock that a transaction of the same thread holds.
+    /// Returns whether the call would have waited for the transaction whose closure it is made in.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
     /// # fn main() -> Result<(), Error> {
     /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
     /// let ponds = db.tree::<String, u32>("ponds")?;
-    /// let tx = db.begin()?;
-    /// tx.tree(&ponds).put("mill", &7)?;
-    /// assert!(ponds.put("mill", &8).is_err_and(|error| error.is_own_transaction()));
+    /// db.transact(|tx| {
+    ///     tx.tree(&ponds).put("mill", &7)?;
+    ///     assert!(ponds.put("mill", &8).is_err_and(|error| error.is_own_transaction()));
+    ///     Ok::<(), Error>(())
+    /// })?;
     /// # Ok(()) }
     /// ```
     pub fn is_own_transaction(&self) -> bool {
@@ -349,9 +351,8 @@ impl Error {
     /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
     /// use std::time::Duration;
     /// let counts = db.tree::<u32, u64>("counts")?;
-    /// let mut holder = db.begin()?;
+    /// let holder = db.begin()?;
     /// holder.tree(&counts).put(&7, &1)?;
-    /// holder.leave_thread();
     /// let tx = db.begin_with(TxnOptions::default().wait_max(Duration::from_millis(5)))?;
     /// assert!(tx.tree(&counts).put(&7, &2).is_err_and(|error| error.is_timeout()));
     /// # Ok(()) }
@@ -369,10 +370,8 @@ impl Error {
     /// waited for a lock for too long, or others have most of the memory or room that it needs. Of
     /// a snapshot: whether another one may succeed.
     ///
-    /// That includes [`Error::is_own_transaction`]: another task of the same thread may have the
-    /// transaction in question, and ends it if this task yields. Where that cannot be, as in a
-    /// function that is not asynchronous, such an error is a mistake of the program, and
-    /// [`Db::transact`](crate::Db::transact) returns it at once.
+    /// [`Error::is_own_transaction`] is not one of these: within the closure another try would fail
+    /// as well.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -383,7 +382,7 @@ impl Error {
     /// loop {
     ///     let tx = db.begin()?;
     ///     match tx.tree(&counts).put(&7, &1).and_then(|_| tx.commit()) {
-    ///         Err(error) if error.is_retriable() && !error.is_own_transaction() => {}
+    ///         Err(error) if error.is_retriable() => {}
     ///         other => break other?,
     ///     }
     /// }

@@ -86,10 +86,7 @@ impl Transaction {
     ) -> Result<(), TxnError> {
         self.running()?;
         match &mut self.scratch.owner {
-            Some(owner) => {
-                owner.claim();
-                Ok(owner.lock_range(owner_id, lower, upper)?)
-            }
+            Some(owner) => Ok(owner.lock_range(owner_id, lower, upper)?),
             None => Ok(()),
         }
     }
@@ -120,10 +117,7 @@ impl Transaction {
     pub fn lock_end<P: Pages>(&mut self, tree: &BTree<P>, first: bool) -> Result<(), TxnError> {
         self.running()?;
         match &mut self.scratch.owner {
-            Some(owner) => {
-                owner.claim();
-                Ok(owner.lock_end(tree.owner(), first)?)
-            }
+            Some(owner) => Ok(owner.lock_end(tree.owner(), first)?),
             None => Ok(()),
         }
     }

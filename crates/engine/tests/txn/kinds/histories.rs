@@ -39,9 +39,9 @@ fn transactions_savepoints_and_snapshots_agree_with_a_model_in_all_kinds() {
             }
             points_agree(&now, &mut random, |key, id| {
                 [
-                    tx.raw_tree(&kinds.tree).get(key).unwrap(),
-                    tx.raw_hash_index(&kinds.index).get(key).unwrap(),
-                    tx.raw_heap(&kinds.heap).get(id).unwrap(),
+                    tx.tree(&kinds.tree).get(key).unwrap(),
+                    tx.hash_index(&kinds.index).get(key).unwrap(),
+                    tx.heap(&kinds.heap).get(id).unwrap(),
                 ]
             });
             if round % 8 == 0 {
@@ -59,9 +59,9 @@ fn transactions_savepoints_and_snapshots_agree_with_a_model_in_all_kinds() {
             for (snapshot, then) in &snapshots {
                 points_agree(then, &mut random, |key, id| {
                     [
-                        snapshot.raw_tree(&kinds.tree).get(key).unwrap(),
-                        snapshot.raw_hash_index(&kinds.index).get(key).unwrap(),
-                        snapshot.raw_heap(&kinds.heap).get(id).unwrap(),
+                        snapshot.tree(&kinds.tree).get(key).unwrap(),
+                        snapshot.hash_index(&kinds.index).get(key).unwrap(),
+                        snapshot.heap(&kinds.heap).get(id).unwrap(),
                     ]
                 });
                 let backwards = random.bool();
@@ -100,8 +100,8 @@ fn transfer(
     ids: &RawTree,
     random: &mut fastrand::Rng,
 ) -> Result<(), Error> {
-    let (tree, index) = (tx.raw_tree(&kinds.tree), tx.raw_hash_index(&kinds.index));
-    let (heap, ids) = (tx.raw_heap(&kinds.heap), tx.raw_tree(ids));
+    let (tree, index) = (tx.tree(&kinds.tree), tx.hash_index(&kinds.index));
+    let (heap, ids) = (tx.heap(&kinds.heap), tx.tree(ids));
     let mut pick = || (random.u8(..3), random.u32(..ACCOUNTS).to_be_bytes());
     let (payer, payee) = (pick(), pick());
     let id = |key: &[u8; 4]| -> Result<RecordId, Error> {
@@ -207,13 +207,13 @@ impl From<Error> for GiveUp {
 
 fn sum_in(tx: &Txn, kinds: &Kinds) -> Result<u64, Error> {
     let mut sum = 0;
-    for entry in tx.raw_tree(&kinds.tree).iter() {
+    for entry in tx.tree(&kinds.tree).iter() {
         sum += amount(&entry?.1);
     }
-    for entry in tx.raw_hash_index(&kinds.index).iter() {
+    for entry in tx.hash_index(&kinds.index).iter() {
         sum += amount(&entry?.1);
     }
-    for record in tx.raw_heap(&kinds.heap).records()? {
+    for record in tx.heap(&kinds.heap).records()? {
         sum += amount(&record?.1);
     }
     Ok(sum)

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use millpond::internals::heap::RecordId;
-use millpond::{Db, Options, RawHashIndex, RawHeap, RawTree, Snapshot, Txn};
+use millpond::{Db, HashIndex, Heap, Options, RawTree, Snapshot, Txn};
 
 /// Few and small pages, so that everything splits, moves and is evicted all the time.
 pub(super) fn small() -> Options {
@@ -16,8 +16,8 @@ pub(super) fn small() -> Options {
 
 pub(super) struct Kinds {
     pub(super) tree: RawTree,
-    pub(super) index: RawHashIndex,
-    pub(super) heap: RawHeap,
+    pub(super) index: HashIndex<Vec<u8>, Vec<u8>>,
+    pub(super) heap: Heap<Vec<u8>>,
 }
 
 impl Kinds {
@@ -49,20 +49,20 @@ pub(super) fn outside(kinds: &Kinds) -> Model {
 }
 
 pub(super) fn inside(tx: &Txn, kinds: &Kinds) -> Model {
-    let records = tx.raw_heap(&kinds.heap);
+    let records = tx.heap(&kinds.heap);
     Model {
-        tree: tx.raw_tree(&kinds.tree).iter().map(Result::unwrap).collect(),
-        index: tx.raw_hash_index(&kinds.index).iter().map(Result::unwrap).collect(),
+        tree: tx.tree(&kinds.tree).iter().map(Result::unwrap).collect(),
+        index: tx.hash_index(&kinds.index).iter().map(Result::unwrap).collect(),
         heap: records.records().unwrap().map(Result::unwrap).map(|(id, r)| (id.0, r)).collect(),
     }
 }
 
 pub(super) fn shown(snapshot: &Snapshot, kinds: &Kinds, backwards: bool) -> Model {
-    let (index, heap) = (snapshot.raw_hash_index(&kinds.index), snapshot.raw_heap(&kinds.heap));
+    let (index, heap) = (snapshot.hash_index(&kinds.index), snapshot.heap(&kinds.heap));
     let records = heap.records().unwrap();
     let records: Vec<_> = if backwards { records.rev().collect() } else { records.collect() };
     Model {
-        tree: snapshot.raw_tree(&kinds.tree).iter().map(Result::unwrap).collect(),
+        tree: snapshot.tree(&kinds.tree).iter().map(Result::unwrap).collect(),
         index: index.iter().map(Result::unwrap).collect(),
         heap: records.into_iter().map(Result::unwrap).map(|(id, r)| (id.0, r)).collect(),
     }
@@ -80,8 +80,8 @@ pub(super) fn some_value(random: &mut fastrand::Rng) -> Bytes {
 /// One change in a transaction, checked against the model.
 pub(super) fn change(tx: &Txn, kinds: &Kinds, model: &mut Model, random: &mut fastrand::Rng) {
     let (key, value) = (random.u16(..600).to_be_bytes().to_vec(), some_value(random));
-    let (tree, index) = (tx.raw_tree(&kinds.tree), tx.raw_hash_index(&kinds.index));
-    let (heap, id) = (tx.raw_heap(&kinds.heap), some_id(random, model));
+    let (tree, index) = (tx.tree(&kinds.tree), tx.hash_index(&kinds.index));
+    let (heap, id) = (tx.heap(&kinds.heap), some_id(random, model));
     match random.u8(..14) {
         0 | 1 => {
             assert_eq!(tree.insert(&key, &value).unwrap(), model.tree.insert(key, value));

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use millpond::internals::heap::RecordId;
 use millpond::internals::io::{FaultyDevice, MemoryDevice};
-use millpond::{Db, Durability, Error, Isolation, Options, RawHeap, TxnOptions};
+use millpond::{Db, Durability, Error, Heap, Isolation, Options, TxnOptions};
 
 use super::scene::*;
 
@@ -22,7 +22,7 @@ fn the_place_of_a_record_whose_removal_committed_before_a_crash_is_given_again()
     // As many as fit on one page.
     let ids: Vec<_> = (0..8u8).map(|n| heap.append(&[n; 40]).unwrap()).collect();
     let before = db.begin().unwrap();
-    ids.iter().for_each(|id| assert!(before.raw_heap(&heap).delete(*id).unwrap()));
+    ids.iter().for_each(|id| assert!(before.heap(&heap).delete(*id).unwrap()));
     // The records are in the log, and that of the commit is the last one.
     before.commit().unwrap();
     let images = (data.crash(9).unwrap(), log.crash(10).unwrap());
@@ -35,7 +35,7 @@ fn the_place_of_a_record_whose_removal_committed_before_a_crash_is_given_again()
 }
 
 /// Appends as much as others have room for; returns the ids.
-fn fill(heap: &RawHeap, records: usize) -> Vec<RecordId> {
+fn fill(heap: &Heap<Vec<u8>>, records: usize) -> Vec<RecordId> {
     (0..records).map(|_| heap.append(&[1; 30]).unwrap()).collect()
 }
 
@@ -51,14 +51,14 @@ fn the_id_of_a_removed_record_is_nobodys_before_the_commit_and_undo_restores_it(
         }
         let before: Vec<_> = heap.records().unwrap().map(Result::unwrap).collect();
         let tx = db.begin().unwrap();
-        let inside = tx.raw_heap(&heap);
+        let inside = tx.heap(&heap);
         ids.iter().for_each(|id| assert!(inside.delete(*id).unwrap()));
         ids.iter().for_each(|id| assert!(!inside.contains(*id).unwrap()));
         let own: Vec<_> = (0..20).map(|_| inside.append(&[3; 30]).unwrap()).collect();
         let others = fill(&heap, 200);
         let other = db.begin().unwrap();
         let other_ids: Vec<_> =
-            (0..50).map(|_| other.raw_heap(&heap).append(&[4; 30]).unwrap()).collect();
+            (0..50).map(|_| other.heap(&heap).append(&[4; 30]).unwrap()).collect();
         for id in own.iter().chain(&others).chain(&other_ids) {
             assert!(!ids.contains(id), "{id:?} was given twice");
         }
@@ -69,7 +69,7 @@ fn the_id_of_a_removed_record_is_nobodys_before_the_commit_and_undo_restores_it(
         assert_eq!(after, before);
         // After a commit they are given again.
         let tx = db.begin().unwrap();
-        ids.iter().for_each(|id| assert!(tx.raw_heap(&heap).delete(*id).unwrap()));
+        ids.iter().for_each(|id| assert!(tx.heap(&heap).delete(*id).unwrap()));
         tx.commit().unwrap();
         let again = fill(&heap, 40);
         assert!(again.iter().any(|id| ids.contains(id)));
@@ -98,8 +98,8 @@ fn single_calls_wait_for_transactions_in_hash_indexes_and_heaps() {
     let id = heap.append(b"old").unwrap();
     let change = || {
         let tx = db.begin().unwrap();
-        tx.raw_hash_index(index).put(b"a", b"new").unwrap();
-        tx.raw_heap(heap).update(id, b"new, and longer").unwrap();
+        tx.hash_index(index).put(b"a", b"new").unwrap();
+        tx.heap(heap).update(id, b"new, and longer").unwrap();
         tx
     };
     // Reads see what is committed; scans do not even wait.
@@ -113,17 +113,19 @@ fn single_calls_wait_for_transactions_in_hash_indexes_and_heaps() {
     assert_eq!(read.unwrap(), b"new, and longer");
     // Writes.
     let tx = change();
-    let swap = || index.compare_and_swap(b"a", Some(b"new"), Some(b"swapped")).unwrap();
+    let swap = || index.compare_and_swap(b"a", Some(&b"new"[..]), Some(b"swapped")).unwrap();
     assert!(waits(swap, || tx.commit().unwrap()));
     let tx = change();
     assert!(waits(|| heap.delete(id).unwrap(), || tx.abort().unwrap()));
     assert_eq!(heap.get(id).unwrap(), None);
-    // A call of the transaction's own thread would wait for itself.
-    let tx = db.begin().unwrap();
-    tx.raw_hash_index(index).put(b"b", b"1").unwrap();
-    let error = index.put(b"b", b"2").unwrap_err();
-    assert!(error.is_own_transaction(), "{error}");
-    tx.abort().unwrap();
+    // A call of the closure's own thread would wait for itself.
+    db.transact(|tx| {
+        tx.hash_index(index).put(b"b", b"1")?;
+        let error = index.put(b"b", b"2").unwrap_err();
+        assert!(error.is_own_transaction(), "{error}");
+        Ok::<(), Error>(())
+    })
+    .unwrap();
 }
 
 #[test]
@@ -134,35 +136,35 @@ fn what_a_transaction_has_read_does_not_change_and_nothing_comes_between() {
     (0..100u32).for_each(|n| _ = index.put(&n.to_be_bytes(), &[1; 20]).unwrap());
     let ids = fill(heap, 50);
     let tx = db.begin().unwrap();
-    assert_eq!(tx.raw_hash_index(index).iter().count(), 100);
+    assert_eq!(tx.hash_index(index).iter().count(), 100);
     assert!(waits(|| !index.put(b"new", b"1").unwrap(), || tx.abort().unwrap()));
     let tx = db.begin().unwrap();
-    assert_eq!(tx.raw_heap(heap).records().unwrap().rev().count(), 50);
+    assert_eq!(tx.heap(heap).records().unwrap().rev().count(), 50);
     waits(|| heap.append(b"new").unwrap(), || tx.abort().unwrap());
     // An id that was seen to be free stays free.
     let next = heap.append(b"last").unwrap();
     assert!(heap.delete(next).unwrap());
     let tx = db.begin().unwrap();
-    assert_eq!(tx.raw_heap(heap).get(next).unwrap(), None);
+    assert_eq!(tx.heap(heap).get(next).unwrap(), None);
     let others = fill(heap, 30);
     let other = db.begin().unwrap();
-    let theirs: Vec<_> = (0..30).map(|_| other.raw_heap(heap).append(b"x").unwrap()).collect();
+    let theirs: Vec<_> = (0..30).map(|_| other.heap(heap).append(b"x").unwrap()).collect();
     other.commit().unwrap();
     assert!(!others.contains(&next) && !theirs.contains(&next));
-    assert_eq!(tx.raw_heap(heap).get(next).unwrap(), None);
+    assert_eq!(tx.heap(heap).get(next).unwrap(), None);
     tx.abort().unwrap();
     // With read committed, only what is written stays locked.
     let relaxed = TxnOptions::default().isolation(Isolation::ReadCommitted);
     let tx = db.begin_with(relaxed).unwrap();
-    assert_eq!(tx.raw_hash_index(index).iter().count(), 101);
-    assert!(tx.raw_heap(heap).contains(ids[0]).unwrap());
+    assert_eq!(tx.hash_index(index).iter().count(), 101);
+    assert!(tx.heap(heap).contains(ids[0]).unwrap());
     std::thread::scope(|scope| {
         scope.spawn(|| {
             index.put(b"newer", b"1").unwrap();
             heap.delete(ids[0]).unwrap();
         });
     });
-    assert_eq!(tx.raw_hash_index(index).iter().count(), 102);
+    assert_eq!(tx.hash_index(index).iter().count(), 102);
     tx.commit().unwrap();
 }
 
@@ -175,8 +177,8 @@ fn emptying_and_dropping_wait_for_transactions() {
     let ids = fill(&heap, 30);
     let begin = || {
         let tx = db.begin().unwrap();
-        tx.raw_hash_index(&index).put(b"b", b"2").unwrap();
-        tx.raw_heap(&heap).delete(ids[3]).unwrap();
+        tx.hash_index(&index).put(b"b", b"2").unwrap();
+        tx.heap(&heap).delete(ids[3]).unwrap();
         tx
     };
     let tx = begin();
@@ -185,22 +187,22 @@ fn emptying_and_dropping_wait_for_transactions() {
     let tx = begin();
     waits(|| heap.clear().unwrap(), || tx.commit().unwrap());
     assert!(heap.is_empty().unwrap());
-    let then = snapshot.raw_heap(&heap);
+    let then = snapshot.heap(&heap);
     assert_eq!((then.len().unwrap(), then.records().unwrap().rev().count()), (30, 30));
     assert_eq!(fill(&heap, 1)[0], RecordId(0), "ids begin at 0 again");
     assert_eq!(then.get(RecordId(0)).unwrap(), Some(vec![1; 30]));
-    drop(then);
+
     drop(snapshot);
     // Inside a transaction, one by one.
     let tx = db.begin().unwrap();
-    tx.raw_heap(&heap).clear().unwrap();
-    assert_eq!(tx.raw_hash_index(&index).clear().unwrap(), 1);
-    assert!(tx.raw_heap(&heap).is_empty().unwrap());
+    tx.heap(&heap).clear().unwrap();
+    assert_eq!(tx.hash_index(&index).clear().unwrap(), 1);
+    assert!(tx.heap(&heap).is_empty().unwrap());
     tx.abort().unwrap();
     assert_eq!((heap.len().unwrap(), index.len().unwrap()), (1, 1));
     // A transaction that has read it keeps it from being dropped.
     let tx = db.begin().unwrap();
-    assert!(tx.raw_hash_index(&index).get(b"b").unwrap().is_some());
+    assert!(tx.hash_index(&index).get(b"b").unwrap().is_some());
     drop(index);
     let kind = millpond::Structure::Hash;
     waits(|| db.drop_structure("index", kind).unwrap(), || tx.commit().unwrap());
@@ -217,7 +219,7 @@ fn thousands_of_changes_in_one_transaction_are_undone() {
     (0..12_000u32).for_each(|n| _ = kinds.index.put(&n.to_be_bytes(), b"old").unwrap());
     let before = outside(&kinds);
     let tx = db.begin().unwrap();
-    let (index, heap) = (tx.raw_hash_index(&kinds.index), tx.raw_heap(&kinds.heap));
+    let (index, heap) = (tx.hash_index(&kinds.index), tx.heap(&kinds.heap));
     for (n, id) in (0..12_000u32).zip(&ids) {
         assert!(heap.delete(*id).unwrap());
         assert!(index.delete(&n.to_be_bytes()).unwrap());
@@ -238,7 +240,7 @@ fn a_scan_in_a_transaction_goes_on_after_writes() {
     let ids = fill(&kinds.heap, 60);
     (0..200u32).for_each(|n| _ = kinds.index.put(&n.to_be_bytes(), b"old").unwrap());
     let tx = db.begin().unwrap();
-    let (index, heap) = (tx.raw_hash_index(&kinds.index), tx.raw_heap(&kinds.heap));
+    let (index, heap) = (tx.hash_index(&kinds.index), tx.heap(&kinds.heap));
     let mut seen = Vec::new();
     for entry in &index {
         let (key, value) = entry.unwrap();
@@ -269,21 +271,21 @@ fn structures_of_another_store_are_refused() {
     let (index, heap) = (other.raw_hash_index("index").unwrap(), other.raw_heap("h").unwrap());
     let (tx, snapshot) = (db.begin().unwrap(), db.snapshot().unwrap());
     let is_other = |error| matches!(error, Error::OtherStore { .. });
-    assert!(is_other(tx.raw_hash_index(&index).put(b"a", b"1").unwrap_err()));
-    assert!(is_other(tx.raw_heap(&heap).append(b"a").unwrap_err()));
-    assert!(is_other(snapshot.raw_hash_index(&index).get(b"a").unwrap_err()));
-    assert!(is_other(snapshot.raw_heap(&heap).len().unwrap_err()));
+    assert!(is_other(tx.hash_index(&index).put(b"a", b"1").unwrap_err()));
+    assert!(is_other(tx.heap(&heap).append(b"a").unwrap_err()));
+    assert!(is_other(snapshot.hash_index(&index).get(b"a").unwrap_err()));
+    assert!(is_other(snapshot.heap(&heap).len().unwrap_err()));
     let long = vec![0; index.limits().entry_max + 1];
     let index = db.raw_hash_index("index").unwrap();
-    let error = tx.raw_hash_index(&index).put(b"", &long).unwrap_err();
+    let error = tx.hash_index(&index).put(b"", &long).unwrap_err();
     assert!(matches!(error, Error::HashWrite(_)), "{error}");
     // The lock's error names it.
     let waiting = TxnOptions::default().wait_max(Duration::from_millis(5));
-    tx.raw_hash_index(&index).put(b"a", b"1").unwrap();
+    tx.hash_index(&index).put(b"a", b"1").unwrap();
     std::thread::scope(|scope| {
         let late = scope.spawn(|| {
             let tx = db.begin_with(waiting.durability(Durability::Async)).unwrap();
-            let error = tx.raw_hash_index(&index).put(b"a", b"2").unwrap_err();
+            let error = tx.hash_index(&index).put(b"a", b"2").unwrap_err();
             tx.abort().unwrap();
             error
         });

@@ -9,6 +9,7 @@ use millpond::internals::io::{Device, MemoryDevice};
 use millpond::{BackupError, Db, Error, RawTree};
 
 use super::scene::{Rows, all_of, build, fill, is_built, is_tight, options, sound};
+use crate::byte_calls::{SnapshotCalls, TxnCalls};
 
 const ACCOUNTS: u32 = 300;
 

@@ -10,6 +10,7 @@ use millpond_base::rounds::rounds;
 use super::scene::{
     Model, PLACEMENTS, all_of, build, fill, holds, is_built, is_tight, key, placed, sound,
 };
+use crate::byte_calls::TxnCalls;
 
 #[test]
 fn what_was_made_last_moves_to_where_the_first_was_dropped() {
