@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 
 use super::components::Components;
+use super::house::{House, render};
+use super::options::Options;
 use super::source::{Source, module_directory};
 use super::violation::Violation;
 use super::{
@@ -16,11 +18,14 @@ use crate::tree::{Tree, root};
 const MAP: &str = Components::FILE;
 
 /// `cargo xtask tidy [RULE]…`: prints what is wrong; true if nothing is.
-pub fn main(rules: &[String]) -> Result<bool> {
-    if let Some(flag) = rules.iter().find(|rule| rule.starts_with('-')) {
-        bail!("tidy takes names of rules, and `{flag}` was given");
-    }
+pub fn main(arguments: &[String]) -> Result<bool> {
+    let options = Options::parse(arguments)?;
     let tree = Tree::load(&root())?;
+    if options.table {
+        print_house(&tree, &options)?;
+        return Ok(true);
+    }
+    let rules = &options.rules;
     let mut found = violations(&tree)?;
     found.retain(|violation| rules.is_empty() || rules.iter().any(|rule| rule == violation.rule));
     found.sort_by_key(|violation| violation.rule);
@@ -51,12 +56,30 @@ fn sum(found: &[Violation]) -> String {
     format!("{} violation{plural}: {}", found.len(), rules.join(", "))
 }
 
-fn violations(tree: &Tree) -> Result<Vec<Violation>> {
-    let map = tree.text(MAP).with_context(|| format!("{MAP} is missing"))?;
-    let components = Components::parse(map).with_context(|| format!("reading {MAP}"))?;
-    let list = tree.text(functions::LIST).unwrap_or("");
-    let mut found = Vec::new();
+/// Prints the figures of the house, and the places that one of them counts.
+fn print_house(tree: &Tree, options: &Options) -> Result<()> {
+    let components = read_map(tree)?;
+    let (sources, _) = read_sources(tree);
+    let house = House::measure(tree, &root(), &sources, &components);
+    if options.json {
+        println!("{}", serde_json::to_string_pretty(&house)?);
+    } else {
+        print!("{}", render(&house));
+    }
+    for site in options.sites.map_or(&[][..], |sites| sites.of(&house)) {
+        println!("{}:{}: {}", site.file, site.line, site.what);
+    }
+    Ok(())
+}
 
+fn read_map(tree: &Tree) -> Result<Components> {
+    let map = tree.text(MAP).with_context(|| format!("{MAP} is missing"))?;
+    Components::parse(map).with_context(|| format!("reading {MAP}"))
+}
+
+/// All Rust files, with tests told from code, and those that do not parse.
+fn read_sources(tree: &Tree) -> (Vec<Source<'_>>, Vec<Violation>) {
+    let mut found = Vec::new();
     let mut sources = Vec::new();
     for (path, text) in tree.texts().filter(|(path, _)| path.ends_with(".rs")) {
         match Source::parse(path, text) {
@@ -67,6 +90,13 @@ fn violations(tree: &Tree) -> Result<Vec<Violation>> {
         }
     }
     mark_test_files(&mut sources);
+    (sources, found)
+}
+
+fn violations(tree: &Tree) -> Result<Vec<Violation>> {
+    let components = read_map(tree)?;
+    let list = tree.text(functions::LIST).unwrap_or("");
+    let (sources, mut found) = read_sources(tree);
 
     for (path, content) in tree.texts() {
         let source = sources.iter().find(|s| s.path == path);
