@@ -24,7 +24,8 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 usage: cargo xtask <chore>
 
-  tidy [RULE]…                 check the house rules, or these; one line per violation
+  tidy [RULE]… [--outliers]    check the house rules, or these; one line per violation, then the ten
+                               largest files, folders and functions, or with --outliers more
   tidy --table [--json] [--sites[=tuples|openings|leaning|locks]]
                                the house in figures: sizes, names, types, prose; --sites lists the
                                places that one of the figures counts

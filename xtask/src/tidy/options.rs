@@ -9,6 +9,8 @@ use super::house::Sites;
 pub struct Options {
     /// Names of the rules to report; empty for all.
     pub rules: Vec<String>,
+    /// List the largest hundredth of files, folders and functions instead of ten of each.
+    pub outliers: bool,
     /// Print the house in figures instead of checking the rules.
     pub table: bool,
     /// As JSON.
@@ -22,13 +24,17 @@ impl Options {
         let mut options = Options::default();
         for argument in arguments {
             match argument.as_str() {
+                "--outliers" => options.outliers = true,
                 "--table" => options.table = true,
                 "--json" => options.json = true,
                 "--sites" => options.sites = Some(Sites::TupleParameters),
                 other => match other.strip_prefix("--sites=") {
                     Some(name) => options.sites = Some(name.parse()?),
                     None if other.starts_with('-') => {
-                        bail!("`{other}` is no flag of tidy: --table, --json, --sites[=WHAT]");
+                        bail!(
+                            "`{other}` is no flag of tidy: --outliers, --table, --json, \
+                             --sites[=WHAT]"
+                        );
                     }
                     None => options.rules.push(argument.clone()),
                 },
@@ -37,8 +43,11 @@ impl Options {
         if !options.table && (options.json || options.sites.is_some()) {
             bail!("--json and --sites are for --table");
         }
-        if options.table && !options.rules.is_empty() {
-            bail!("--table measures all, and takes no rule");
+        if (options.table || options.outliers) && !options.rules.is_empty() {
+            bail!("--table and --outliers measure all, and take no rule");
+        }
+        if options.table && options.outliers {
+            bail!("--table and --outliers are two calls");
         }
         Ok(options)
     }
@@ -58,7 +67,15 @@ mod tests {
         let table = parsed(&["--table", "--sites"]).unwrap();
         assert_eq!(table.sites, Some(Sites::TupleParameters));
         assert_eq!(parsed(&["--sites=locks", "--table"]).unwrap().sites, Some(Sites::RawLocks));
-        for wrong in [&["--fix"][..], &["--json"], &["--table", "tab"], &["--table", "--sites=x"]] {
+        assert!(parsed(&["--outliers"]).unwrap().outliers);
+        for wrong in [
+            &["--fix"][..],
+            &["--json"],
+            &["--outliers", "--table"],
+            &["--outliers", "tab"],
+            &["--table", "tab"],
+            &["--table", "--sites=x"],
+        ] {
             assert!(parsed(wrong).is_err(), "{wrong:?}");
         }
     }
