@@ -1,9 +1,10 @@
 //! The documentation of a crate as rustdoc writes it for programs.
 //!
 //! The format is unstable: few fields are read, and one that is missing reads as empty. A count of
-//! nothing is an error, so that another format is noticed. Crates that read the format
-//! (`rustdoc-types`, and `public-api` above it) know one version of it each, hence one compiler, and
-//! `public-api` drops the documentation, in which the examples are.
+//! nothing is an error, so that another format is noticed.
+//!
+//! Crates that read the format (`rustdoc-types`, and `public-api` above it) know one version of it
+//! each, hence one compiler. `public-api` also drops the documentation, which holds the examples.
 
 use std::collections::HashMap;
 
