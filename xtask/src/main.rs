@@ -24,7 +24,11 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 usage: cargo xtask <chore>
 
-  tidy [RULE]…                 check the house rules, or these; one line per violation
+  tidy [RULE]… [--outliers]    check the house rules, or these; one line per violation, then the ten
+                               largest files, folders and functions, or with --outliers more
+  tidy --table [--json] [--sites[=tuples|openings|leaning|locks]]
+                               the house in figures: sizes, names, types, prose; --sites lists the
+                               places that one of the figures counts
   test [--only STEP]… [--skip STEP]… [--deep] [--table FILE] [--list]
                                formatting, lints, tidy, every test; --deep adds the long
                                campaigns and comparisons; --table writes what each step cost as

@@ -72,6 +72,11 @@ impl Tree {
         self.texts.iter().map(|(path, text)| (path.as_str(), text.as_str()))
     }
 
+    /// The paths of all files, in order.
+    pub fn paths(&self) -> impl Iterator<Item = &str> {
+        self.paths.iter().map(String::as_str)
+    }
+
     /// Whether `path` is a file of the tree, or a directory that holds one.
     pub fn holds(&self, path: &str) -> bool {
         let directory = format!("{}/", path.trim_end_matches('/'));

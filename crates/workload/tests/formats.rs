@@ -164,6 +164,10 @@ fn damaged_csv_lines_name_record_and_column() {
     assert_eq!(corrupt(read("t.csv", "op,page\nR,1\nR\n")).0, 3);
     assert_eq!(corrupt(read("t.csv", "page,kind\n1,2\n1,256\n")).0, 3);
     assert!(corrupt(read("t.csv", "page\n1\n\"2\n")).1.contains("quote"));
+    let (record, reason) = corrupt(read("t.csv", "page,op\n1,R\n\"2,W\n3\",R\n"));
+    assert!(record == 3 && reason.contains("not closed"), "a field ends in its line: {reason}");
+    let (record, reason) = corrupt(read("t.csv", "page,op\n\"1\"0,R\n"));
+    assert!(record == 2 && reason.contains("behind a closing quote"), "{reason}");
     let error = read("t.csv", "1,2,3\n").unwrap_err().to_string();
     assert!(error.contains("--columns page=N"), "{error}");
 }

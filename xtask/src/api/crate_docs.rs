@@ -2,6 +2,9 @@
 //!
 //! The format is unstable: few fields are read, and one that is missing reads as empty. A count of
 //! nothing is an error, so that another format is noticed.
+//!
+//! Crates that read the format (`rustdoc-types`, and `public-api` above it) know one version of it
+//! each, hence one compiler. `public-api` also drops the documentation, which holds the examples.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! Licences of the packages that are compiled.
+//! Licences of the packages that a workspace compiles.
 
 use std::path::Path;
 use std::process::Command;
@@ -8,7 +8,7 @@ use serde::Deserialize;
 use spdx::{Expression, LicenseReq, ParseMode};
 
 /// A package, as cargo describes it.
-#[derive(Deserialize)]
+#[derive(Deserialize, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Described {
     pub name: String,
     pub version: String,

@@ -1,4 +1,4 @@
-//! `components.toml`: which crate and which module may lean on which, and what may be large.
+//! `components.toml`: which crate and which module may lean on which, and what is still to fall.
 
 use std::collections::BTreeMap;
 
@@ -13,13 +13,11 @@ pub struct Components {
     pub crates: BTreeMap<String, Crate>,
     #[serde(default)]
     pub modules: BTreeMap<String, Modules>,
-    /// Folders that may hold more files than others.
-    #[serde(default)]
-    pub folders: Vec<Folder>,
     /// Modules that import each other in a circle.
     #[serde(default)]
     pub circles: Vec<Circle>,
     pub api: Option<Api>,
+    pub openings: Option<OpeningsMax>,
     /// What the profiler charges samples to.
     pub profile: Option<Profile>,
 }
@@ -86,16 +84,6 @@ pub struct Rule {
     pub why: String,
 }
 
-/// A folder with more files than the house rule allows.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Folder {
-    pub path: String,
-    pub files_max: usize,
-    /// Why it is not split.
-    pub why: String,
-}
-
 /// Modules of one folder that reach each other by imports.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -113,6 +101,16 @@ pub struct Circle {
 pub struct Api {
     /// Functions and methods in its documentation (`cargo xtask api`).
     pub public_functions_max: usize,
+}
+
+/// Shares of doc comments that do not stand alone in an index; they only fall.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OpeningsMax {
+    /// Of those that open with What, Whether, Who, Where or Whose.
+    pub noun_clauses_percent_max: f64,
+    /// Of those that lean on the item above.
+    pub leaning_percent_max: f64,
 }
 
 impl Components {

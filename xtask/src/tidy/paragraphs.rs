@@ -5,7 +5,7 @@
 use super::prose::Passage;
 
 /// Stands for each character of inline code, which says nothing in words.
-const CODE: char = '\u{1}';
+pub const CODE: char = '\u{1}';
 
 /// A word of a paragraph.
 #[derive(Debug, PartialEq, Eq)]

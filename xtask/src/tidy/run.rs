@@ -2,30 +2,43 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 
 use super::components::Components;
+use super::house::{House, Openings, openings, render};
+use super::options::Options;
 use super::source::{Source, module_directory};
 use super::violation::Violation;
 use super::{
-    circles, code, crate_arrows, folders, functions, headers, lengths, links, module_arrows,
-    module_files, phrases, profile, samples, text,
+    circles, code, crate_arrows, headers, links, module_arrows, module_files, opening_words,
+    outliers, phrases, profile, samples, text,
 };
 use crate::tree::{Tree, root};
 
 const MAP: &str = Components::FILE;
 
 /// `cargo xtask tidy [RULE]…`: prints what is wrong; true if nothing is.
-pub fn main(rules: &[String]) -> Result<bool> {
-    if let Some(flag) = rules.iter().find(|rule| rule.starts_with('-')) {
-        bail!("tidy takes names of rules, and `{flag}` was given");
-    }
+pub fn main(arguments: &[String]) -> Result<bool> {
+    let options = Options::parse(arguments)?;
     let tree = Tree::load(&root())?;
-    let mut found = violations(&tree)?;
+    if options.table {
+        print_house(&tree, &options)?;
+        return Ok(true);
+    }
+    let rules = &options.rules;
+    let components = read_map(&tree)?;
+    let (sources, unread) = read_sources(&tree);
+    let openings = openings(&tree, "");
+    let mut found = violations(&tree, &components, &sources, &openings);
+    found.extend(unread);
     found.retain(|violation| rules.is_empty() || rules.iter().any(|rule| rule == violation.rule));
     found.sort_by_key(|violation| violation.rule);
     for violation in &found {
         println!("{violation}");
+    }
+    if rules.is_empty() {
+        print!("{}", outliers::report(&tree, &sources, options.outliers));
+        print!("{}", opening_words::summary(&openings, &components));
     }
     if found.is_empty() {
         println!("tidy: {} files, nothing to say", tree.texts().count());
@@ -51,12 +64,30 @@ fn sum(found: &[Violation]) -> String {
     format!("{} violation{plural}: {}", found.len(), rules.join(", "))
 }
 
-fn violations(tree: &Tree) -> Result<Vec<Violation>> {
-    let map = tree.text(MAP).with_context(|| format!("{MAP} is missing"))?;
-    let components = Components::parse(map).with_context(|| format!("reading {MAP}"))?;
-    let list = tree.text(functions::LIST).unwrap_or("");
-    let mut found = Vec::new();
+/// Prints the figures of the house, and the places that one of them counts.
+fn print_house(tree: &Tree, options: &Options) -> Result<()> {
+    let components = read_map(tree)?;
+    let (sources, _) = read_sources(tree);
+    let house = House::measure(tree, &root(), &sources, &components);
+    if options.json {
+        println!("{}", serde_json::to_string_pretty(&house)?);
+    } else {
+        print!("{}", render(&house));
+    }
+    for site in options.sites.map_or(&[][..], |sites| sites.of(&house)) {
+        println!("{}:{}: {}", site.file, site.line, site.what);
+    }
+    Ok(())
+}
 
+fn read_map(tree: &Tree) -> Result<Components> {
+    let map = tree.text(MAP).with_context(|| format!("{MAP} is missing"))?;
+    Components::parse(map).with_context(|| format!("reading {MAP}"))
+}
+
+/// All Rust files, with tests told from code, and those that do not parse.
+fn read_sources(tree: &Tree) -> (Vec<Source<'_>>, Vec<Violation>) {
+    let mut found = Vec::new();
     let mut sources = Vec::new();
     for (path, text) in tree.texts().filter(|(path, _)| path.ends_with(".rs")) {
         match Source::parse(path, text) {
@@ -67,29 +98,37 @@ fn violations(tree: &Tree) -> Result<Vec<Violation>> {
         }
     }
     mark_test_files(&mut sources);
+    (sources, found)
+}
+
+fn violations(
+    tree: &Tree,
+    components: &Components,
+    sources: &[Source<'_>],
+    openings: &Openings,
+) -> Vec<Violation> {
+    let mut found = Vec::new();
 
     for (path, content) in tree.texts() {
         let source = sources.iter().find(|s| s.path == path);
         found.extend(text::check(path, content, source));
         found.extend(headers::check(path, content));
-        found.extend(lengths::check(path, content));
     }
-    for source in &sources {
+    for source in sources {
         found.extend(module_files::check(source));
-        found.extend(code::check(source, &components));
+        found.extend(code::check(source, components));
     }
-    found.extend(crate_arrows::check(tree, &components));
-    found.extend(module_arrows::check(&sources, &components));
-    found.extend(circles::check(&sources, &components));
-    found.extend(folders::check(tree, &components));
-    found.extend(profile::check(tree, &components));
-    found.extend(functions::check(&sources, list));
+    found.extend(crate_arrows::check(tree, components));
+    found.extend(module_arrows::check(sources, components));
+    found.extend(circles::check(sources, components));
+    found.extend(opening_words::check(openings, components));
+    found.extend(profile::check(tree, components));
     found.extend(links::check(tree));
     found.extend(samples::check(tree));
     found.extend(phrases::check(tree, tree.text(phrases::LIST).unwrap_or("")));
     found.sort();
     found.dedup();
-    Ok(found)
+    found
 }
 
 /// A file behind `#[cfg(test)] mod x;` is test code from its first line, and so is all below it.
@@ -114,12 +153,22 @@ mod tests {
     use super::*;
 
     const MAP_TEXT: &str = "unsafe_files = []\n[crates.a]\npath = \"crates/a\"\npackage = \"a\"\n\
-                            uses = []\n";
+                            uses = []\n[openings]\nnoun_clauses_percent_max = 0.5\n\
+                            leaning_percent_max = 0.5\n";
 
     fn rules(files: &[(&str, &str)]) -> Vec<&'static str> {
         let mut all = vec![(MAP, MAP_TEXT)];
         all.extend(files);
-        violations(&Tree::of(&all)).unwrap().iter().map(|v| v.rule).collect()
+        found_in(&Tree::of(&all)).iter().map(|v| v.rule).collect()
+    }
+
+    fn found_in(tree: &Tree) -> Vec<Violation> {
+        let components = read_map(tree).unwrap();
+        let (sources, unread) = read_sources(tree);
+        let openings = openings(tree, "");
+        let mut found = violations(tree, &components, &sources, &openings);
+        found.extend(unread);
+        found
     }
 
     #[test]
@@ -134,32 +183,24 @@ mod tests {
     #[test]
     fn every_check_is_wired_in() {
         let path = concat!("see /wo", "rk/x and [gone](gone.md) \t\n");
-        let long = format!("fn long() {{\n{}}}\n", "\n".repeat(70));
-        let lengthy = "//! Lengthy.\n".repeat(501);
         let files = [
             ("crates/a/Cargo.toml", "[package]\nname = \"b\"\n"),
             ("crates/a/src/broken.rs", "fn (\n"),
-            ("crates/a/src/long.rs", long.as_str()),
             ("crates/a/src/m/mod.rs", "fn f() { unsafe { g().unwrap() } }\n"),
             ("crates/policies/src/policy/lru.rs", "fn a() {}\n"),
             ("crates/a/src/x.rs", "use super::y;\n"),
             ("crates/a/src/y.rs", "use super::x;\n"),
-            ("crates/a/src/lengthy.rs", lengthy.as_str()),
+            ("crates/a/src/what.rs", "//! What it is.\n"),
             ("README.md", path),
             ("docs/a.md", "an odd bird\n"),
             (phrases::LIST, "odd bird => finch\n"),
         ];
-        let crowd: Vec<_> = (0..23).map(|n| format!("crates/a/src/crowd/f{n}.rs")).collect();
-        let files = files.into_iter().chain(crowd.iter().map(|path| (path.as_str(), "")));
-        let files: Vec<_> = files.collect();
         let found = rules(&files);
         for rule in [
             "crate-arrow",
             "syntax",
-            "long-function",
             "import-circle",
-            "folder-size",
-            "file-length",
+            "opening",
             "mod-file",
             "panic",
             "unsafe-file",
@@ -185,7 +226,7 @@ mod tests {
 
     #[test]
     fn this_repository_is_tidy() {
-        let found = violations(&Tree::load(&root()).unwrap()).unwrap();
+        let found = found_in(&Tree::load(&root()).unwrap());
         let lines: Vec<String> = found.iter().map(ToString::to_string).collect();
         assert!(lines.is_empty(), "{}", lines.join("\n"));
     }

@@ -6,17 +6,20 @@
 //!   file; LMDB has no cheaper mode that does not. Durable: its default.
 //! * One transaction of the driver's is one of LMDB's: reads see a snapshot, writers queue up.
 
+use std::convert::Infallible;
 use std::ops::Bound;
 use std::path::Path;
 
 use heed::types::Bytes;
-use heed::{Database, Env, EnvFlags, EnvOpenOptions, PutFlags, RoTxn, RwTxn, WithTls};
+use heed::{
+    CommitOrAbort, Database, Env, EnvFlags, EnvOpenOptions, PutFlags, RoTxn, RwTxn, WithTls,
+};
 use millpond_workload::live::{Access, Direction, Scan, Session, Store, TableId};
 
 use crate::engine::{Commits, Engine, Settings};
 use millpond_bench::stores::names::Names;
 
-type Table = Database<Bytes, Bytes>;
+type Table = Database<'static, Bytes, Bytes>;
 
 /// What went wrong in LMDB.
 #[derive(Debug, thiserror::Error)]
@@ -63,9 +66,11 @@ impl Store for Lmdb {
 
     fn create_table(&self, name: &str) -> Result<TableId, LmdbError> {
         self.tables.find_or(name, |_| {
-            let mut transaction = self.env.write_txn()?;
-            let table = self.env.create_database(&mut transaction, Some(name))?;
-            transaction.commit()?;
+            let transaction = self.env.write_txn()?;
+            let created = self.env.create_databases_and_commit(transaction, |opener, txn| {
+                opener.create_database(txn, Some(name)).map(CommitOrAbort::<_, Infallible>::Commit)
+            });
+            let CommitOrAbort::Commit(table) = created?;
             Ok(table)
         })
     }
@@ -76,10 +81,10 @@ impl Store for Lmdb {
         }
         // A handle that a read transaction opens is good once that is committed.
         let transaction = self.env.read_txn()?;
-        let Some(table) = self.env.open_database(&transaction, Some(name))? else {
-            return Ok(None);
-        };
-        transaction.commit()?;
+        let opened = self.env.open_databases_and_commit(transaction, |opener, txn| {
+            opener.open_database(txn, Some(name)).map(CommitOrAbort::<_, Infallible>::Commit)
+        });
+        let CommitOrAbort::Commit(Some(table)) = opened? else { return Ok(None) };
         self.tables.find_or(name, |_| Ok(table)).map(Some)
     }
 

@@ -125,7 +125,7 @@ fn base_of<'d, R: ReadRef<'d>>(object: &object::File<'d, R>, mapping: &Mapping) 
     let segment = object.segments().find(|segment| {
         let (start, len) = segment.file_range();
         let is_run = match segment.flags() {
-            object::SegmentFlags::Elf { p_flags, .. } => p_flags & object::elf::PF_X != 0,
+            object::SegmentFlags::Elf { p_flags, .. } => p_flags.contains(object::elf::PF_X),
             _ => false,
         };
         // A mapping begins at the page that its segment begins in, where another one may end.

@@ -6,7 +6,7 @@
 
 use millpond_base::Seed;
 use rand_xoshiro::Xoshiro256PlusPlus;
-use rand_xoshiro::rand_core::{RngCore, SeedableRng};
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
 /// A repeatable stream of random numbers.
 #[derive(Clone, Debug)]
@@ -59,6 +59,23 @@ mod tests {
         }
         let mut raw = Xoshiro256PlusPlus::from_seed(seed);
         assert_eq!(raw.next_u64(), 5u64.rotate_left(23) + 1);
+    }
+
+    #[test]
+    fn a_seed_leads_to_the_state_that_splitmix64_makes_of_it() {
+        // The four first outputs of splitmix64 from 7 are the state: a trace must not change with
+        // the version of a crate.
+        let mut x = 7u64;
+        let mut seed = [0u8; 32];
+        for word in seed.chunks_exact_mut(8) {
+            x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
+            let z = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+            word.copy_from_slice(&(z ^ (z >> 31)).to_le_bytes());
+        }
+        let mut raw = Xoshiro256PlusPlus::from_seed(seed);
+        let mut random = Random::new(Seed(7));
+        assert!((0..100).all(|_| random.0.next_u64() == raw.next_u64()));
     }
 
     #[test]

@@ -1,0 +1,23 @@
+//! The house in figures: how large its rooms are, how many names its users meet, how its prose
+//! reads.
+//!
+//! `components.toml` caps the two shares of openings. No other figure is a limit: a reviewer
+//! compares them between two commits.
+
+mod bytes;
+mod counts;
+mod measured;
+mod object_types;
+mod openings;
+mod parsed;
+mod raw_locks;
+mod render;
+mod root_names;
+mod sentences;
+mod sizes;
+mod tuple_parameters;
+mod vocabulary;
+
+pub use measured::House;
+pub use openings::{Openings, openings};
+pub use render::{Sites, render};
