@@ -4,7 +4,6 @@ use millpond_bench::error::{BenchError, BesideError};
 use millpond_lab::breakdowns::BreakdownError;
 use millpond_lab::compare::CompareError;
 use millpond_lab::curve::CurveError;
-use millpond_lab::experiment::ExperimentError;
 use millpond_lab::method::RegretError;
 use millpond_lab::registry::PolicyError;
 use millpond_lab::report::ReportError;
@@ -16,7 +15,7 @@ use millpond_workload::trace::TraceError;
 
 /// Why a command failed.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Failure {
+pub enum Failure {
     /// The command line asks for something that cannot be: exit code 2.
     #[error("{0}")]
     Usage(String),
@@ -53,9 +52,6 @@ pub(crate) enum Failure {
     /// A storage server: exit code 1.
     #[error("{0}")]
     Serve(String),
-    /// An experiment of a paper: exit code 1, or 2 for a figure that there is not.
-    #[error(transparent)]
-    Experiment(#[from] ExperimentError),
     /// Costs that cannot be compared: exit code 1.
     #[error(transparent)]
     Regret(#[from] RegretError),
@@ -92,7 +88,8 @@ impl From<BesideError> for Failure {
 }
 
 impl Failure {
-    pub(crate) fn exit_code(&self) -> u8 {
+    /// The exit code of the program.
+    pub fn exit_code(&self) -> u8 {
         match self {
             Failure::Usage(_) | Failure::Policy(_) | Failure::Param(_) => 2,
             Failure::Sweep(SweepError::Policy(_) | SweepError::Plan(_)) => 2,
@@ -102,7 +99,6 @@ impl Failure {
             Failure::Trace(TraceError::Options(_)) => 2,
             Failure::Compare(CompareError::Metric { .. } | CompareError::Unknown { .. }) => 2,
             Failure::Report(ReportError::Reference { .. }) => 2,
-            Failure::Experiment(ExperimentError::Plan(_)) => 2,
             Failure::Bench(error) if error.is_usage() => 2,
             Failure::Interrupted | Failure::Bench(BenchError::Stopped) => 130,
             _ => 1,

@@ -8,8 +8,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::experiment::{About, Experiment, Figure, Grid, Need, Scale};
 use millpond::internals::io::SlowProfile;
-use millpond_lab::experiment::{About, Experiment, Figure, Grid, Need, Scale};
 use millpond_lab::interval::Interval;
 use millpond_lab::method::{Bootstrap, CellCost, Regret, repeated};
 use millpond_lab::report::{Bar, BarPlot, Claim, Section};
@@ -19,10 +19,10 @@ use millpond_workload::keys::Distribution;
 use millpond_workload::ycsb::{LoadOrder, Mix};
 use millpond_workload::{tpcc, ycsb};
 
-use super::papers::live::{Job, LiveFigure, Loaded, cores, lengths, percent};
-use crate::instance::setup::{DeviceSpec, Setup};
-use crate::run::client::Workload;
-use crate::run::runner::Length;
+use crate::live::{Job, LiveFigure, Loaded, cores, lengths, percent};
+use millpond_bench::instance::setup::{DeviceSpec, Setup};
+use millpond_bench::run::client::Workload;
+use millpond_bench::run::runner::Length;
 
 /// The default that the candidates were measured against.
 const FORMER: &str = "watt";

@@ -4,13 +4,13 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
 
-use millpond_lab::experiment::{
-    About, Cell, Experiment, ExperimentError, Fields, Figure, FigureError, Grid, Need, Options,
-    Plan, PlanError, Room, Scale, Short, Unwatched, Watch, run,
-};
 use millpond_lab::report::{Line, LinePlot, Section};
 use millpond_lab::results::ResultDir;
 use millpond_lab::table::Table;
+use millpond_papers::experiment::{
+    About, Cell, Experiment, ExperimentError, Fields, Figure, FigureError, Grid, Need, Options,
+    Plan, PlanError, Room, Scale, Short, Unwatched, Watch, run,
+};
 
 const POLICIES: [&str; 3] = ["lru", "arc", "watt"];
 

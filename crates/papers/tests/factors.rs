@@ -1,4 +1,4 @@
-//! `millpond bench factors` as a user meets it.
+//! `millpond-papers factors` as a user meets it.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -10,8 +10,8 @@ use serde_json::Value as Json;
 const SMALL: [&str; 4] = ["--frames", "64,16", "--seconds-max", "0"];
 
 fn factors(folder: &Path, args: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_millpond"));
-    command.args(["bench", "factors", "--quiet"]).args(SMALL).args(args);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_millpond-papers"));
+    command.args(["factors", "--quiet"]).args(SMALL).args(args);
     command.current_dir(folder).output().unwrap()
 }
 
@@ -22,7 +22,7 @@ fn text(bytes: &[u8]) -> String {
 fn rows(output: &Output) -> Vec<Json> {
     assert!(output.status.success(), "{}", text(&output.stderr));
     let object: Json = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(object["command"], "bench factors");
+    assert_eq!(object["command"], "paper factors");
     object["rows"].as_array().unwrap().clone()
 }
 

@@ -3,14 +3,14 @@
 
 use millpond::internals::store::TranslationMode;
 use millpond_base::Size;
-use millpond_bench::experiments::papers::gilbert_stated::{self, ATTEMPTS_MAX, STATED};
-use millpond_bench::experiments::papers::live::{End, broken_off};
-use millpond_bench::experiments::papers::stall::Pace;
 use millpond_bench::instance::image::Image;
 use millpond_bench::instance::setup::Setup;
 use millpond_bench::instance::{prepare, prepare_on};
 use millpond_bench::run::client::Workload;
 use millpond_bench::run::runner::{Length, RunSpec, Unwatched};
+use millpond_papers::gilbert::stated::{self, ATTEMPTS_MAX, STATED};
+use millpond_papers::live::stall::Pace;
+use millpond_papers::live::{End, broken_off};
 use millpond_workload::tpcc::{Config, Scale};
 
 const TRANSACTIONS: u64 = 150;
@@ -22,7 +22,7 @@ fn workload() -> Workload {
 /// A run in a pool of 1 % of the data; `unaided`: nothing is held for an operation.
 fn pace(image: &Image, policy: &str, unaided: bool, translation: TranslationMode) -> Pace {
     let mut setup = Setup { pool: Some(Size::Share(0.01)), ..Setup::new() };
-    setup.options = setup.options.policy(policy).own_policies(gilbert_stated::policies());
+    setup.options = setup.options.policy(policy).own_policies(stated::policies());
     setup.options.lab.translation = translation;
     // Else how soon pages can go depends on when the thread that writes has the processor.
     setup.options.lab.background_writer = false;

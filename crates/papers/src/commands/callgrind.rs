@@ -9,8 +9,8 @@ use std::process::{Command, Stdio};
 use millpond_bench::error::BenchError;
 use serde_json::Value as Json;
 
-use crate::error::Failure;
-use crate::interrupt;
+use millpond_cli::program::Failure;
+use millpond_cli::program::asked;
 
 /// callgrind counts each byte that `rep movsb` moves as an instruction. The C library takes it for
 /// copies of some kilobytes; with these settings it moves them by vectors, as on processors that
@@ -105,7 +105,7 @@ pub(crate) fn collect(
         .env(TUNABLES.0, TUNABLES.1)
         .output()
         .map_err(io)?;
-    if interrupt::asked() {
+    if asked() {
         return Err(BenchError::Stopped.into());
     }
     if !output.status.success() {

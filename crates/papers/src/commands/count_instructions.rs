@@ -4,15 +4,15 @@
 
 use std::time::Duration;
 
-use millpond_bench::experiments::papers::gilbert_factors::costs::victims_of;
+use crate::gilbert::factors::costs::victims_of;
 use millpond_lab::cost::References;
 use millpond_lab::registry::Registry;
 use millpond_policies::config::Spec;
 use serde_json::json;
 
-use crate::callgrind::per_event;
-use crate::error::Failure;
-use crate::output::print;
+use super::callgrind::per_event;
+use millpond_cli::program::Failure;
+use millpond_cli::program::print;
 
 /// Functions of [`millpond_lab::cost`], and the events that each is divided by.
 const PARTS: [(&str, &str); 2] = [("deliver_all_hits", "hits"), ("replace_all_misses", "victims")];
@@ -49,7 +49,7 @@ pub(crate) fn run(args: &Args, registry: &Registry) -> Result<(), Failure> {
 /// # Errors
 /// Why they could not be counted, or that the user stopped it.
 pub(crate) fn count(policy: &str, frames: u32, seed: u64) -> Result<(f64, f64), Failure> {
-    let words = ["bench", "factors-probe", "--policy", policy].map(String::from);
+    let words = ["factors-probe", "--policy", policy].map(String::from);
     let numbers = [("--frames", u64::from(frames)), ("--seed", seed)];
     let numbers = numbers.into_iter().flat_map(|(flag, n)| [flag.to_string(), n.to_string()]);
     let arguments: Vec<String> = words.into_iter().chain(numbers).collect();

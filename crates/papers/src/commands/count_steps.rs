@@ -2,17 +2,17 @@
 
 use std::rc::Rc;
 
+use crate::experiment::{FigureError, Scale};
+use crate::looking_glass::counted::{Counter, StepList, StepRun};
 use clap::builder::PossibleValuesParser;
 use millpond_bench::error::BenchError;
-use millpond_bench::experiments::papers::looking_glass::counted::{Counter, StepList, StepRun};
 use millpond_bench::run::on_this_thread::FUNCTION;
 use millpond_bench::run::runner::Unwatched;
-use millpond_lab::experiment::{FigureError, Scale};
 use serde_json::json;
 
-use crate::callgrind::per_event;
-use crate::error::Failure;
-use crate::output::print;
+use super::callgrind::per_event;
+use millpond_cli::program::Failure;
+use millpond_cli::program::print;
 
 /// A hidden command: transactions of one step, all on this thread, within one function.
 #[derive(clap::Args, Debug)]
@@ -79,7 +79,7 @@ pub(crate) fn counter() -> Counter {
 
 fn count(run: &StepRun) -> Result<f64, Failure> {
     let what = format!("{} after {} steps, {}", run.load, run.steps, run.list.name());
-    let mut arguments = ["paper", "gilbert-step"].map(String::from).to_vec();
+    let mut arguments = ["gilbert-step"].map(String::from).to_vec();
     for (flag, value) in [
         ("--list", run.list.name().to_string()),
         ("--load", run.load.to_string()),

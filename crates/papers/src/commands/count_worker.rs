@@ -2,16 +2,16 @@
 
 use std::rc::Rc;
 
+use crate::experiment::{FigureError, Scale};
+use crate::watt::counted::{Counter, PerTransaction, WorkerRun};
 use clap::builder::PossibleValuesParser;
-use millpond_bench::experiments::papers::watt_counted::{Counter, PerTransaction, WorkerRun};
 use millpond_bench::run::on_this_thread::FUNCTION;
 use millpond_bench::run::runner::Unwatched;
-use millpond_lab::experiment::{FigureError, Scale};
 use serde_json::json;
 
-use crate::callgrind::{Simulate, collect};
-use crate::error::Failure;
-use crate::output::print;
+use super::callgrind::{Simulate, collect};
+use millpond_cli::program::Failure;
+use millpond_cli::program::print;
 
 /// A hidden command: transactions of one worker, all on this thread, within one function.
 #[derive(clap::Args, Debug)]
@@ -73,7 +73,7 @@ pub(crate) fn counter() -> Counter {
 
 fn count(run: &WorkerRun) -> Result<PerTransaction, Failure> {
     let what = format!("{} with {}", run.load, run.policy);
-    let mut arguments = ["paper", "watt-worker"].map(String::from).to_vec();
+    let mut arguments = ["watt-worker"].map(String::from).to_vec();
     for (flag, value) in [
         ("--load", run.load.clone()),
         ("--policy", run.policy.clone()),

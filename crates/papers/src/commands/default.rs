@@ -1,16 +1,16 @@
-//! `millpond paper default`: which policy should decide where nothing names one.
+//! `millpond-papers default`: which policy should decide where nothing names one.
 
-use millpond_bench::experiments::default_policy::experiment;
+use crate::default_policy::experiment;
 
 use super::frame::{FrameArgs, play};
-use crate::error::Failure;
+use millpond_cli::program::Failure;
 
 const EXAMPLES: &str = "Examples:
-  millpond paper default --plan  figures, and what they need
-  millpond paper default         24 policies live, half an hour
-  millpond paper default --figure throughput
+  millpond-papers default --plan  figures, and what they need
+  millpond-papers default         24 policies live, half an hour
+  millpond-papers default --figure throughput
         the best ones, in memory and beyond
-  millpond paper default --scale quick
+  millpond-papers default --scale quick
         seconds: everything runs, nothing is proved
   millpond compare results/paper-default-* --where figure=pages \\
       --to watt --metric reads_per_tx+2*writes_per_tx

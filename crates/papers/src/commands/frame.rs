@@ -3,16 +3,16 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use clap::ValueEnum;
-use millpond_lab::experiment::{
+use crate::experiment::{
     Experiment, ExperimentError, Options, Plan, Ran, Room, Scale, Watch, judge, run,
 };
+use clap::ValueEnum;
 use millpond_lab::table::Table;
 
-use crate::error::Failure;
-use crate::interrupt;
-use crate::output::{complain, print};
-use crate::progress::Progress;
+use millpond_cli::program::Failure;
+use millpond_cli::program::Progress;
+use millpond_cli::program::asked;
+use millpond_cli::program::{complain, print};
 
 /// How much is run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
@@ -95,7 +95,7 @@ impl FrameArgs {
         if scale == Scale::Paper {
             room.seconds = budget.map(|budget| budget.as_secs_f64());
         }
-        let mut command_line = format!("millpond paper {paper} --scale {scale}");
+        let mut command_line = format!("millpond-papers {paper} --scale {scale}");
         if !self.figure.is_empty() {
             command_line += &format!(" --figure {}", self.figure.join(","));
         }
@@ -121,7 +121,7 @@ pub(super) fn play(experiment: &mut Experiment, args: &FrameArgs) -> Result<(), 
     play_as(experiment.paper, experiment, args)
 }
 
-/// The same for one that has its own name for `millpond paper`.
+/// The same for one that has its own name for `millpond-papers`.
 pub(super) fn play_as(
     name: &str,
     experiment: &mut Experiment,
@@ -151,7 +151,7 @@ pub(super) fn play_as(
 fn planned(experiment: &Experiment, plan: &Plan) -> String {
     let mut table = Table::new(["figure", "title", "cells", "repetitions", "need"]);
     for (at, figure) in experiment.figures.iter().enumerate() {
-        let of_figure = |cells: &Vec<(usize, millpond_lab::experiment::Cell)>| {
+        let of_figure = |cells: &Vec<(usize, crate::experiment::Cell)>| {
             cells.iter().filter(|(figure, _)| *figure == at).map(|(_, cell)| cell.clone()).collect()
         };
         let repetitions: Vec<Vec<_>> = plan.repetitions.iter().map(of_figure).collect();
@@ -159,9 +159,10 @@ fn planned(experiment: &Experiment, plan: &Plan) -> String {
         if cells == 0 {
             continue;
         }
-        let need = repetitions.iter().flatten().fold(Default::default(), |need, cell| {
-            millpond_lab::experiment::Need::then(need, cell.need)
-        });
+        let need = repetitions
+            .iter()
+            .flatten()
+            .fold(Default::default(), |need, cell| crate::experiment::Need::then(need, cell.need));
         let times = repetitions.iter().filter(|cells| !cells.is_empty()).count() as u64;
         let about = figure.about();
         let row = [about.id.into(), about.title.into(), cells.into(), times.into()];
@@ -205,7 +206,7 @@ struct Bar {
 
 impl Watch for Bar {
     fn stop(&self) -> bool {
-        interrupt::asked()
+        asked()
     }
 
     fn cell(&mut self, name: &str, done: usize, of: usize, share: f64) {

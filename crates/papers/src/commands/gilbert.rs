@@ -1,26 +1,26 @@
-//! `millpond paper gilbert`: page replacement in a live engine, and where a transaction's time goes
-//! (Gilbert's thesis of 2020).
+//! `millpond-papers gilbert`: page replacement in a live engine, and where a transaction's time
+//! goes (Gilbert's thesis of 2020).
 
-use millpond_bench::experiments::papers::gilbert::experiment;
-use millpond_bench::experiments::papers::looking_glass;
+use crate::gilbert::experiment::experiment;
+use crate::looking_glass;
 
+use super::callgrind::hindrance;
 use super::count_steps::counter;
 use super::frame::{FrameArgs, play, play_as};
-use crate::callgrind::hindrance;
-use crate::error::Failure;
-use crate::output::complain;
+use millpond_cli::program::Failure;
+use millpond_cli::program::complain;
 
 const EXAMPLES: &str = "Examples:
-  millpond paper gilbert --plan              figures, and what they need
-  millpond paper gilbert                     in miniature, 40 minutes at most
-  millpond paper gilbert --figure 1.29       every live policy over pool sizes
-  millpond paper gilbert --figure 1.10,1.12  variants of CLOCK and ZCLOCK
-  millpond paper gilbert --scale quick
+  millpond-papers gilbert --plan              figures, and what they need
+  millpond-papers gilbert                     in miniature, 40 minutes at most
+  millpond-papers gilbert --figure 1.29       every live policy over pool sizes
+  millpond-papers gilbert --figure 1.10,1.12  variants of CLOCK and ZCLOCK
+  millpond-papers gilbert --scale quick
         seconds: everything runs, nothing is proved
-  millpond paper gilbert --chapter 2
+  millpond-papers gilbert --chapter 2
         where CPU time goes: logging, locking, pool, B-tree
-  millpond paper gilbert --chapter 2 --figure 2.1,removal
-  millpond paper gilbert --chapter 2 --figure 2.1 --instructions
+  millpond-papers gilbert --chapter 2 --figure 2.1,removal
+  millpond-papers gilbert --chapter 2 --figure 2.1 --instructions
 
 Chapter 2 samples the process itself: kernel.perf_event_paranoid must be 2 at most.";
 

@@ -1,17 +1,17 @@
-//! `millpond paper leanstore`: the evaluation of LeanStore (ICDE 2018).
+//! `millpond-papers leanstore`: the evaluation of LeanStore (ICDE 2018).
 
-use millpond_bench::experiments::papers::leanstore::experiment;
+use crate::leanstore::experiment::experiment;
 
 use super::frame::{FrameArgs, play};
-use crate::error::Failure;
+use millpond_cli::program::Failure;
 
 const EXAMPLES: &str = "Examples:
-  millpond paper leanstore --plan              figures, and what they need
-  millpond paper leanstore                     the whole evaluation in miniature
-  millpond paper leanstore --figure 7,table-1  the ladder, and affinity
-  millpond paper leanstore --figure 9
+  millpond-papers leanstore --plan              figures, and what they need
+  millpond-papers leanstore                     the whole evaluation in miniature
+  millpond-papers leanstore --figure 7,table-1  the ladder, and affinity
+  millpond-papers leanstore --figure 9
         data that outgrow memory, beside the system's paging
-  millpond paper leanstore --scale quick
+  millpond-papers leanstore --scale quick
         seconds: everything runs, nothing is proved";
 
 #[derive(clap::Args, Debug)]

@@ -1,20 +1,20 @@
-//! `millpond paper leanstore-hits`: the table of hit rates of leanstore VI-B.
+//! `millpond-papers leanstore-hits`: the table of hit rates of leanstore VI-B.
 
+use crate::leanstore::hit_table::{Experiment, HitTable, LIVE, PAPER, hit_table};
+use crate::simulated::KindHits;
 use clap::ValueEnum;
-use millpond_bench::experiments::hit_table::{Experiment, HitTable, LIVE, PAPER, hit_table};
 use millpond_bench::experiments::table::{Row, table};
 use millpond_lab::registry::Registry;
-use millpond_lab::sim::KindHits;
 use millpond_workload::keys::Scramble;
 use serde_json::json;
 
-use crate::bench::{ProgressLine, ResultArgs};
-use crate::error::Failure;
+use millpond_cli::program::Failure;
+use millpond_cli::program::{ProgressLine, ResultArgs};
 
 const EXAMPLES: &str = "Examples:
-  millpond paper leanstore-hits                  an eighth of the data: 0.7 GB
-  millpond paper leanstore-hits --keys adjacent  popular keys are neighbours
-  millpond paper leanstore-hits --divisor 80 --page-size 4096 --json";
+  millpond-papers leanstore-hits                  an eighth of the data: 0.7 GB
+  millpond-papers leanstore-hits --keys adjacent  popular keys are neighbours
+  millpond-papers leanstore-hits --divisor 80 --page-size 4096 --json";
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 enum KeysArg {

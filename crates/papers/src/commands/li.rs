@@ -1,31 +1,31 @@
-//! `millpond paper li`: second-tier caches with hints, deferred syncs, and write-aware policies
+//! `millpond-papers li`: second-tier caches with hints, deferred syncs, and write-aware policies
 //! (Li's thesis of 2011).
 
 use std::path::PathBuf;
 
-use millpond_bench::experiments::recorded_storage::li;
-use millpond_lab::papers::li::{RecordLi, experiment, kept, only};
+use crate::li::{RecordLi, experiment, kept, only};
+use crate::recording::storage::li;
 
 use super::frame::{FrameArgs, play};
-use crate::error::Failure;
+use millpond_cli::program::Failure;
 
 const EXAMPLES: &str = "Examples:
-  millpond paper li --plan         figures, and what they need
-  millpond paper li                chapters 3 to 5, 30 minutes at most
-  millpond paper li --repetitions 5  narrower intervals
-  millpond paper li --figure tables
+  millpond-papers li --plan         figures, and what they need
+  millpond-papers li                chapters 3 to 5, 30 minutes at most
+  millpond-papers li --repetitions 5  narrower intervals
+  millpond-papers li --figure tables
         the requests of the first tiers, and what follows them
-  millpond paper li --figure 3.3,3.4
+  millpond-papers li --figure 3.3,3.4
         read hit ratios over sizes of the second tier and the pool
-  millpond paper li --figure 4.5,4.6,tables-4,why-4
+  millpond-papers li --figure 4.5,4.6,tables-4,why-4
         deferred syncs above modelled disks
-  millpond paper li --scale paper --figure 3.4 --repetitions 3 --traces DIR
+  millpond-papers li --scale paper --figure 3.4 --repetitions 3 --traces DIR
         full size: recordings are kept in DIR, for other figures
-  millpond paper li --scale paper --trace 300k_400,540k_400 --traces DIR \\
+  millpond-papers li --scale paper --trace 300k_400,540k_400 --traces DIR \\
       --minutes 0
         the cells of two first tiers alone
-  millpond paper li --judge DIR    the rows of an earlier run, by today's claims
-  millpond paper li --scale quick  seconds: everything runs, nothing is proved";
+  millpond-papers li --judge DIR    the rows of an earlier run, by today's claims
+  millpond-papers li --scale quick  seconds: everything runs, nothing is proved";
 
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]

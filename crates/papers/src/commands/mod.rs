@@ -1,10 +1,14 @@
-//! `millpond paper`: experiments of the papers, each beside what the paper prints, and ours on the
-//! default policy.
+//! `millpond-papers`: experiments of the papers, each beside what the paper prints, and ours on the
+//! default policy. Flags and printing only.
 
-mod command;
+mod app;
+mod callgrind;
+mod count_instructions;
 mod count_steps;
 mod count_worker;
 mod default;
+mod factors;
+mod failure;
 mod frame;
 mod gilbert;
 mod leanstore;
@@ -13,4 +17,4 @@ mod li;
 mod luan;
 mod watt;
 
-pub(crate) use command::{Args, run};
+pub use app::{command, main_with};

@@ -1,27 +1,27 @@
-//! `millpond paper watt`: the evaluation of WATT (VLDB 2023).
+//! `millpond-papers watt`: the evaluation of WATT (VLDB 2023).
 
-use millpond_bench::experiments::papers::watt_live;
-use millpond_bench::experiments::recorded::recorded;
-use millpond_lab::papers::watt::experiment;
+use crate::recording::pages::recorded;
+use crate::watt::experiment;
+use crate::watt::live;
 
+use super::callgrind::hindrance;
 use super::count_worker::counter;
 use super::frame::{FrameArgs, play_as};
-use crate::callgrind::hindrance;
-use crate::error::Failure;
-use crate::output::complain;
+use millpond_cli::program::Failure;
+use millpond_cli::program::complain;
 
 const EXAMPLES: &str = "Examples:
-  millpond paper watt --plan    figures, and what they need
-  millpond paper watt           the whole grid in miniature, 40 minutes at most
-  millpond paper watt --resume  go on where Ctrl-C ended it
-  millpond paper watt --judge DIR
+  millpond-papers watt --plan    figures, and what they need
+  millpond-papers watt           the whole grid in miniature, 40 minutes at most
+  millpond-papers watt --resume  go on where Ctrl-C ended it
+  millpond-papers watt --judge DIR
         the rows of an earlier run, by today's claims
-  millpond paper watt --figure 1,aggregation  one figure and one table
-  millpond paper watt --figure 9,11,13
+  millpond-papers watt --figure 1,aggregation  one figure and one table
+  millpond-papers watt --figure 9,11,13
         live runs: pages per transaction, cost, performance
-  millpond paper watt --figure 11 --instructions
+  millpond-papers watt --figure 11 --instructions
         what a worker executes, and misses in caches
-  millpond paper watt --scale quick
+  millpond-papers watt --scale quick
         seconds: everything runs, nothing is proved";
 
 #[derive(clap::Args, Debug)]
@@ -42,7 +42,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         complain(&format!("instructions are not counted: {why}"));
     }
     let counter = (args.instructions && why.is_none()).then(counter);
-    experiment.figures.extend(watt_live::figures(scale, counter));
+    experiment.figures.extend(live::figures(scale, counter));
     let name = if args.instructions { "watt --instructions" } else { "watt" };
     play_as(name, &mut experiment, &args.frame)
 }

@@ -1,7 +1,7 @@
 //! The smallest thing that is run, and kept.
 
 use super::need::Need;
-use crate::table::Value;
+use millpond_lab::table::Value;
 
 /// One row being made: names and values, in order.
 pub type Fields = Vec<(String, Value)>;

@@ -12,10 +12,10 @@ use super::figure::Experiment;
 use super::journal::Journal;
 use super::options::Options;
 use super::plan::Plan;
-use crate::report::{Claim, ReportData, ReportOptions, Section, render};
-use crate::results::{ResultDir, RunInfo};
-use crate::table::Table;
-use crate::verdict::corrected;
+use millpond_lab::report::{Claim, ReportData, ReportOptions, Section, render};
+use millpond_lab::results::{ResultDir, RunInfo};
+use millpond_lab::table::Table;
+use millpond_lab::verdict::corrected;
 
 /// What a run of an experiment came to.
 #[derive(Clone, Debug, Default)]

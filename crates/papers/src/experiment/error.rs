@@ -7,8 +7,8 @@ use super::figure::FigureError;
 use super::need::Short;
 use super::plan::PlanError;
 use super::scale::Scale;
-use crate::report::ReportError;
-use crate::results::ResultError;
+use millpond_lab::report::ReportError;
+use millpond_lab::results::ResultError;
 
 /// Why an experiment could not be run, or not to its end. What was finished is kept.
 #[derive(Debug, thiserror::Error)]
@@ -18,7 +18,7 @@ pub enum ExperimentError {
     #[error(transparent)]
     Plan(#[from] PlanError),
     /// The machine is too small for it.
-    #[error("`paper {paper} --scale {scale}` is refused: {short}")]
+    #[error("`millpond-papers {paper} --scale {scale}` is refused: {short}")]
     Short {
         /// The paper.
         paper: &'static str,
@@ -28,7 +28,10 @@ pub enum ExperimentError {
         short: Short,
     },
     /// A result directory of something else.
-    #[error("{path} is of `{is}`, and not of `paper {paper} --scale {scale}`: name its command")]
+    #[error(
+        "{path} is of `{is}`, and not of `millpond-papers {paper} --scale {scale}`: name its \
+         command"
+    )]
     Other {
         /// The directory.
         path: PathBuf,

@@ -2,8 +2,8 @@
 
 use super::cell::{Cell, Fields};
 use super::scale::Scale;
-use crate::report::Section;
-use crate::table::Table;
+use millpond_lab::report::Section;
+use millpond_lab::table::Table;
 
 /// What a figure is about.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

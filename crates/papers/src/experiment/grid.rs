@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::interval::Interval;
-use crate::table::{Table, Value};
+use millpond_lab::interval::Interval;
+use millpond_lab::table::{Table, Value};
 
 /// The values of one column, by the values of others, each with its repetitions.
 pub struct Grid {

@@ -11,7 +11,7 @@ use std::path::Path;
 use serde_json::{Number, Value as Json, json};
 
 use super::cell::Fields;
-use crate::table::Value;
+use millpond_lab::table::Value;
 
 /// The file's name in a result directory.
 pub(super) const NAME: &str = "cells.jsonl";

@@ -11,7 +11,7 @@ use super::need::Need;
 #[non_exhaustive]
 pub enum PlanError {
     /// No figure has that id.
-    #[error("`paper {paper}` has no figure '{id}': it has {known}")]
+    #[error("`millpond-papers {paper}` has no figure '{id}': it has {known}")]
     NoFigure {
         /// The paper.
         paper: &'static str,

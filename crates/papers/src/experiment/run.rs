@@ -12,7 +12,7 @@ use super::figure::{Experiment, FigureError, Watch};
 use super::journal::Journal;
 use super::options::Options;
 use super::plan::Plan;
-use crate::results::{ResultDir, build_id};
+use millpond_lab::results::{ResultDir, build_id};
 
 /// What the rows depend on beside the cells: other directories for other builds.
 fn hash(experiment: &Experiment, options: &Options) -> String {

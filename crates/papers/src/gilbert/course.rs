@@ -2,18 +2,18 @@
 
 use std::time::Duration;
 
+use crate::experiment::{Need, Scale};
 use millpond::EvictionMode;
 use millpond::internals::io::SlowProfile;
 use millpond::internals::store::TranslationMode;
-use millpond_lab::experiment::{Need, Scale};
 use millpond_workload::tpcc;
 
-use super::gilbert_stated::{self, ATTEMPTS_MAX, STATED};
-use super::live::{Job, cores, percent};
-use super::sizes::RANDOM;
-use crate::instance::setup::{DeviceSpec, Setup};
-use crate::run::client::Workload;
-use crate::run::runner::Length;
+use super::stated::{self, ATTEMPTS_MAX, STATED};
+use crate::live::sizes::RANDOM;
+use crate::live::{Job, cores, percent};
+use millpond_bench::instance::setup::{DeviceSpec, Setup};
+use millpond_bench::run::client::Workload;
+use millpond_bench::run::runner::Length;
 
 /// Policies that ship, under the terms of those as stated: what the terms alone change.
 pub(super) const UNAIDED: [&str; 2] = [RANDOM, "lru"];
@@ -74,7 +74,7 @@ impl Course {
     /// The same as `name`, with a page table, where no page is held for a starving operation.
     pub fn unaided(&self, share: f64, policy: &str, name: &str) -> Job {
         let mut job = self.job(share, policy);
-        job.setup.options.own_policies = gilbert_stated::policies();
+        job.setup.options.own_policies = stated::policies();
         job.setup.options.lab.attempts_max = Some(ATTEMPTS_MAX);
         // As in his engine, where a page may go before the pages below it.
         job.setup.options.lab.translation = TranslationMode::Hashed;

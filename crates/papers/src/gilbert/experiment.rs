@@ -8,24 +8,24 @@
 //! with an empty pool. His last for ten minutes, which warms all pools up; below that scale the
 //! memory is fast until as many transactions have run as warm them up.
 
+use crate::experiment::{About, Experiment, Figure, Scale};
 use millpond::internals::store::TranslationMode;
-use millpond_lab::experiment::{About, Experiment, Figure, Scale};
 use millpond_lab::interval::Interval;
 use millpond_lab::registry::Registry;
 use millpond_lab::report::{Claim, Section};
 use millpond_lab::table::Table;
 use millpond_policies::info::Tier;
 
-use super::gilbert_bounds::{GB_1, GB_4, GB_05, GB_6, GB_20, GB_25};
-use super::gilbert_claims::{misses, speed};
-use super::gilbert_course::{Course, UNAIDED, unaided};
-use super::gilbert_factors::{LEAN, LOOP, corrections};
-use super::gilbert_stated::{self, STATED};
-use super::gilbert_studies;
-use super::live::{Job, LiveFigure, Loaded};
-use super::sizes::{RANDOM, Sizes};
-use super::stall::MEANS;
-use crate::run::client::Workload;
+use super::bounds::{GB_1, GB_4, GB_05, GB_6, GB_20, GB_25};
+use super::claims::{misses, speed};
+use super::course::{Course, UNAIDED, unaided};
+use super::factors::{LEAN, LOOP, corrections};
+use super::stated::{self, STATED};
+use super::studies;
+use crate::live::sizes::{RANDOM, Sizes};
+use crate::live::stall::MEANS;
+use crate::live::{Job, LiveFigure, Loaded};
+use millpond_bench::run::client::Workload;
 use millpond_lab::verdict::{below, claim, listed};
 
 /// The variants that gilbert has beside the defaults.
@@ -98,7 +98,7 @@ fn families(sizes: &Sizes, scale: Scale) -> Vec<(String, Vec<&str>)> {
     for policy in sizes.others(&[RANDOM]) {
         let family = known.iter().find(|(known, _)| known == policy);
         let name = family.map_or("other", |(_, family)| *family);
-        let is_stated = policy.starts_with(gilbert_stated::PREFIX) || policy.ends_with("unaided");
+        let is_stated = policy.starts_with(stated::PREFIX) || policy.ends_with("unaided");
         let name = if is_stated { "as stated" } else { name };
         match groups.iter_mut().find(|(group, _)| group == name) {
             Some((_, group)) => group.push(policy),
@@ -211,7 +211,7 @@ pub fn experiment(scale: Scale) -> Experiment {
     let loaded = Loaded::default();
     let mut figures: Vec<Box<dyn Figure>> =
         vec![Box::new(LiveFigure::new(ALL, jobs(scale), &loaded, draw_all))];
-    figures.extend(gilbert_studies::figures(scale, &loaded));
+    figures.extend(studies::figures(scale, &loaded));
     figures.push(Box::new(swizzling(scale, &loaded)));
     Experiment {
         paper: "gilbert",
@@ -232,7 +232,7 @@ pub fn experiment(scale: Scale) -> Experiment {
 
 #[cfg(test)]
 mod tests {
-    use super::super::gilbert_studies::tests::made_up;
+    use super::super::studies::tests::made_up;
     use super::*;
 
     #[test]

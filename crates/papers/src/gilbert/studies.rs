@@ -1,17 +1,17 @@
 //! Gilbert's studies of parameters: variants of one policy over pool sizes (gilbert 1.2.8–1.2.15).
 
-use millpond_lab::experiment::{About, Figure, Scale};
+use crate::experiment::{About, Figure, Scale};
 use millpond_lab::report::{Claim, Section};
 use millpond_lab::table::Table;
 use millpond_lab::verdict::shown;
 
-use super::gilbert_bounds::{GB_2_5, GB_5, GB_10};
-use super::gilbert_claims::clocks::{self, TWICE, TWICE_TYPED};
-use super::gilbert_claims::others::{self, AGEINGS, SEARCHED, cooled, lrd, lrd_searched};
-use super::gilbert_course::Course;
-use super::live::{Job, LiveFigure, Loaded};
-use super::sizes::{RANDOM, Sizes};
-use super::stall::MEANS;
+use super::bounds::{GB_2_5, GB_5, GB_10};
+use super::claims::clocks::{self, TWICE, TWICE_TYPED};
+use super::claims::others::{self, AGEINGS, SEARCHED, cooled, lrd, lrd_searched};
+use super::course::Course;
+use crate::live::sizes::{RANDOM, Sizes};
+use crate::live::stall::MEANS;
+use crate::live::{Job, LiveFigure, Loaded};
 
 /// A study: what it is about, and its variants, the one that he then uses first.
 struct Study {

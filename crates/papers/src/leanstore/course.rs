@@ -1,14 +1,14 @@
 //! How LeanStore's TPC-C and lookups are run at a scale: data, threads, device, length.
 
+use crate::experiment::{Need, Scale};
 use millpond::internals::io::SlowProfile;
 use millpond_base::Size;
-use millpond_lab::experiment::{Need, Scale};
 use millpond_workload::keys::Distribution;
 use millpond_workload::{tpcc, ycsb};
 
-use super::live::{Job, cores, lengths};
-use crate::instance::setup::{DeviceSpec, Setup};
-use crate::run::client::Workload;
+use crate::live::{Job, cores, lengths};
+use millpond_bench::instance::setup::{DeviceSpec, Setup};
+use millpond_bench::run::client::Workload;
 
 /// Lean eviction as the paper configures it.
 pub(super) const LEAN: &str = "lean-evict(cooling=10%)";

@@ -7,19 +7,19 @@
 
 use std::path::Path;
 
-use millpond_lab::experiment::{Experiment, Figure, Scale};
+use crate::experiment::{Experiment, Figure, Scale};
 
-use super::leanstore_course::Course;
-use super::live::Loaded;
-use super::{leanstore_hits, leanstore_memory, leanstore_outgrow, leanstore_outside};
+use super::course::Course;
+use super::{hits, memory, outgrow, outside};
+use crate::live::Loaded;
 
 /// The experiment for one scale; what needs a file makes it in `folder`.
 pub fn experiment(scale: Scale, folder: &Path) -> Experiment {
     let (course, loaded) = (Course { scale }, Loaded::default());
-    let mut figures: Vec<Box<dyn Figure>> = leanstore_memory::figures(course, &loaded);
-    figures.push(Box::new(leanstore_outgrow::Outgrown::new(course, folder)));
-    figures.extend(leanstore_outside::figures(course, &loaded));
-    figures.push(Box::new(leanstore_hits::Hits::new(scale)));
+    let mut figures: Vec<Box<dyn Figure>> = memory::figures(course, &loaded);
+    figures.push(Box::new(outgrow::Outgrown::new(course, folder)));
+    figures.extend(outside::figures(course, &loaded));
+    figures.push(Box::new(hits::Hits::new(scale)));
     Experiment {
         paper: "leanstore",
         title: "LeanStore (Leis et al., ICDE 2018), repeated".to_string(),

@@ -6,21 +6,22 @@
 //! and says neither whether popular keys are neighbours nor how the tree was loaded. Here the
 //! rows are bulk-loaded, and both kinds of keys can be asked for.
 
+use crate::simulated::{KindHits, hits_by_kind};
 use millpond_base::Size;
 use millpond_lab::registry::Registry;
-use millpond_lab::sim::{Future, KindHits, Renumber, SimOptions, hits_by_kind};
+use millpond_lab::sim::{Future, Renumber, SimOptions};
 use millpond_policies::config::Spec;
 use millpond_workload::keys::{Distribution, Scramble};
 use millpond_workload::trace::Batch;
 use millpond_workload::ycsb::{self, LoadOrder};
 
-use crate::error::{BenchError, BesideError};
-use crate::instance::setup::Setup;
-use crate::instance::{Recorders, prepare};
-use crate::run::client::Workload;
-use crate::run::counts::Counts;
-use crate::run::record::Kept;
-use crate::run::runner::{Length, Observer, RunSpec};
+use millpond_bench::error::{BenchError, BesideError};
+use millpond_bench::instance::setup::Setup;
+use millpond_bench::instance::{Recorders, prepare};
+use millpond_bench::run::client::Workload;
+use millpond_bench::run::counts::Counts;
+use millpond_bench::run::record::Kept;
+use millpond_bench::run::runner::{Length, Observer, RunSpec};
 
 /// Rows of the paper's data set.
 pub const PAPER_ROWS: u64 = 41_000_000;

@@ -1,18 +1,16 @@
 //! The table of hit rates of leanstore VI-B as a figure.
 
-use millpond_lab::experiment::{
-    About, Cell, Fields, Figure, FigureError, Grid, Need, Scale, Watch,
-};
+use crate::experiment::{About, Cell, Fields, Figure, FigureError, Grid, Need, Scale, Watch};
 use millpond_lab::registry::Registry;
 use millpond_lab::report::Section;
 use millpond_lab::table::Table;
 use millpond_lab::verdict::{above, claim_named};
 
-use super::leanstore_course::PAGE;
-use crate::error::{BenchError, BesideError};
-use crate::experiments::figure::{Watched, failed};
-use crate::experiments::hit_table::{Experiment, HitTable, LIVE, PAPER, hit_table};
-use crate::experiments::table::Row;
+use super::course::PAGE;
+use crate::leanstore::hit_table::{Experiment, HitTable, LIVE, PAPER, hit_table};
+use crate::live::watched::{Watched, failed};
+use millpond_bench::error::{BenchError, BesideError};
+use millpond_bench::experiments::table::Row;
 
 const ABOUT: About = About {
     id: "hits",

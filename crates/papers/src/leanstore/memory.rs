@@ -1,15 +1,15 @@
 //! LeanStore in memory: figs 1, 7, 8, and table I.
 
-use millpond_lab::experiment::{About, Figure, Grid};
-use millpond_lab::interval::Interval;
+use crate::experiment::{About, Figure, Grid};
 use millpond_lab::report::{Bar, BarPlot, Line, LinePlot, Section};
 use millpond_lab::table::{Table, Value};
 
-use super::leanstore_course::{Course, LEAN};
-use super::live::{Job, LiveFigure, Loaded, cores};
-use super::threads::thread_counts;
-use crate::experiments::contest::{Step, affinity, ladder};
-use crate::instance::setup::{Engine, Setup};
+use super::course::{Course, LEAN};
+use crate::live::means::means;
+use crate::live::threads::thread_counts;
+use crate::live::{Job, LiveFigure, Loaded, cores};
+use millpond_bench::experiments::contest::{Step, affinity, ladder};
+use millpond_bench::instance::setup::{Engine, Setup};
 use millpond_lab::verdict::{above, at_least, below, claim};
 
 const FIG_1: About = About {
@@ -80,27 +80,6 @@ fn draw_1(rows: &Table) -> Section {
         claims,
         ..Section::default()
     }
-}
-
-/// Throughput by some axes, with intervals.
-pub(super) fn means(rows: &Table, axes: &[&str]) -> Table {
-    let grid = Grid::of(rows, axes, "throughput_per_s");
-    let columns = axes.iter().copied().chain(["per_s", "low", "high"]);
-    let mut table = Table::new(columns);
-    let mut places: Vec<Vec<&str>> = vec![Vec::new()];
-    for axis in 0..axes.len() {
-        let longer = places.iter().flat_map(|place| {
-            let labels = grid.labels(axis).into_iter();
-            labels.map(|label| [place.as_slice(), &[label]].concat()).collect::<Vec<_>>()
-        });
-        places = longer.collect();
-    }
-    for place in places {
-        let Some(Interval { mean, low, high, .. }) = grid.interval(&place) else { continue };
-        let row = place.iter().map(|label| Value::from(*label));
-        table.rows.push(row.chain([mean.into(), low.into(), high.into()]).collect());
-    }
-    table
 }
 
 fn figure_7(course: Course, loaded: &Loaded) -> LiveFigure {

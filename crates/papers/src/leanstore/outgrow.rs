@@ -15,20 +15,20 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use crate::experiment::{About, Cell, Fields, Figure, FigureError, Grid, Need, Watch};
 use millpond_base::Size;
-use millpond_lab::experiment::{About, Cell, Fields, Figure, FigureError, Grid, Need, Watch};
 use millpond_lab::report::{Line, LinePlot, Section};
 use millpond_lab::table::{Table, Value};
 use millpond_workload::tpcc;
 
-use super::leanstore_course::{Course, LEAN, PAGE};
-use crate::error::BenchError;
-use crate::experiments::figure::{Watched, failed};
-use crate::experiments::table::Row;
-use crate::instance::setup::{DeviceSpec, Engine, Paged, Setup};
-use crate::instance::{Instance, prepare};
-use crate::run::client::Workload;
-use crate::run::runner::{Length, Observer, RunSpec};
+use super::course::{Course, LEAN, PAGE};
+use crate::live::watched::{Watched, failed};
+use millpond_bench::error::BenchError;
+use millpond_bench::experiments::table::Row;
+use millpond_bench::instance::setup::{DeviceSpec, Engine, Paged, Setup};
+use millpond_bench::instance::{Instance, prepare};
+use millpond_bench::run::client::Workload;
+use millpond_bench::run::runner::{Length, Observer, RunSpec};
 use millpond_lab::verdict::{above, below, claim};
 
 const ABOUT: About = About {
@@ -354,7 +354,7 @@ fn note(rows: &Table) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use millpond_lab::experiment::Scale;
+    use crate::experiment::Scale;
 
     #[test]
     fn claims_are_about_the_second_half() {

@@ -2,20 +2,20 @@
 
 use std::collections::BTreeMap;
 
+use crate::experiment::{About, Figure, Grid};
 use millpond::internals::io::SlowProfile;
 use millpond_base::Size;
-use millpond_lab::experiment::{About, Figure, Grid};
 use millpond_lab::report::{Claim, Line, LinePlot, Section};
 use millpond_lab::table::{Table, Value};
 use millpond_workload::tpcc;
 
-use super::leanstore_course::Course;
-use super::live::{End, Job, LiveFigure, Loaded, percent, row};
-use crate::experiments::table::Row;
-use crate::instance::Instance;
-use crate::instance::setup::DeviceSpec;
-use crate::run::client::Workload;
-use crate::run::runner::Length;
+use super::course::Course;
+use crate::live::{End, Job, LiveFigure, Loaded, percent, row};
+use millpond_bench::experiments::table::Row;
+use millpond_bench::instance::Instance;
+use millpond_bench::instance::setup::DeviceSpec;
+use millpond_bench::run::client::Workload;
+use millpond_bench::run::runner::Length;
 use millpond_lab::verdict::{above, at_most, below, claim};
 
 const FIG_10: About = About {

@@ -13,12 +13,12 @@ use super::places::{Place, Places};
 use super::simulate::{Plan, Simulated};
 use super::traces::Traces;
 use crate::experiment::{About, Scale};
-use crate::interval::Interval;
-use crate::registry::PolicyError;
-use crate::report::{Claim, Line, LinePlot, Section};
-use crate::table::{Table, Value};
-use crate::tier2::Model;
-use crate::verdict::{Named, below, claim_named};
+use millpond_lab::interval::Interval;
+use millpond_lab::registry::PolicyError;
+use millpond_lab::report::{Claim, Line, LinePlot, Section};
+use millpond_lab::table::{Table, Value};
+use millpond_lab::tier2::Model;
+use millpond_lab::verdict::{Named, below, claim_named};
 
 const ABOUT: About = About {
     id: "dsyncs",

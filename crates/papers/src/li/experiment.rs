@@ -7,7 +7,7 @@ use super::tables::Tables;
 use super::traces::{RecordLi, Traces};
 use super::{dsyncs, hints, io, listed, sync};
 use crate::experiment::{Experiment, Figure, Scale};
-use crate::registry::PolicyError;
+use millpond_lab::registry::PolicyError;
 
 fn add<F: Figure + 'static>(to: &mut Vec<Box<dyn Figure>>, figures: impl IntoIterator<Item = F>) {
     to.extend(figures.into_iter().map(|figure| Box::new(figure) as Box<dyn Figure>));

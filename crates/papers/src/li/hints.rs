@@ -8,10 +8,10 @@ use super::places::Places;
 use super::simulate::{Plan, Simulated};
 use super::traces::Traces;
 use crate::experiment::{About, Scale};
-use crate::registry::PolicyError;
-use crate::report::Section;
-use crate::table::Table;
-use crate::tier2::Model;
+use millpond_lab::registry::PolicyError;
+use millpond_lab::report::Section;
+use millpond_lab::table::Table;
+use millpond_lab::tier2::Model;
 
 /// His policies, in the order of figure 3.2.
 const POLICIES: [&str; 7] = ["t2-rand", "t2-lru", "lru-hints", "t2-mq", "mq-hints", "tq", "t2-opt"];

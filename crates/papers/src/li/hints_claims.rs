@@ -1,9 +1,9 @@
 //! What chapter 3 says of its figures, beside ours.
 
 use super::places::{Place, Places};
-use crate::report::Claim;
-use crate::table::Table;
-use crate::verdict::{Named, above, below, claim_named, listed};
+use millpond_lab::report::Claim;
+use millpond_lab::table::Table;
+use millpond_lab::verdict::{Named, above, below, claim_named, listed};
 
 const BASE: Place<'static> = ("300k_400", "120");
 const LARGE: Place<'static> = ("300k_400", "300");

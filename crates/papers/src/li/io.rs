@@ -8,10 +8,10 @@ use super::places::Places;
 use super::simulate::{Plan, Simulated};
 use super::traces::Traces;
 use crate::experiment::{About, Scale};
-use crate::registry::PolicyError;
-use crate::report::{Plot, Section};
-use crate::table::Table;
-use crate::tier2::Model;
+use millpond_lab::registry::PolicyError;
+use millpond_lab::report::{Plot, Section};
+use millpond_lab::table::Table;
+use millpond_lab::tier2::Model;
 
 /// His policies, in the order of table 5.6.
 const POLICIES: [&str; 8] =

@@ -1,8 +1,10 @@
 //! What chapter 5 says of its figures, beside ours.
 
 use super::places::{Place, Places};
-use crate::report::Claim;
-use crate::verdict::{Evidence, Named, above, at_least, at_most, below, claim_named, listed, most};
+use millpond_lab::report::Claim;
+use millpond_lab::verdict::{
+    Evidence, Named, above, at_least, at_most, below, claim_named, listed, most,
+};
 
 /// Each write-aware policy, its oblivious twin, and what it saves at most in per cent: over sizes
 /// (5.6.2.2), over gaps (5.6.2.3), and below the pool of 540K (table 5.6).

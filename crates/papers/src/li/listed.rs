@@ -13,11 +13,11 @@ use super::places::{Place, Places};
 use super::simulate::{Plan, Simulated};
 use super::traces::Traces;
 use crate::experiment::{About, Scale};
-use crate::registry::PolicyError;
-use crate::report::{Claim, Section};
-use crate::table::{Table, Value};
-use crate::tier2::Model;
-use crate::verdict::{Bounds, Named, claim_named};
+use millpond_lab::registry::PolicyError;
+use millpond_lab::report::{Claim, Section};
+use millpond_lab::table::{Table, Value};
+use millpond_lab::tier2::Model;
+use millpond_lab::verdict::{Bounds, Named, claim_named};
 
 const ABOUT: About = About {
     id: "listed",

@@ -2,8 +2,8 @@
 
 use super::first_tier::{TRACES, first_tier};
 use crate::experiment::{About, Cell, Experiment, Fields, Figure, FigureError, Watch};
-use crate::report::Section;
-use crate::table::Table;
+use millpond_lab::report::Section;
+use millpond_lab::table::Table;
 
 /// A figure without the cells of other traces.
 struct Only {

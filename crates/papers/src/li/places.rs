@@ -1,10 +1,10 @@
 //! Values of policies by trace and size, and claims about them.
 
 use crate::experiment::Grid;
-use crate::interval::Interval;
-use crate::report::{Bar, BarPlot, Claim, Line, LinePlot};
-use crate::table::Table;
-use crate::verdict::{Bounds, Named, claim_named, listed};
+use millpond_lab::interval::Interval;
+use millpond_lab::report::{Bar, BarPlot, Claim, Line, LinePlot};
+use millpond_lab::table::Table;
+use millpond_lab::verdict::{Bounds, Named, claim_named, listed};
 
 /// A trace and a size of the second tier: where policies are compared.
 pub(super) type Place<'a> = (&'a str, &'a str);
@@ -202,7 +202,7 @@ pub(super) fn made_up(column: &str, values: &[(Place<'_>, &str, f64)]) -> Table 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::verdict::above;
+    use millpond_lab::verdict::above;
 
     #[test]
     fn ratios_and_their_changes_are_what_they_say() {

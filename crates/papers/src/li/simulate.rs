@@ -11,11 +11,11 @@ use super::first_tier::{PAGE_SIZE, first_tier, thousands};
 use super::printed::PRINTED;
 use super::traces::{Trace, Traces};
 use crate::experiment::{About, Cell, Fields, Figure, FigureError, Need, Scale, Watch};
-use crate::registry::{PolicyError, Registry};
-use crate::report::Section;
-use crate::sweep::charged_frames;
-use crate::table::{Table, Value};
-use crate::tier2::{Model, Tier2Counts, Tier2Options};
+use millpond_lab::registry::{PolicyError, Registry};
+use millpond_lab::report::Section;
+use millpond_lab::sweep::charged_frames;
+use millpond_lab::table::{Table, Value};
+use millpond_lab::tier2::{Model, Tier2Counts, Tier2Options};
 
 /// Bytes of what an out queue remembers of a page.
 const GHOST_BYTES: u64 = 96;

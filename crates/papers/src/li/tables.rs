@@ -10,8 +10,8 @@ use super::printed::{COLUMNS, PRINTED};
 use super::tables_claims::claims;
 use super::traces::Traces;
 use crate::experiment::{About, Cell, Fields, Figure, FigureError, Grid, Need, Scale, Watch};
-use crate::report::Section;
-use crate::table::{Table, Value};
+use millpond_lab::report::Section;
+use millpond_lab::table::{Table, Value};
 
 const ABOUT: About = About {
     id: "tables",

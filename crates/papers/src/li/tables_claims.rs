@@ -2,10 +2,10 @@
 
 use super::printed::{COLUMNS, PRINTED};
 use crate::experiment::Grid;
-use crate::interval::Interval;
-use crate::report::Claim;
-use crate::table::Table;
-use crate::verdict::{Bounds, Named, above, at_least, below, claim_named, claim_of, listed};
+use millpond_lab::interval::Interval;
+use millpond_lab::report::Claim;
+use millpond_lab::table::Table;
+use millpond_lab::verdict::{Bounds, Named, above, at_least, below, claim_named, claim_of, listed};
 
 /// Points by which a share may be off that is to be about one of his.
 const NEAR: f64 = 0.10;
@@ -186,7 +186,7 @@ fn nexts(shares: &Shares<'_>) -> Vec<Claim> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::table::Value;
+    use millpond_lab::table::Value;
 
     /// Traces, columns and shares.
     type Made = Vec<(&'static str, &'static str, f64)>;

@@ -12,10 +12,10 @@ use millpond_workload::trace::{BATCH_LEN, Batch, Source, TraceError};
 use super::deferred::deferred;
 use super::first_tier::{Course, Dsyncs, Family, FirstTier, first_tier};
 use crate::experiment::{FigureError, Scale, Watch};
-use crate::registry::Registry;
-use crate::sim::Renumber;
-use crate::tier1::Tier1Options;
-use crate::tier2::Tier2Future;
+use millpond_lab::registry::Registry;
+use millpond_lab::sim::Renumber;
+use millpond_lab::tier1::Tier1Options;
+use millpond_lab::tier2::Tier2Future;
 
 /// What was recorded of an engine.
 #[derive(Default)]

@@ -10,24 +10,24 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
 
+use crate::experiment::{About, Cell, Fields, Figure, FigureError, Need, Scale, Watch};
 use millpond::internals::btree::WriteError;
 use millpond::internals::pool::PoolError;
 use millpond_base::Size;
-use millpond_lab::experiment::{About, Cell, Fields, Figure, FigureError, Need, Scale, Watch};
 use millpond_lab::report::Section;
 use millpond_lab::table::{Table, Value};
 use millpond_workload::keys::Distribution;
 use millpond_workload::ycsb::Mix;
 
-use crate::error::BenchError;
-use crate::experiments::figure::{Watched, failed};
-use crate::experiments::table::Row;
-use crate::instance::image::Image;
-use crate::instance::setup::{DeviceSpec, Engine, Setup};
-use crate::instance::{Instance, prepare, prepare_on};
-use crate::run::client::Workload;
-use crate::run::runner::{Length, Observer, Outcome, RunSpec};
-use crate::stores::tree_store::TreeStoreError;
+use crate::live::watched::{Watched, failed};
+use millpond_bench::error::BenchError;
+use millpond_bench::experiments::table::Row;
+use millpond_bench::instance::image::Image;
+use millpond_bench::instance::setup::{DeviceSpec, Engine, Setup};
+use millpond_bench::instance::{Instance, prepare, prepare_on};
+use millpond_bench::run::client::Workload;
+use millpond_bench::run::runner::{Length, Observer, Outcome, RunSpec};
+use millpond_bench::stores::tree_store::TreeStoreError;
 
 /// One run of a figure.
 #[derive(Clone, Debug)]
@@ -105,7 +105,7 @@ impl LiveFigure {
     }
 
     /// Runs jobs of others on the data that they share.
-    pub(super) fn shared(loaded: &Loaded) -> LiveFigure {
+    pub(crate) fn shared(loaded: &Loaded) -> LiveFigure {
         let about = About { id: "shared", title: "", asks: "", says: "" };
         LiveFigure::new(about, Vec::new(), loaded, |_| Section::default())
     }
@@ -137,7 +137,7 @@ impl LiveFigure {
     }
 
     /// Runs a job in a repetition, which is the seed: its rows, without the axes.
-    pub(super) fn play(
+    pub(crate) fn play(
         &self,
         job: &Job,
         repetition: u32,

@@ -1,25 +1,25 @@
 //! Throughput and miss rate over pool sizes, as gilbert plots them, with what is stalled named.
 
-use millpond_lab::experiment::Grid;
+use crate::experiment::Grid;
 use millpond_lab::interval::Interval;
 use millpond_lab::report::{Line, LinePlot, Section};
 use millpond_lab::table::{Table, Value};
 
-use super::stall::stalled_rows;
+use crate::live::stall::stalled_rows;
 use millpond_lab::verdict::Named;
 
 /// The policy that stalls are measured by.
-pub(super) const RANDOM: &str = "random";
+pub(crate) const RANDOM: &str = "random";
 const AXES: [&str; 2] = ["percent", "policy"];
 
 /// One policy's something over another's, in a pool of that many per cent.
-pub(super) type Ratio = fn(&Sizes, &str, &str, &str) -> Option<Interval>;
+pub(crate) type Ratio = fn(&Sizes, &str, &str, &str) -> Option<Interval>;
 
 /// Two policies, the first of them over the second.
-pub(super) type Pair<'p> = (&'p str, &'p str);
+pub(crate) type Pair<'p> = (&'p str, &'p str);
 
 /// Runs by pool size (`percent`) and `policy`.
-pub(super) struct Sizes {
+pub(crate) struct Sizes {
     throughput: Grid,
     miss_ratio: Grid,
     /// 1 where a run was stalled.

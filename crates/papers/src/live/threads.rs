@@ -1,9 +1,9 @@
 //! Numbers of threads that are tried.
 
-use super::live::cores;
+use super::cores;
 
 /// Powers of two below the machine's cores, and all of them.
-pub(super) fn thread_counts() -> Vec<u32> {
+pub(crate) fn thread_counts() -> Vec<u32> {
     counts_up_to(cores())
 }
 

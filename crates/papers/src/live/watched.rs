@@ -1,4 +1,4 @@
-//! How a live figure of a paper is written, on the frame of [`millpond_lab::experiment`].
+//! How a live figure of a paper is written, on the frame of [`crate::experiment`].
 //!
 //! A figure lists its cells, each with what it needs, and runs one on request. What cells share, a
 //! loaded store above all, it keeps between calls: cells come in the order in which it lists them
@@ -15,11 +15,11 @@
 //! use millpond_bench::instance::prepare;
 //! use millpond_bench::run::client::Workload;
 //! use millpond_bench::error::BenchError;
-//! use millpond_bench::experiments::figure::{Watched, failed};
+//! use millpond_papers::live::watched::{Watched, failed};
 //! use millpond_bench::run::runner::{Length, RunSpec};
 //! use millpond_bench::instance::setup::Setup;
 //! use millpond_bench::experiments::table::Row;
-//! use millpond_lab::experiment::{About, Cell, Fields, Figure, FigureError, Grid, Need, Scale,
+//! use millpond_papers::experiment::{About, Cell, Fields, Figure, FigureError, Grid, Need, Scale,
 //!     Watch};
 //! use millpond_lab::report::{Line, LinePlot, Section};
 //! use millpond_lab::table::Table;
@@ -96,10 +96,10 @@
 //! # fn main() {}
 //! ```
 
-use millpond_lab::experiment::{FigureError, Watch};
+use crate::experiment::{FigureError, Watch};
 
-use crate::error::BenchError;
-use crate::run::runner::{Observer, Tick};
+use millpond_bench::error::BenchError;
+use millpond_bench::run::runner::{Observer, Tick};
 
 /// The observer of an experiment, observing one of its live runs.
 pub struct Watched<'a>(pub &'a mut dyn Watch);

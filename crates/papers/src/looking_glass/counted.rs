@@ -8,18 +8,18 @@
 
 use std::rc::Rc;
 
-use millpond_lab::experiment::{FigureError, Scale};
+use crate::experiment::{FigureError, Scale};
 use millpond_workload::tpcc::{self, Mix};
 use millpond_workload::ycsb;
 
 pub use super::step_list::StepList;
 use super::step_list::TRANSACTIONS;
-use crate::error::BenchError;
-use crate::instance::prepare;
-use crate::instance::setup::Setup;
-use crate::run::client::Workload;
-use crate::run::on_this_thread::{self, Executed};
-use crate::run::runner::Observer;
+use millpond_bench::error::BenchError;
+use millpond_bench::instance::prepare;
+use millpond_bench::instance::setup::Setup;
+use millpond_bench::run::client::Workload;
+use millpond_bench::run::on_this_thread::{self, Executed};
+use millpond_bench::run::runner::Observer;
 
 /// A step, what runs after it, and how often.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

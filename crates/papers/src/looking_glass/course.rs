@@ -1,16 +1,16 @@
 //! How chapter 2 is run at a scale: engines, workloads, threads, length.
 
+use crate::experiment::{Need, Scale};
 use millpond::Durability;
 use millpond::internals::store::{LatchingMode, TranslationMode};
-use millpond_lab::experiment::{Need, Scale};
 use millpond_lab::table::Value;
 use millpond_workload::tpcc::{self, Mix};
 use millpond_workload::ycsb;
 
-use crate::experiments::papers::live::{Job, cores, lengths};
-use crate::experiments::papers::sizes::RANDOM;
-use crate::instance::setup::Setup;
-use crate::run::client::Workload;
+use crate::live::sizes::RANDOM;
+use crate::live::{Job, cores, lengths};
+use millpond_bench::instance::setup::Setup;
+use millpond_bench::run::client::Workload;
 
 /// The workloads of the chapter.
 pub(super) const WORKLOADS: [&str; 3] = ["ycsb-read", "ycsb-update", "tpcc"];

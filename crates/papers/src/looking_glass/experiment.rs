@@ -1,11 +1,11 @@
 //! The experiment: its figures, for one scale.
 
-use millpond_lab::experiment::{Experiment, Scale};
+use crate::experiment::{Experiment, Scale};
 
 use super::counted::Counter;
 use super::course::Course;
 use super::{removal, sampled, sections, steps, swizzling, throughput};
-use crate::experiments::papers::live::Loaded;
+use crate::live::Loaded;
 
 /// The experiment for one scale; `counter` counts instructions of steps, if there is one.
 pub fn experiment(scale: Scale, counter: Option<Counter>) -> Experiment {

@@ -3,7 +3,7 @@
 //!
 //! With one thread, since without latches there can be no second one.
 
-use millpond_lab::experiment::{About, Figure, Grid};
+use crate::experiment::{About, Figure, Grid};
 use millpond_lab::report::{Bar, BarPlot, Claim, Section};
 use millpond_lab::table::{Table, Value};
 
@@ -13,11 +13,11 @@ use super::published::of_ours;
 use super::sampled::{ALL, rows_of, sampled};
 use super::step_list::{FULL, LOCKS, LOG, POOL, StepList};
 use super::with_counts::{Counted, WithCounts, instructions};
-use crate::error::BenchError;
-use crate::experiments::papers::live::{Job, LiveFigure, Loaded};
-use crate::experiments::table::Row;
-use crate::instance::Instance;
-use crate::run::runner::{Observer, RunSpec};
+use crate::live::{Job, LiveFigure, Loaded};
+use millpond_bench::error::BenchError;
+use millpond_bench::experiments::table::Row;
+use millpond_bench::instance::Instance;
+use millpond_bench::run::runner::{Observer, RunSpec};
 
 const ABOUT: About = About {
     id: "removal",

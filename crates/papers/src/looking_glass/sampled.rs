@@ -1,6 +1,6 @@
 //! CPU time by component, sampled (gilbert figs 2.13–2.18, table 2.1).
 
-use millpond_lab::experiment::{About, Figure, Grid};
+use crate::experiment::{About, Figure, Grid};
 use millpond_lab::interval::Interval;
 use millpond_lab::report::{Bar, BarPlot, Claim, Section};
 use millpond_lab::table::Table;
@@ -8,12 +8,12 @@ use millpond_profile::{Components, Options};
 
 use super::course::{ARMS, CONVENTIONAL, Course, MODERN, WORKLOADS};
 use super::published::{COMPONENTS, Column, of_ours};
-use crate::error::BenchError;
-use crate::experiments::breakdown::{Sampled, sample_instance};
-use crate::experiments::papers::live::{Job, LiveFigure, Loaded};
-use crate::experiments::table::Row;
-use crate::instance::Instance;
-use crate::run::runner::{Observer, RunSpec};
+use crate::live::{Job, LiveFigure, Loaded};
+use millpond_bench::error::BenchError;
+use millpond_bench::experiments::breakdown::{Sampled, sample_instance};
+use millpond_bench::experiments::table::Row;
+use millpond_bench::instance::Instance;
+use millpond_bench::run::runner::{Observer, RunSpec};
 use millpond_lab::verdict::{Evidence, above, below, claim, listed};
 
 const ABOUT: About = About {

@@ -5,22 +5,22 @@
 
 use std::collections::BTreeMap;
 
+use crate::experiment::{About, Cell, Fields, Figure, FigureError, Grid, Need, Watch};
 use millpond_base::sections::{
     ARE_COUNTED, Section as Kind, Sections, Tally, of_all_threads, of_this_thread,
 };
-use millpond_lab::experiment::{About, Cell, Fields, Figure, FigureError, Grid, Need, Watch};
 use millpond_lab::interval::Interval;
 use millpond_lab::report::{Bar, BarPlot, Claim, Section};
 use millpond_lab::table::{Table, Value};
 use millpond_profile::Components;
 
 use super::course::{ARMS, CONVENTIONAL, Course, MODERN, WORKLOADS};
-use crate::error::BenchError;
-use crate::experiments::papers::live::{Job, LiveFigure, Loaded};
-use crate::experiments::table::Row;
-use crate::instance::Instance;
-use crate::run::on_this_thread::Steps;
-use crate::run::runner::{Length, Observer};
+use crate::live::{Job, LiveFigure, Loaded};
+use millpond_bench::error::BenchError;
+use millpond_bench::experiments::table::Row;
+use millpond_bench::instance::Instance;
+use millpond_bench::run::on_this_thread::Steps;
+use millpond_bench::run::runner::{Length, Observer};
 use millpond_lab::verdict::{below, claim};
 
 const ABOUT: About = About {

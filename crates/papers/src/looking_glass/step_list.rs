@@ -5,8 +5,8 @@ use millpond::internals::store::{LatchingMode, TranslationMode};
 use millpond_workload::tpcc::Kind;
 
 use super::course::{CONVENTIONAL, Step, WORKLOADS, engine};
-use crate::experiments::papers::sizes::RANDOM;
-use crate::instance::setup::Setup;
+use crate::live::sizes::RANDOM;
+use millpond_bench::instance::setup::Setup;
 
 /// The engine with everything.
 pub(super) const FULL: &str = "everything";
@@ -116,7 +116,7 @@ impl StepList {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::instance::setup::Engine;
+    use millpond_bench::instance::setup::Engine;
 
     #[test]
     fn each_step_takes_something_away_and_all_lists_end_with_the_tree() {

@@ -3,7 +3,7 @@
 //! Instructions are counted by the machine where it has a counter; many virtual ones have none. On
 //! request they are counted by callgrind.
 
-use millpond_lab::experiment::{About, Figure, Grid};
+use crate::experiment::{About, Figure, Grid};
 use millpond_lab::interval::Interval;
 use millpond_lab::report::{Bar, BarPlot, Claim, Section};
 use millpond_lab::table::Table;
@@ -13,7 +13,7 @@ use super::counted::{Counter, StepRun};
 use super::course::Course;
 use super::step_list::{FULL, LATCHES, LOCKS, LOG, POOL, StepList, TRANSACTIONS};
 use super::with_counts::{Counted, WithCounts, instructions};
-use crate::experiments::papers::live::{LiveFigure, Loaded};
+use crate::live::{LiveFigure, Loaded};
 use millpond_lab::verdict::{below, claim, claim_of};
 
 const LIST: StepList = StepList::Harizopoulos;

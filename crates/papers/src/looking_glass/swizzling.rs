@@ -2,9 +2,9 @@
 //! CPU cycles per transaction, and yet no more transactions, which he measured and could not
 //! explain. Here each run is sampled, and what its threads waited is told apart.
 
+use crate::experiment::{About, Figure, Grid};
 use millpond::internals::io::SlowProfile;
 use millpond::internals::store::{LatchingMode, TranslationMode};
-use millpond_lab::experiment::{About, Figure, Grid};
 use millpond_lab::interval::Interval;
 use millpond_lab::report::{Bar, BarPlot, Claim, Section};
 use millpond_lab::table::{Table, Value};
@@ -12,8 +12,8 @@ use millpond_workload::tpcc::Mix;
 
 use super::course::{CONVENTIONAL, Course, engine};
 use super::sampled::{ALL, run};
-use crate::experiments::papers::live::{LiveFigure, Loaded, percent};
-use crate::instance::setup::{DeviceSpec, Setup};
+use crate::live::{LiveFigure, Loaded, percent};
+use millpond_bench::instance::setup::{DeviceSpec, Setup};
 use millpond_lab::verdict::{above, below, claim};
 
 const ABOUT: About = About {

@@ -1,14 +1,14 @@
 //! Throughput over threads (gilbert fig. 2.12).
 
-use millpond_lab::experiment::{About, Figure, Grid};
+use crate::experiment::{About, Figure, Grid};
 use millpond_lab::interval::Interval;
 use millpond_lab::report::{Claim, Line, LinePlot, Section};
 use millpond_lab::table::Table;
 
 use super::course::{ARMS, CONVENTIONAL, Course, MODERN, WORKLOADS};
-use crate::experiments::papers::leanstore_memory::means;
-use crate::experiments::papers::live::{LiveFigure, Loaded};
-use crate::experiments::papers::threads::thread_counts;
+use crate::live::means::means;
+use crate::live::threads::thread_counts;
+use crate::live::{LiveFigure, Loaded};
 use millpond_lab::verdict::{above, claim};
 
 const ABOUT: About = About {

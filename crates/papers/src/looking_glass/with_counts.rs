@@ -1,12 +1,12 @@
 //! A figure whose cells run, and have instructions counted beside, in cells of their own: once,
 //! since no chance is in them.
 
-use millpond_lab::experiment::{About, Cell, Fields, Figure, FigureError, Grid, Need, Watch};
+use crate::experiment::{About, Cell, Fields, Figure, FigureError, Grid, Need, Watch};
 use millpond_lab::report::Section;
 use millpond_lab::table::{Table, Value};
 
 use super::counted::{Counter, StepRun};
-use crate::experiments::papers::live::LiveFigure;
+use crate::live::LiveFigure;
 
 /// The column of what callgrind counted; the machine's counter has one of its own.
 pub(super) const CALLGRIND: &str = "callgrind_instructions_per_tx";
@@ -109,12 +109,12 @@ pub(super) fn instructions(rows: &Table, axes: &[&str]) -> (Grid, &'static str) 
 mod tests {
     use std::rc::Rc;
 
-    use millpond_lab::experiment::{Scale, Unwatched};
+    use crate::experiment::{Scale, Unwatched};
 
     use super::super::course::Course;
     use super::super::{removal, steps};
     use super::*;
-    use crate::experiments::papers::live::Loaded;
+    use crate::live::Loaded;
 
     fn counter() -> Option<Counter> {
         Some(Rc::new(|run| Ok(run.steps as f64 + 0.5)))

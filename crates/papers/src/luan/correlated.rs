@@ -5,10 +5,10 @@ use super::policies::{LAMBDA, thirteen, variants};
 use super::said::At;
 use super::work::{Work, made, play};
 use crate::experiment::{About, Cell, Fields, FigureError, Grid, Scale};
-use crate::registry::{PolicyError, Registry};
-use crate::report::{Bar, BarPlot, Claim, Section};
-use crate::table::Table;
-use crate::verdict::{above, claim};
+use millpond_lab::registry::{PolicyError, Registry};
+use millpond_lab::report::{Bar, BarPlot, Claim, Section};
+use millpond_lab::table::Table;
+use millpond_lab::verdict::{above, claim};
 
 const ABOUT: About = About {
     id: "2",
@@ -147,7 +147,7 @@ fn claims(grid: &Grid) -> Vec<Claim> {
 mod tests {
     use super::super::said::twice;
     use super::*;
-    use crate::table::Value;
+    use millpond_lab::table::Value;
 
     #[test]
     fn each_sentence_can_hold_and_fail() {

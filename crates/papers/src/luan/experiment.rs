@@ -6,7 +6,7 @@ use std::rc::Rc;
 use super::tpcc::{RecordTpcc, Traces};
 use super::{correlated, fifteen, figure, looping, probabilistic, sequential, space, temporal};
 use crate::experiment::{Experiment, Figure, Scale};
-use crate::registry::PolicyError;
+use millpond_lab::registry::PolicyError;
 
 /// Luan's simulated figures and tables for one scale. `record` records TPC-C from an engine.
 ///

@@ -10,10 +10,10 @@ use super::policies::{LAMBDA, Named, thirteen};
 use super::tpcc::{CHANGES, Change, Changed, Traces, references};
 use super::work::parsed;
 use crate::experiment::{About, Cell, Fields, Figure, FigureError, Need, Scale, Watch};
-use crate::registry::{PolicyError, Registry};
-use crate::report::Section;
-use crate::sim::SimOptions;
-use crate::table::Table;
+use millpond_lab::registry::{PolicyError, Registry};
+use millpond_lab::report::Section;
+use millpond_lab::sim::SimOptions;
+use millpond_lab::table::Table;
 
 const ABOUT: About = About {
     id: "15",

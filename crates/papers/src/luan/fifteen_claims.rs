@@ -4,10 +4,10 @@ use super::policies::{NAMES, THIRTEEN};
 use super::said::{At, over_sizes};
 use super::score::{Scores, agreement, over_repetitions};
 use crate::experiment::Grid;
-use crate::interval::Interval;
-use crate::report::{Claim, Section};
-use crate::table::{Table, Value};
-use crate::verdict::{above, claim};
+use millpond_lab::interval::Interval;
+use millpond_lab::report::{Claim, Section};
+use millpond_lab::table::{Table, Value};
+use millpond_lab::verdict::{above, claim};
 
 /// Hit ratios of his table 1 in percent, by policy as in [`NAMES`], at every second of his sizes.
 const TABLE_1: [[f64; 10]; 13] = [

@@ -5,9 +5,9 @@ use rayon::prelude::*;
 use super::policies::Named;
 use super::work::parsed;
 use crate::experiment::{About, Cell, Fields, Figure, FigureError, Need, Scale, Watch};
-use crate::registry::{PolicyError, Registry};
-use crate::report::Section;
-use crate::table::{Table, Value};
+use millpond_lab::registry::{PolicyError, Registry};
+use millpond_lab::report::Section;
+use millpond_lab::table::{Table, Value};
 
 /// The axes of one cell.
 pub(super) type Axes = Vec<(&'static str, Value)>;

@@ -3,10 +3,10 @@
 use super::rounds::{drawn, peak};
 use super::said::Values;
 use crate::experiment::Grid;
-use crate::interval::Interval;
-use crate::report::{Claim, Section};
-use crate::table::Table;
-use crate::verdict::{above, below, claim};
+use millpond_lab::interval::Interval;
+use millpond_lab::report::{Claim, Section};
+use millpond_lab::table::Table;
+use millpond_lab::verdict::{above, below, claim};
 
 /// All but nothing, and all but everything, in percent.
 const NONE: f64 = 0.005;
@@ -35,7 +35,7 @@ fn leads(grid: &Grid, says: &str, high: &[&str], low: &[&str]) -> Claim {
     let pairs = || high.iter().flat_map(|of| low.iter().map(move |less| (*of, *less)));
     let pairs: Values = pairs().map(|(of, less)| (less, lead(grid, of, less))).collect();
     let all: Vec<&str> = high.iter().chain(low).copied().collect();
-    let here = crate::verdict::listed(&tops(grid, &all, "clean"));
+    let here = millpond_lab::verdict::listed(&tops(grid, &all, "clean"));
     Claim { here, ..claim(says, &pairs, above(0.0)) }
 }
 

@@ -6,8 +6,8 @@ use super::policies::{LAMBDA, thirteen, variants};
 use super::rounds::ROUNDS;
 use super::work::{Work, made, play, used};
 use crate::experiment::{About, Cell, Fields, FigureError, Scale};
-use crate::registry::{PolicyError, Registry};
-use crate::table::Value;
+use millpond_lab::registry::{PolicyError, Registry};
+use millpond_lab::table::Value;
 
 const LARGER: About = About {
     id: "3",

@@ -61,7 +61,7 @@ mod tests {
     use millpond_policies::config::Spec;
 
     use super::*;
-    use crate::registry::Registry;
+    use millpond_lab::registry::Registry;
 
     #[test]
     fn his_policies_are_there_with_his_parameters_and_remember_what_he_says() {

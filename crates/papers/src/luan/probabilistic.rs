@@ -5,11 +5,11 @@ use super::policies::{NAMES, thirteen, variants};
 use super::said::{At, Values, over_sizes};
 use super::work::{Work, made, play};
 use crate::experiment::{About, Cell, Fields, FigureError, Grid, Scale};
-use crate::interval::Interval;
-use crate::registry::{PolicyError, Registry};
-use crate::report::{Claim, Section};
-use crate::table::{Table, Value};
-use crate::verdict::{above, below, claim};
+use millpond_lab::interval::Interval;
+use millpond_lab::registry::{PolicyError, Registry};
+use millpond_lab::report::{Claim, Section};
+use millpond_lab::table::{Table, Value};
+use millpond_lab::verdict::{above, below, claim};
 
 const ABOUT: About = About {
     id: "7",

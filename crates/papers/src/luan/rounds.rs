@@ -3,8 +3,8 @@
 use super::policies::NAMES;
 use super::said::{At, lines};
 use crate::experiment::Grid;
-use crate::report::{LinePlot, Section};
-use crate::table::{Table, Value};
+use millpond_lab::report::{LinePlot, Section};
+use millpond_lab::table::{Table, Value};
 
 /// Rounds of each loop.
 pub(super) const ROUNDS: usize = 10;

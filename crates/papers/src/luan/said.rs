@@ -1,11 +1,11 @@
 //! From rows to verdicts on the paper's sentences: policies beside a bound, or beside each other.
 
 use crate::experiment::Grid;
-use crate::interval::Interval;
-use crate::report::{Claim, Line, LinePlot};
+use millpond_lab::interval::Interval;
+use millpond_lab::report::{Claim, Line, LinePlot};
 #[cfg(test)]
-use crate::table::{Table, Value};
-use crate::verdict;
+use millpond_lab::table::{Table, Value};
+use millpond_lab::verdict;
 
 /// The values of policies at one place of a grid whose first axis is the policy.
 #[derive(Clone, Copy)]
@@ -116,7 +116,7 @@ pub(super) fn twice(rows: &Table) -> Table {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::table::Table;
+    use millpond_lab::table::Table;
 
     #[test]
     fn policies_are_apart_only_if_every_pair_certainly_is() {

@@ -2,9 +2,9 @@
 
 use super::policies::{NAMES, THIRTEEN};
 use crate::experiment::Grid;
-use crate::interval::Interval;
-use crate::method::{Better, Joint, Marks, Weights, spearman};
-use crate::table::{Table, Value};
+use millpond_lab::interval::Interval;
+use millpond_lab::method::{Better, Joint, Marks, Weights, spearman};
+use millpond_lab::table::{Table, Value};
 
 /// His policies compared by their hit ratios at all sizes that all of them have.
 pub(super) struct Scores {

@@ -5,11 +5,11 @@ use super::policies::{LAMBDA, Named, thirteen, variants};
 use super::said::{At, Values, about};
 use super::work::{Work, made, play, used};
 use crate::experiment::{About, Cell, Fields, FigureError, Grid, Scale};
-use crate::interval::Interval;
-use crate::registry::{PolicyError, Registry};
-use crate::report::{Bar, BarPlot, Claim, Section};
-use crate::table::{Table, Value};
-use crate::verdict::{above, below, claim};
+use millpond_lab::interval::Interval;
+use millpond_lab::registry::{PolicyError, Registry};
+use millpond_lab::report::{Bar, BarPlot, Claim, Section};
+use millpond_lab::table::{Table, Value};
+use millpond_lab::verdict::{above, below, claim};
 
 const ABOUT: About = About {
     id: "1",

@@ -4,11 +4,11 @@ use super::figure::{Axes, Patterns, axes, shrunk};
 use super::policies::{LAMBDA, THIRTEEN, thirteen};
 use super::work::{made, parsed};
 use crate::experiment::{About, Cell, Fields, FigureError, Grid, Scale};
-use crate::registry::{PolicyError, Registry};
-use crate::report::{Claim, Section};
-use crate::sim::{Renumber, SimOptions};
-use crate::table::{Table, Value};
-use crate::verdict::{below, claim};
+use millpond_lab::registry::{PolicyError, Registry};
+use millpond_lab::report::{Claim, Section};
+use millpond_lab::sim::{Renumber, SimOptions};
+use millpond_lab::table::{Table, Value};
+use millpond_lab::verdict::{below, claim};
 
 const ABOUT: About = About {
     id: "table-8",

@@ -3,7 +3,7 @@
 //! tested, and docs/fidelity.md lists it.
 
 use super::work::{Part, Work, made, play, used};
-use crate::registry::Registry;
+use millpond_lab::registry::Registry;
 
 const GCLOCK: &str = "gclock-v2(f=5,r=5,s=1,variant=fix)";
 const TWO_Q: &str = "2q(kin=25%,kout=50%)";

@@ -3,7 +3,7 @@
 
 use super::policies::{THIRTEEN, thirteen};
 use super::work::{Part, Work, made, play};
-use crate::registry::Registry;
+use millpond_lab::registry::Registry;
 
 fn run(policy: &str, frames: u32, id: &str, params: &str) -> Part {
     let work = Work::clean(vec![made(id, params, 1).unwrap()]);

@@ -7,7 +7,7 @@ use millpond_base::{Mark, PageKind};
 use millpond_workload::trace::Batch;
 
 use crate::experiment::{FigureError, Scale, Watch};
-use crate::sim::Renumber;
+use millpond_lab::sim::Renumber;
 
 /// A recorded run of TPC-C.
 pub struct Tpcc {
@@ -265,7 +265,7 @@ mod tests {
         let made = super::super::work::made("probabilistic", "pages=10k,refs=100k", 1).unwrap();
         let hits = |policy: &str, batch: &Batch| {
             let work = super::super::work::Work::clean(vec![batch.clone()]);
-            let registry = crate::registry::Registry::builtin();
+            let registry = millpond_lab::registry::Registry::builtin();
             super::super::work::play(&registry, policy, 1000, &work, 1).unwrap()[0].hits
         };
         let (lirs, lru) = ("lirs(hirs=1%,stack=1.5x)", "lru");

@@ -8,8 +8,9 @@ use millpond_workload::generate::{generate, parse_params};
 use millpond_workload::trace::{BATCH_LEN, Batch};
 
 use crate::experiment::{Fields, FigureError};
-use crate::registry::{PolicyError, Registry};
-use crate::sim::{Counts, Future, Renumber, SimOptions, Victim, Watched};
+use crate::simulated::{Victim, Watched};
+use millpond_lab::registry::{PolicyError, Registry};
+use millpond_lab::sim::{Counts, Future, Renumber, SimOptions};
 
 /// Where the pages of what ran before begin: it shares none with the pattern.
 const ELSEWHERE: u64 = 1 << 40;
@@ -187,7 +188,7 @@ pub(super) fn parsed(policy: &str) -> Result<Spec, PolicyError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::table::Value;
+    use millpond_lab::table::Value;
 
     fn field(fields: &Fields, name: &str) -> Option<f64> {
         fields.iter().find(|(column, _)| column == name).and_then(|(_, value)| value.number())

@@ -7,12 +7,12 @@ use std::sync::Arc;
 use millpond_policies::config::Spec;
 use rayon::prelude::*;
 
-use super::traces::{Library, Recorded};
+use super::library::Library;
 use crate::experiment::{About, Cell, Fields, Figure, FigureError, Need, Watch};
-use crate::registry::{PolicyError, Registry};
-use crate::report::Section;
-use crate::sim::{Counts, SimOptions};
-use crate::table::{Table, Value};
+use millpond_lab::registry::{PolicyError, Registry};
+use millpond_lab::report::Section;
+use millpond_lab::sim::{Counts, Recorded, SimOptions};
+use millpond_lab::table::{Table, Value};
 
 /// A policy with its parameters, and what the figure calls it on its axis.
 #[derive(Clone, PartialEq, Debug)]

@@ -4,7 +4,7 @@
 use millpond_base::PageKind;
 use millpond_workload::trace::Batch;
 
-use super::{Future, Simulation, Stalled};
+use millpond_lab::sim::{Future, Simulation, Stalled};
 
 /// References and hits of pages of one sort.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -84,8 +84,8 @@ mod tests {
     use millpond_policies::config::Spec;
 
     use super::*;
-    use crate::registry::Registry;
-    use crate::sim::SimOptions;
+    use millpond_lab::registry::Registry;
+    use millpond_lab::sim::SimOptions;
 
     /// A root and leaves in turn, each leaf one of `leaves`.
     fn lookups(count: u64, leaves: u64) -> Batch {

@@ -5,7 +5,7 @@ use millpond_workload::generate::{generate, parse_params};
 use millpond_workload::trace::{BATCH_LEN, Batch};
 
 use crate::experiment::{FigureError, Scale, Watch};
-use crate::sim::{Future, Renumber};
+use millpond_lab::sim::Recorded;
 
 /// Where a trace comes from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -19,40 +19,6 @@ pub enum TraceKind {
 /// Records a trace of the engine: its name, the scale, the repetition, which is the seed.
 pub type Record =
     Box<dyn FnMut(&str, Scale, u64, &mut dyn Watch) -> Result<Batch, FigureError> + Send>;
-
-/// A trace in memory, its pages numbered without gaps.
-pub struct Recorded {
-    /// Its name.
-    pub name: String,
-    /// Which repetition it belongs to.
-    pub repetition: u32,
-    /// Its references.
-    pub batch: Batch,
-    /// Its distinct pages.
-    pub distinct: u64,
-    future: std::sync::OnceLock<Future>,
-}
-
-impl Recorded {
-    /// A trace whose pages get new numbers.
-    pub fn of(name: &str, repetition: u32, mut batch: Batch) -> Recorded {
-        let mut renumber = Renumber::new();
-        renumber.apply(&mut batch);
-        let distinct = renumber.distinct();
-        let future = std::sync::OnceLock::new();
-        Recorded { name: name.to_string(), repetition, batch, distinct, future }
-    }
-
-    /// This percentage of its pages, in frames; at least one.
-    pub fn frames(&self, percent: f64) -> u32 {
-        (self.distinct as f64 * percent / 100.0).ceil().clamp(1.0, f64::from(u32::MAX)) as u32
-    }
-
-    /// Its future, found once.
-    pub fn future(&self) -> &Future {
-        self.future.get_or_init(|| Future::of(&self.batch, self.distinct))
-    }
-}
 
 /// The traces of one experiment; the last ones that were used are kept.
 pub struct Library {

@@ -1,10 +1,16 @@
-//! What the papers simulated, as experiments.
+//! Figures whose cells are simulations, and what only they count.
+//!
+//! - [`SimFigure`]: such a figure, as a plan of policies × traces × sizes.
+//! - [`Library`]: the traces of one experiment.
+//! - [`KindHits`]: hits of leaves apart from those of other pages.
+//! - [`Watched`]: a simulation whose victims are looked at.
 
-pub mod li;
-pub mod luan;
-mod sim_figure;
-mod traces;
-pub mod watt;
+mod figure;
+mod kinds;
+mod library;
+mod victims;
 
-pub use sim_figure::{Setting, SimFigure, SimPlan};
-pub use traces::{Library, Record, Recorded, TraceKind, generated};
+pub use figure::{Setting, SimFigure, SimPlan};
+pub use kinds::{Hits, KindHits, hits_by_kind};
+pub use library::{Library, Record, TraceKind, generated};
+pub use victims::{Victim, Watched};

@@ -3,7 +3,7 @@
 use millpond_base::PageId;
 use millpond_workload::trace::Batch;
 
-use super::{Simulation, Stalled};
+use millpond_lab::sim::{Simulation, Stalled};
 
 /// An evicted page.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -95,8 +95,8 @@ mod tests {
     use millpond_policies::config::Spec;
 
     use super::*;
-    use crate::registry::Registry;
-    use crate::sim::SimOptions;
+    use millpond_lab::registry::Registry;
+    use millpond_lab::sim::SimOptions;
 
     fn victims(policy: &str, frames: u32, pages: &[u64]) -> (u64, Vec<(u64, u32, u32)>) {
         let (registry, spec) = (Registry::builtin(), Spec::parse(policy).unwrap());

@@ -26,7 +26,7 @@ pub struct Request {
 /// the first sector and the number of sectors of each, 512 KiB at most.
 ///
 /// ```
-/// use millpond_lab::storage::merged;
+/// use millpond_papers::storage::merged;
 /// assert_eq!(merged(&[3, 4, 5, 9], 8), [(24, 24), (72, 8)]);
 /// ```
 pub fn merged(pages: &[u64], page_sectors: u64) -> Vec<(u64, u64)> {

@@ -6,12 +6,12 @@ use std::rc::Rc;
 use super::ratios::Ratios;
 use super::workloads::{TPCC, percents, plan, traces};
 use crate::experiment::{About, Grid, Scale};
-use crate::interval::Interval;
-use crate::papers::{Library, Setting, SimFigure, SimPlan};
-use crate::registry::PolicyError;
-use crate::report::{Claim, HeatMap, Point, PointPlot, Section};
-use crate::table::Table;
-use crate::verdict::{Evidence, above, below, claim, shown};
+use crate::simulated::{Library, Setting, SimFigure, SimPlan};
+use millpond_lab::interval::Interval;
+use millpond_lab::registry::PolicyError;
+use millpond_lab::report::{Claim, HeatMap, Point, PointPlot, Section};
+use millpond_lab::table::Table;
+use millpond_lab::verdict::{Evidence, above, below, claim, shown};
 
 /// The algorithms of fig. 1 as the paper configures them (watt 4.1), and WATT as its authors'
 /// simulator counts ages.

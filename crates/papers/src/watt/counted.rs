@@ -5,16 +5,16 @@
 
 use std::rc::Rc;
 
-use millpond_lab::experiment::{FigureError, Scale};
+use crate::experiment::{FigureError, Scale};
 use millpond_workload::{tpcc, ycsb};
 
-use super::watt_runs::{MIXED, READ_ONLY, TPCC};
-use crate::error::BenchError;
-use crate::instance::prepare;
-use crate::instance::setup::Setup;
-use crate::run::client::Workload;
-use crate::run::on_this_thread::{Executed, Steps};
-use crate::run::runner::Observer;
+use super::runs::{MIXED, READ_ONLY, TPCC};
+use millpond_bench::error::BenchError;
+use millpond_bench::instance::prepare;
+use millpond_bench::instance::setup::Setup;
+use millpond_bench::run::client::Workload;
+use millpond_bench::run::on_this_thread::{Executed, Steps};
+use millpond_bench::run::runner::Observer;
 
 /// What runs.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -93,7 +93,7 @@ impl WorkerRun {
     }
 
     /// Loads the data, and runs the transactions on this thread, within the function
-    /// [`FUNCTION`](crate::run::on_this_thread::FUNCTION).
+    /// [`FUNCTION`](millpond_bench::run::on_this_thread::FUNCTION).
     ///
     /// # Errors
     /// A workload or a policy that there is not, or what the run reports.
@@ -114,7 +114,7 @@ impl WorkerRun {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::run::runner::Unwatched;
+    use millpond_bench::run::runner::Unwatched;
 
     #[test]
     fn every_load_runs_on_one_thread_and_counts_its_page_references() {

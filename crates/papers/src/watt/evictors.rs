@@ -9,24 +9,24 @@
 //! sample for each victim runs beside it. A cell's value is the median of its rounds: an eviction
 //! of a few milliseconds is now and then interrupted by another process.
 
+use crate::experiment::{About, Figure, Grid, Need, Scale};
 use millpond_base::Size;
-use millpond_lab::experiment::{About, Figure, Grid, Need, Scale};
 use millpond_lab::interval::Interval;
 use millpond_lab::report::{Bar, BarPlot, Claim, Line, LinePlot, Section};
 use millpond_lab::table::{Table, Value};
 use millpond_workload::{tpcc, ycsb};
 
-use super::live::{Job, LiveFigure, Loaded, cores};
-use super::threads::thread_counts;
-use super::watt_runs::{HYPERBOLIC, HYPERBOLIC_SHARED, LEAN, MIXED, READ_ONLY, TPCC, WATT};
-use crate::error::BenchError;
-use crate::experiments::evictors::Rates;
-use crate::experiments::table::Row;
-use crate::instance::Instance;
-use crate::instance::eviction::{Evict, Out, Pages};
-use crate::instance::setup::Setup;
-use crate::run::client::Workload;
-use crate::run::runner::{Length, Observer};
+use super::runs::{HYPERBOLIC, HYPERBOLIC_SHARED, LEAN, MIXED, READ_ONLY, TPCC, WATT};
+use crate::live::threads::thread_counts;
+use crate::live::{Job, LiveFigure, Loaded, cores};
+use millpond_bench::error::BenchError;
+use millpond_bench::experiments::evictors::Rates;
+use millpond_bench::experiments::table::Row;
+use millpond_bench::instance::Instance;
+use millpond_bench::instance::eviction::{Evict, Out, Pages};
+use millpond_bench::instance::setup::Setup;
+use millpond_bench::run::client::Workload;
+use millpond_bench::run::runner::{Length, Observer};
 use millpond_lab::verdict::{above, at_least, at_most, claim};
 
 const FIG_10: About = About {

@@ -6,8 +6,8 @@ use std::rc::Rc;
 use super::workloads::TRACES;
 use super::{comparison, pairs, parameters, tables};
 use crate::experiment::{Experiment, Figure, Scale};
-use crate::papers::{Library, Record, SimFigure};
-use crate::registry::PolicyError;
+use crate::simulated::{Library, Record, SimFigure};
+use millpond_lab::registry::PolicyError;
 
 /// WATT's simulated figures and tables for one scale. `record` records the traces of the engine.
 ///

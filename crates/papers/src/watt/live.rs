@@ -5,25 +5,25 @@
 //! smaller at its ratios of 1 : 30 to 1 : 70. Reads and writes per transaction do not depend on how
 //! fast the device is, so that they are measured over memory; overall performance is measured over
 //! memory that is slowed down to an NVMe drive. Evictions per second of an isolated evictor (figs
-//! 10 and 12) are in `watt_evictors`, pages per transaction (9) in `watt_pages`, and what a worker
-//! pays (11) in `watt_worker`.
+//! 10 and 12) are in `evictors`, pages per transaction (9) in `pages`, and what a worker
+//! pays (11) in `worker`.
 
+use crate::experiment::{About, Figure, Grid, Scale};
 use millpond::internals::io::SlowProfile;
 use millpond::internals::store::HitDelivery;
 use millpond_base::Size;
-use millpond_lab::experiment::{About, Figure, Grid, Scale};
 use millpond_lab::report::{Line, LinePlot, Section};
 use millpond_lab::table::Table;
 
-use super::live::{LiveFigure, Loaded, cores};
-use super::threads::thread_counts;
-use super::watt_counted::Counter;
-use super::watt_runs::{
+use super::counted::Counter;
+use super::runs::{
     BY_SETTING, HYPERBOLIC_SHARED, LEAN, MIXED, READ_ONLY, Shape, TPCC, WATT, judged, named,
     of_each, over_watt, with_grid,
 };
-use super::{watt_evictors, watt_modes, watt_pages, watt_worker};
-use crate::instance::setup::DeviceSpec;
+use super::{evictors, modes, pages, worker};
+use crate::live::threads::thread_counts;
+use crate::live::{LiveFigure, Loaded, cores};
+use millpond_bench::instance::setup::DeviceSpec;
 use millpond_lab::verdict::{above, at_least, below, claim};
 
 const FIG_13: About = About {
@@ -179,22 +179,22 @@ fn draw_workers(rows: &Table) -> Section {
 pub fn figures(scale: Scale, counter: Option<Counter>) -> Vec<Box<dyn Figure>> {
     let loaded = Loaded::default();
     let live = |figure: LiveFigure| Box::new(figure) as Box<dyn Figure>;
-    let [figure_10, figure_12] = watt_evictors::figures(scale, &loaded);
+    let [figure_10, figure_12] = evictors::figures(scale, &loaded);
     vec![
-        live(watt_pages::figure_9(scale, &loaded)),
-        live(watt_pages::figure_9_whole(scale, &loaded)),
+        live(pages::figure_9(scale, &loaded)),
+        live(pages::figure_9_whole(scale, &loaded)),
         figure_10,
-        watt_worker::figure_11(scale, &loaded, counter),
+        worker::figure_11(scale, &loaded, counter),
         figure_12,
         live(figure_13(scale, &loaded)),
         live(workers(scale, &loaded)),
-        live(watt_modes::figure(scale, &loaded)),
+        live(modes::figure(scale, &loaded)),
     ]
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::watt_runs::tests::{made_up, verdicts};
+    use super::super::runs::tests::{made_up, verdicts};
     use super::*;
 
     const SETTINGS: [(&str, &str); 4] =

@@ -1,16 +1,16 @@
 //! Who evicts: the workers that need frames, threads that do nothing else, or as many of them as
 //! are needed (watt 5.3). Throughput of the same runs under each, with data larger than the pool.
 
+use crate::experiment::{About, Grid, Scale};
 use millpond::EvictionMode;
 use millpond::internals::io::SlowProfile;
 use millpond_base::Size;
-use millpond_lab::experiment::{About, Grid, Scale};
 use millpond_lab::report::Section;
 use millpond_lab::table::Table;
 
-use super::live::{LiveFigure, Loaded, cores};
-use super::watt_runs::{MIXED, Shape, TPCC, WATT, bars};
-use crate::instance::setup::DeviceSpec;
+use super::runs::{MIXED, Shape, TPCC, WATT, bars};
+use crate::live::{LiveFigure, Loaded, cores};
+use millpond_bench::instance::setup::DeviceSpec;
 use millpond_lab::verdict::{above, claim};
 
 const ABOUT: About = About {

@@ -3,20 +3,20 @@
 //! Warehouses of figure 9 are a tenth of what TPC-C has, so that many of them fit. Those of
 //! `9-whole` are in full, fewer, with data as many times as large as the pool as in the paper.
 
+use crate::experiment::{About, Grid, Scale};
 use millpond_base::Size;
-use millpond_lab::experiment::{About, Grid, Scale};
 use millpond_lab::report::{Claim, Section};
 use millpond_lab::table::Table;
 use millpond_workload::tpcc;
 
-use super::live::{Job, LiveFigure, Loaded, cores};
-use super::watt_runs::{
+use super::runs::{
     BY_SETTING, HYPERBOLIC_SHARED, LEAN, MIXED, READ_ONLY, Shape, TPCC, WATT, judged, named,
     of_each, over, over_watt, with_grid,
 };
-use crate::instance::setup::DeviceSpec;
-use crate::run::client::Workload;
-use crate::run::runner::Length;
+use crate::live::{Job, LiveFigure, Loaded, cores};
+use millpond_bench::instance::setup::DeviceSpec;
+use millpond_bench::run::client::Workload;
+use millpond_bench::run::runner::Length;
 use millpond_lab::verdict::{at_least, claim};
 
 const WORKLOADS: [&str; 3] = [READ_ONLY, MIXED, TPCC];
@@ -191,8 +191,8 @@ fn draw_9_whole(rows: &Table) -> Section {
 
 #[cfg(test)]
 mod tests {
-    use super::super::watt_runs::tests::{made_up, verdicts};
-    use super::super::watt_runs::{HYPERBOLIC, LEAN_GRID};
+    use super::super::runs::tests::{made_up, verdicts};
+    use super::super::runs::{HYPERBOLIC, LEAN_GRID};
     use super::*;
 
     const SETTINGS: [(&str, &str); 5] = [

@@ -9,12 +9,12 @@ use std::rc::Rc;
 use super::ratios::Ratios;
 use super::workloads::plan;
 use crate::experiment::{About, Grid, Scale};
-use crate::interval::Interval;
-use crate::papers::{Library, Setting, SimFigure};
-use crate::registry::PolicyError;
-use crate::report::{Claim, HeatMap, Section};
-use crate::table::{Table, Value};
-use crate::verdict::{claim_of, shown};
+use crate::simulated::{Library, Setting, SimFigure};
+use millpond_lab::interval::Interval;
+use millpond_lab::registry::PolicyError;
+use millpond_lab::report::{Claim, HeatMap, Section};
+use millpond_lab::table::{Table, Value};
+use millpond_lab::verdict::{claim_of, shown};
 
 /// Parameters, and their values beside the default's.
 const PARAMS: [(&str, &[&str]); 7] = [

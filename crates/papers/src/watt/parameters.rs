@@ -6,11 +6,11 @@ use std::rc::Rc;
 use super::ratios::Ratios;
 use super::workloads::plan;
 use crate::experiment::{About, Grid, Scale};
-use crate::papers::{Library, Setting, SimFigure};
-use crate::registry::PolicyError;
-use crate::report::{Claim, Line, LinePlot, Section};
-use crate::table::Table;
-use crate::verdict::{above, claim};
+use crate::simulated::{Library, Setting, SimFigure};
+use millpond_lab::registry::PolicyError;
+use millpond_lab::report::{Claim, Line, LinePlot, Section};
+use millpond_lab::table::Table;
+use millpond_lab::verdict::{above, claim};
 
 /// One of the figures: a parameter, its values, the value chosen, and what is set beside it.
 struct Study {

@@ -1,7 +1,7 @@
 //! Ratios over traces and sizes.
 
 use crate::experiment::Grid;
-use crate::interval::Interval;
+use millpond_lab::interval::Interval;
 
 /// A grid by trace, percent and a third axis: ratios of one label of it to another, over traces
 /// and sizes.

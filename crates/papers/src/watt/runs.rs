@@ -1,15 +1,15 @@
 //! What WATT's live figures share: policies, workloads, the shape of a run, bars of ratios.
 
+use crate::experiment::{Grid, Need, Scale};
 use millpond_base::Size;
-use millpond_lab::experiment::{Grid, Need, Scale};
 use millpond_lab::interval::Interval;
 use millpond_lab::report::{Bar, BarPlot, Section};
 use millpond_lab::table::{Table, Value};
 use millpond_workload::{tpcc, ycsb};
 
-use super::live::{Job, lengths};
-use crate::instance::setup::{DeviceSpec, Setup};
-use crate::run::client::Workload;
+use crate::live::{Job, lengths};
+use millpond_bench::instance::setup::{DeviceSpec, Setup};
+use millpond_bench::run::client::Workload;
 
 pub(super) const WATT: &str = "watt";
 pub(super) const LEAN: &str = "lean-evict(cooling=30%)";

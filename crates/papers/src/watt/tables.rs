@@ -6,12 +6,12 @@ use std::rc::Rc;
 use super::ratios::Ratios;
 use super::workloads::plan;
 use crate::experiment::{About, Grid, Scale};
-use crate::interval::Interval;
-use crate::papers::{Library, Setting, SimFigure, SimPlan};
-use crate::registry::{PolicyError, Registry};
-use crate::report::{Bar, BarPlot, Section};
-use crate::table::{Table, Value};
-use crate::verdict::{above, below, claim, claim_of, shown};
+use crate::simulated::{Library, Setting, SimFigure, SimPlan};
+use millpond_lab::interval::Interval;
+use millpond_lab::registry::{PolicyError, Registry};
+use millpond_lab::report::{Bar, BarPlot, Section};
+use millpond_lab::table::{Table, Value};
+use millpond_lab::verdict::{above, below, claim, claim_of, shown};
 
 /// Misses of other aggregations over the maximum's, in percent (watt 4.3): by function, on TPC-C,
 /// TPC-E, ZipfRO, dynZipfRO, dynZipfRW.

@@ -5,18 +5,14 @@
 //! executes: instructions, misses of its caches, branches that it guesses wrongly, and the cycles
 //! that follow from these by a formula. How often it counts differs by the seed only.
 
-use millpond_lab::experiment::{
-    About, Cell, Fields, Figure, FigureError, Grid, Need, Scale, Watch,
-};
+use crate::experiment::{About, Cell, Fields, Figure, FigureError, Grid, Need, Scale, Watch};
 use millpond_lab::report::{Claim, Section};
 use millpond_lab::table::{Table, Value};
 
-use super::live::{LiveFigure, Loaded};
-use super::watt_counted::{Counter, PerTransaction, WorkerRun};
-use super::watt_runs::{
-    HYPERBOLIC_SHARED, LEAN, MIXED, POLICIES, READ_ONLY, Shape, TPCC, WATT, bars,
-};
-use crate::instance::setup::DeviceSpec;
+use super::counted::{Counter, PerTransaction, WorkerRun};
+use super::runs::{HYPERBOLIC_SHARED, LEAN, MIXED, POLICIES, READ_ONLY, Shape, TPCC, WATT, bars};
+use crate::live::{LiveFigure, Loaded};
+use millpond_bench::instance::setup::DeviceSpec;
 use millpond_lab::verdict::{below, claim};
 
 const FIG_11: About = About {
@@ -278,7 +274,7 @@ fn claims(rows: &Table) -> Vec<Claim> {
 mod tests {
     use std::rc::Rc;
 
-    use millpond_lab::experiment::Unwatched;
+    use crate::experiment::Unwatched;
 
     use super::*;
 

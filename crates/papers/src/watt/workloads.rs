@@ -1,7 +1,7 @@
 //! The traces, and how much of everything at each scale.
 
 use crate::experiment::Scale;
-use crate::papers::{SimPlan, TraceKind};
+use crate::simulated::{SimPlan, TraceKind};
 
 /// TPC-C on our engine, one warehouse (the paper's table 2: 1 M references, 16,128 pages).
 pub const TPCC: &str = "tpcc";

@@ -1,4 +1,4 @@
-//! `millpond paper default`.
+//! `millpond-papers default`.
 
 use super::support::{labels, number, whole_run};
 

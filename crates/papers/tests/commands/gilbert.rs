@@ -1,4 +1,4 @@
-//! `millpond paper gilbert`.
+//! `millpond-papers gilbert`.
 
 use super::support::{assert_keeps_to_its_time, labels, number, paper, text, whole_run};
 
@@ -64,7 +64,7 @@ fn what_is_too_much_for_the_machine_is_refused_and_the_grid_in_miniature_keeps_t
     let output = paper("gilbert", &results, &["--scale", "paper", "--minutes", "1"]);
     assert_eq!(output.status.code(), Some(1));
     let said = text(&output.stderr);
-    assert!(said.contains("`paper gilbert --scale paper` is refused: it "), "{said}");
+    assert!(said.contains("`millpond-papers gilbert --scale paper` is refused: it "), "{said}");
     let output = paper("gilbert", &results, &["--plan"]);
     let plan = text(&output.stdout);
     assert!(output.status.success() && plan.contains("1.29") && plan.contains("2.21"), "{plan}");

@@ -1,4 +1,4 @@
-//! `millpond paper leanstore`.
+//! `millpond-papers leanstore`.
 
 use std::fs;
 use std::path::Path;

@@ -1,12 +1,12 @@
-//! `millpond paper leanstore-hits`, with little data.
+//! `millpond-papers leanstore-hits`, with little data.
 
 use std::process::Command;
 
 use serde_json::Value as Json;
 
 fn leanstore_hits(more: &[&str]) -> Json {
-    let output = Command::new(env!("CARGO_BIN_EXE_millpond"))
-        .args(["paper", "leanstore-hits", "--divisor", "1000", "--page-size", "4096", "--json"])
+    let output = Command::new(env!("CARGO_BIN_EXE_millpond-papers"))
+        .args(["leanstore-hits", "--divisor", "1000", "--page-size", "4096", "--json"])
         .args(more)
         .output()
         .unwrap();

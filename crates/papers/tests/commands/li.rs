@@ -1,4 +1,4 @@
-//! `millpond paper li`.
+//! `millpond-papers li`.
 
 use super::support::{folder, labels, number, of_figure, paper, rows, text, whole_run};
 

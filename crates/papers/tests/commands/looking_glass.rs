@@ -1,4 +1,4 @@
-//! `millpond paper gilbert --chapter 2`.
+//! `millpond-papers gilbert --chapter 2`.
 #![allow(clippy::print_stdout)]
 
 use std::process::{Command, Output};
@@ -82,8 +82,8 @@ const TRANSACTIONS: [&str; 2] = ["new-order", "payment"];
 fn step(transaction: &str, steps: u32, transactions: u32, more: &[&str]) -> Output {
     let (steps, transactions) = (steps.to_string(), transactions.to_string());
     let numbers = ["--steps", &steps, "--transactions", &transactions, "--scale", "quick"];
-    Command::new(env!("CARGO_BIN_EXE_millpond"))
-        .args(["paper", "gilbert-step", "--load", transaction])
+    Command::new(env!("CARGO_BIN_EXE_millpond-papers"))
+        .args(["gilbert-step", "--load", transaction])
         .args(numbers)
         .args(more)
         .output()
@@ -143,8 +143,8 @@ fn instructions_repeat_grow_with_transactions_and_shrink_with_steps() {
 #[test]
 fn instructions_are_cells_of_their_own_where_there_is_valgrind() {
     let plan = |more: &[&str], path: Option<&str>| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_millpond"));
-        command.args(["paper", "gilbert", "--chapter", "2", "--figure", "2.1", "--plan"]);
+        let mut command = Command::new(env!("CARGO_BIN_EXE_millpond-papers"));
+        command.args(["gilbert", "--chapter", "2", "--figure", "2.1", "--plan"]);
         command.args(["--repetitions", "2"]).args(more);
         command.envs(path.map(|path| ("PATH", path)));
         let output = command.output().unwrap();

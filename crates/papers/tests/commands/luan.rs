@@ -1,4 +1,4 @@
-//! `millpond paper luan`.
+//! `millpond-papers luan`.
 
 use super::support::{labels, number, of_figure, paper, text, whole_run};
 

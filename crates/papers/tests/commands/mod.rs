@@ -1,4 +1,4 @@
-//! `millpond paper` as a user meets it: each paper's experiment at the quick scale, and what is
+//! `millpond-papers` as a user meets it: each paper's experiment at the quick scale, and what is
 //! refused.
 
 mod default;

@@ -1,4 +1,4 @@
-//! Running `millpond paper`, and reading what it leaves.
+//! Running `millpond-papers`, and reading what it leaves.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -8,8 +8,8 @@ use millpond_lab::table::{Table, Value};
 
 /// Runs an experiment with results below `out`.
 pub fn paper(experiment: &str, out: &Path, more: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_millpond"))
-        .args(["paper", experiment, "--out"])
+    Command::new(env!("CARGO_BIN_EXE_millpond-papers"))
+        .args([experiment, "--out"])
         .arg(out)
         .args(more)
         .output()

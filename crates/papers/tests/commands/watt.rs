@@ -1,4 +1,4 @@
-//! `millpond paper watt`.
+//! `millpond-papers watt`.
 #![allow(clippy::print_stdout)]
 
 use std::path::Path;
@@ -92,7 +92,7 @@ fn rows_of_an_earlier_run_are_judged_anew_and_those_of_another_experiment_refuse
     assert_eq!(rows(&dir), table);
     let other = paper("leanstore", out.path(), &["--scale", "quick", "--judge", at]);
     let said = text(&other.stderr);
-    assert!(!other.status.success() && said.contains("is of `millpond paper watt"), "{said}");
+    assert!(!other.status.success() && said.contains("is of `millpond-papers watt"), "{said}");
     assert!(std::fs::read(&page).unwrap() == before, "nothing was written");
     let standard = paper("watt", out.path(), &["--judge", at]);
     assert!(text(&standard.stderr).contains("not of `paper watt --scale standard`"));
@@ -137,13 +137,16 @@ fn what_cannot_be_is_refused_and_a_plan_runs_nothing() {
     let refused = paper("watt", &results, &more);
     assert_eq!(refused.status.code(), Some(1));
     let said = text(&refused.stderr);
-    assert!(said.contains("`paper watt --scale paper` is refused: it takes about"), "{said}");
+    assert!(
+        said.contains("`millpond-papers watt --scale paper` is refused: it takes about"),
+        "{said}"
+    );
     assert!(!results.exists(), "nothing was made");
 }
 
 fn worker(load: &str, policy: &str, transactions: u32, more: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_millpond"))
-        .args(["paper", "watt-worker", "--load", load, "--policy", policy, "--scale", "quick"])
+    Command::new(env!("CARGO_BIN_EXE_millpond-papers"))
+        .args(["watt-worker", "--load", load, "--policy", policy, "--scale", "quick"])
         .args(["--transactions", &transactions.to_string()])
         .args(more)
         .output()
@@ -195,8 +198,8 @@ fn what_a_worker_executes_repeats_and_tracking_is_part_of_it() {
 #[test]
 fn counts_are_cells_of_their_own_where_there_is_valgrind() {
     let plan = |more: &[&str], path: Option<&str>| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_millpond"));
-        command.args(["paper", "watt", "--figure", "11", "--plan", "--repetitions", "2"]);
+        let mut command = Command::new(env!("CARGO_BIN_EXE_millpond-papers"));
+        command.args(["watt", "--figure", "11", "--plan", "--repetitions", "2"]);
         command.args(more).envs(path.map(|path| ("PATH", path)));
         let output = command.output().unwrap();
         assert!(output.status.success(), "{}", text(&output.stderr));

@@ -5,7 +5,7 @@
 
 use std::fmt::Write as _;
 
-use millpond_lab::papers::watt::{AGGREGATIONS, BYTES};
+use millpond_papers::watt::{AGGREGATIONS, BYTES};
 
 use super::arena::Failure;
 use super::markdown::{code, table};
@@ -29,7 +29,7 @@ pub fn section(is_quick: bool) -> Result<String, Failure> {
     text.push_str(&normalised(&figure));
     text.push_str(
         "\nThe figure's numbers are colours. What the text says of them is judged with intervals over \
-         seeds by `millpond paper watt` ([watt.md](watt.md)); here is one seed.\n",
+         seeds by `millpond-papers watt` ([watt.md](watt.md)); here is one seed.\n",
     );
     text.push_str("\n### Aggregation functions (§4.3): misses over the maximum's\n\n");
     text.push_str(&aggregations(&lab)?);

@@ -2,33 +2,31 @@
 
 use std::time::Duration;
 
-use millpond_bench::experiments::papers::gilbert_factors::rows::{correction_rows, policy_row};
-use millpond_bench::experiments::papers::gilbert_factors::{
-    Factors, Live, factors, table_policies,
-};
+use crate::experiment::Scale;
+use crate::gilbert::factors::rows::{correction_rows, policy_row};
+use crate::gilbert::factors::{Factors, Live, factors, table_policies};
 use millpond_bench::experiments::table::table;
 use millpond_bench::run::runner::Observer;
 use millpond_lab::cost::References;
-use millpond_lab::experiment::Scale;
 use millpond_lab::registry::Registry;
 use millpond_policies::config::Spec;
 use millpond_policies::info::Tier;
 use serde_json::json;
 
+use super::super::callgrind::hindrance;
 use super::super::count_instructions::count;
-use super::super::progress_line::ProgressLine;
-use super::super::results::ResultArgs;
 use super::view::{parts, plot};
-use crate::callgrind::hindrance;
-use crate::error::Failure;
-use crate::output::complain;
+use millpond_cli::program::Failure;
+use millpond_cli::program::ProgressLine;
+use millpond_cli::program::ResultArgs;
+use millpond_cli::program::complain;
 
 const EXAMPLES: &str = "Examples:
-  millpond bench factors                   every live policy: tens of minutes
-  millpond bench factors --no-corrections --plot victims.html
-  millpond bench factors --policies lru,sorting-lru,zclock \\
+  millpond-papers factors                   every live policy: tens of minutes
+  millpond-papers factors --no-corrections --plot victims.html
+  millpond-papers factors --policies lru,sorting-lru,zclock \\
       --frames 1000,4000000 --no-live
-  millpond bench factors --instructions --json
+  millpond-papers factors --instructions --json
 
 Hit rates are live, with TPC-C in a pool of --pool. Hits and victims are those of the policy \
 alone, full of pages, with Zipf references to four times as many; a victim is a page that finds \
@@ -112,7 +110,7 @@ impl Args {
                 .then(|| Live { scale: self.scale, percent: f64::from(self.pool) }),
             corrections: (!self.no_corrections).then_some(self.scale),
             seed: self.seed,
-            own: crate::own::live(),
+            own: millpond_cli::program::live(),
         })
     }
 }
@@ -188,7 +186,7 @@ pub(crate) fn run(args: &Args, registry: &Registry) -> Result<(), Failure> {
     let all = result.policies.iter().zip(&counts).map(|(row, counts)| policy_row(row, *counts));
     let rows = table(all.chain(result.corrections.iter().flat_map(correction_rows)));
     let parts = parts(&what, &result, &counts, why.as_deref());
-    args.results.write_parts("bench factors", &params, &rows, &parts)?;
+    args.results.write_parts("paper factors", &params, &rows, &parts)?;
     args.results.draw(|| plot(&result).render())
 }
 

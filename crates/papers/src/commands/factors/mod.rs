@@ -1,4 +1,4 @@
-//! `millpond bench factors`: Gilbert's three factors of every live policy in one table.
+//! `millpond-papers factors`: Gilbert's three factors of every live policy in one table.
 
 mod command;
 mod view;

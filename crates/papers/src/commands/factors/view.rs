@@ -1,11 +1,9 @@
 //! The three factors for people: one table, the cost of large pools, what is corrected.
 
-use millpond_bench::experiments::papers::gilbert_factors::rows::hit_reaches;
-use millpond_bench::experiments::papers::gilbert_factors::{
-    Correction, Factors, PolicyFactors, Result,
-};
-use millpond_lab::experiment::Scale;
+use crate::experiment::Scale;
+use crate::gilbert::factors::{Correction, Factors, PolicyFactors, Result};
 use millpond_lab::interval::Interval;
+use millpond_lab::registry::hit_reaches;
 use millpond_lab::report::{Line, LinePlot};
 use millpond_lab::table::{Table, Value};
 

@@ -2,10 +2,10 @@
 
 use millpond_lab::report::Claim;
 
-use super::super::gilbert_bounds::{
+use super::super::bounds::{
     ALIKE, DATA, GB_01, GB_1, GB_2_5, GB_05, GB_5, GB_10, IDENTICAL, NEGLIGIBLE, SLIGHT,
 };
-use super::super::sizes::{Pair, Sizes};
+use crate::live::sizes::{Pair, Sizes};
 use millpond_lab::verdict::{Named, above, below, claim_named, most};
 
 /// Weights twice as large, of the clocks that have one weight for all pages.

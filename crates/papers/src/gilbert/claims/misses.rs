@@ -2,10 +2,10 @@
 
 use millpond_lab::report::Claim;
 
-use super::super::gilbert_bounds::{ALIKE, DATA, GB_1, GB_4};
-use super::super::sizes::{Pair, RANDOM, Sizes};
+use super::super::bounds::{ALIKE, DATA, GB_1, GB_4};
 use super::ranking::{Asked, By, HIS, Place, ranked};
 use super::speed::{SORTED_KS, shared, those, those_run};
+use crate::live::sizes::{Pair, RANDOM, Sizes};
 use millpond_lab::verdict::{Evidence, Named, above, below, claim_named, most};
 
 /// Those that a small pool suits, by his measurement.

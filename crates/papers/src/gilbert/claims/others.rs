@@ -3,9 +3,9 @@
 use millpond_lab::interval::Interval;
 use millpond_lab::report::Claim;
 
-use super::super::gilbert_bounds::{GB_1, GB_5, NEGLIGIBLE, SLIGHT};
-use super::super::sizes::{Pair, Sizes};
+use super::super::bounds::{GB_1, GB_5, NEGLIGIBLE, SLIGHT};
 use super::clocks::SMALLEST;
+use crate::live::sizes::{Pair, Sizes};
 use millpond_lab::verdict::{Evidence, Named, above, below, claim_named, is_more};
 
 /// Pools of 2.5 and 5 GB, as they are named in rows.

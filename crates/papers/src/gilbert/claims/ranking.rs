@@ -8,8 +8,8 @@
 
 use millpond_lab::report::Claim;
 
-use super::super::gilbert_factors::{LEAN, LOOP};
-use super::super::sizes::{RANDOM, Ratio, Sizes};
+use super::super::factors::{LEAN, LOOP};
+use crate::live::sizes::{RANDOM, Ratio, Sizes};
 use millpond_lab::verdict::Evidence;
 
 /// The policies of his figures 1.29 and 1.30, as variants of those here.

@@ -2,9 +2,9 @@
 
 use millpond_lab::report::Claim;
 
-use super::super::gilbert_bounds::{ALIKE, ALMOST_TWICE, DATA, GB_1, GB_2, GB_10, GB_20};
-use super::super::sizes::{Pair, RANDOM, Sizes};
+use super::super::bounds::{ALIKE, ALMOST_TWICE, DATA, GB_1, GB_2, GB_10, GB_20};
 use super::ranking::{Asked, By, HIS, Place, ranked};
+use crate::live::sizes::{Pair, RANDOM, Sizes};
 use millpond_lab::verdict::{Evidence, Named, above, below, claim_named, most};
 
 const LISTS: [&str; 4] = ["lru", "slru", "lru-k", "mru"];

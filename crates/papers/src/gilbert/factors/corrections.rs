@@ -1,16 +1,16 @@
 //! What of gilbert's first chapter measured something else than its name says, and what comes out
 //! when that is measured.
 
+use crate::experiment::Scale;
 use millpond::OwnPolicies;
-use millpond_lab::experiment::Scale;
 use millpond_lab::interval::Interval;
 use millpond_lab::report::Claim;
 use millpond_lab::table::Table;
 
-use super::super::gilbert_bounds::{ALIKE, ALMOST_TWICE, GB_2, GB_4, GB_6, GB_10};
-use super::super::live::Job;
-use super::super::sizes::{Pair, RANDOM, Ratio, Sizes};
+use super::super::bounds::{ALIKE, ALMOST_TWICE, GB_2, GB_4, GB_6, GB_10};
 use super::live_rounds::job;
+use crate::live::Job;
+use crate::live::sizes::{Pair, RANDOM, Ratio, Sizes};
 use millpond_lab::verdict::{Named, above, below, claim_named};
 
 /// LOOP as his figures have it: a counter for each thread (1.2.2.1, p. 8).

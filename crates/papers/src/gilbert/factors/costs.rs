@@ -8,9 +8,9 @@ use millpond_lab::interval::Interval;
 use millpond_lab::registry::Registry;
 use millpond_policies::config::Spec;
 
-use crate::error::{BenchError, BesideError};
-use crate::run::runner::Observer;
-use crate::run::turns;
+use millpond_bench::error::{BenchError, BesideError};
+use millpond_bench::run::runner::Observer;
+use millpond_bench::run::turns;
 
 /// Policies that are in memory at once, and take turns.
 const GROUP: usize = 8;

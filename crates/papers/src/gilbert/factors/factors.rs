@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use crate::experiment::Scale;
 use millpond::OwnPolicies;
-use millpond_lab::experiment::Scale;
 use millpond_lab::interval::Interval;
 use millpond_lab::registry::{PolicyError, Registry};
 use millpond_lab::table::{Table, Value};
@@ -14,8 +14,8 @@ use millpond_policies::info::Tier;
 use super::corrections::{self, Correction, LEAN, LOOP};
 use super::costs::{Cost, Costs, costs};
 use super::live_rounds::{hits, rounds};
-use crate::error::{BenchError, BesideError};
-use crate::run::runner::Observer;
+use millpond_bench::error::{BenchError, BesideError};
+use millpond_bench::run::runner::Observer;
 
 /// His search of all frames for each victim (algorithm 1.14).
 const LINEAR: [&str; 2] = ["lrd-v1(search=linear)", "lrd-v2(search=linear)"];

@@ -1,17 +1,17 @@
 //! Runs of the engine in rounds, outside the frame of an experiment.
 
+use crate::experiment::{Scale, Watch};
 use millpond::OwnPolicies;
 use millpond_base::Seed;
-use millpond_lab::experiment::{Scale, Watch};
 use millpond_lab::table::Table;
 
-use super::super::gilbert_course::Course;
-use super::super::live::{Job, LiveFigure, Loaded};
-use crate::error::BenchError;
-use crate::experiments::table::{Row, table};
-use crate::instance::setup::DeviceSpec;
-use crate::run::runner::{Length, Observer};
-use crate::run::turns;
+use super::super::course::Course;
+use crate::live::{Job, LiveFigure, Loaded};
+use millpond_bench::error::BenchError;
+use millpond_bench::experiments::table::{Row, table};
+use millpond_bench::instance::setup::DeviceSpec;
+use millpond_bench::run::runner::{Length, Observer};
+use millpond_bench::run::turns;
 
 /// Passes what a figure says on to an observer.
 struct Watching<'a>(&'a mut dyn Observer);

@@ -1,19 +1,10 @@
 //! The results as rows, for programs.
 
-use millpond_policies::contract::Hit;
+use millpond_lab::registry::hit_reaches;
 
 use super::corrections::Correction;
 use super::factors::PolicyFactors;
-use crate::experiments::table::Row;
-
-/// What a hit reaches, in words.
-pub fn hit_reaches(hit: Hit) -> &'static str {
-    match hit {
-        Hit::Nothing => "nothing",
-        Hit::Meta => "own line",
-        Hit::Central => "central",
-    }
-}
+use millpond_bench::experiments::table::Row;
 
 /// The row of a policy; `instructions` of a hit and of a victim, where they were counted.
 pub fn policy_row(factors: &PolicyFactors, instructions: Option<(f64, f64)>) -> Row {

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use crate::experiment::Scale;
 use millpond::OwnPolicies;
-use millpond_lab::experiment::Scale;
 use millpond_lab::interval::Interval;
 use millpond_lab::registry::Registry;
 use millpond_lab::table::Table;
@@ -14,8 +14,8 @@ use super::corrections::{Correction, corrections, jobs};
 use super::costs::{Cost, Costs, costs, victims_of};
 use super::factors::PolicyFactors;
 use super::{LEAN, LOOP, table_policies};
-use crate::error::{BenchError, BesideError};
-use crate::run::runner::{Observer, Unwatched};
+use millpond_bench::error::{BenchError, BesideError};
+use millpond_bench::run::runner::{Observer, Unwatched};
 
 /// Rounds of runs with one throughput and one miss ratio each, `wobble` apart.
 fn rows(runs: &[(f64, &str, f64, f64)], wobble: f64) -> Table {

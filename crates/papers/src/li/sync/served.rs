@@ -5,7 +5,7 @@ use millpond_policies::policy::Lru;
 use millpond_workload::trace::{Batch, Source, TraceError};
 
 use crate::storage::Requests;
-use crate::tier1::{Tier1, Tier1Options};
+use millpond_lab::tier1::{Tier1, Tier1Options};
 
 /// A pool under LRU, and how many page references a transaction has.
 pub(super) struct Served {

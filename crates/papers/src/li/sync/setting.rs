@@ -8,7 +8,7 @@ use crate::experiment::FigureError;
 use crate::storage::{
     Array, ArraySpec, Device, DiskSpec, Elevator, Nanos, Single, System, SystemOptions, SystemStat,
 };
-use crate::tier1::{SyncRule, Tier1Options};
+use millpond_lab::tier1::{SyncRule, Tier1Options};
 
 /// Bytes of a page of InnoDB's.
 pub(super) const PAGE_BYTES: u64 = 16 << 10;

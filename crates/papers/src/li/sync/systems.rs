@@ -4,11 +4,11 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use crate::experiment::{About, Cell, Fields, Figure, FigureError, Grid, Need, Scale, Watch};
-use crate::papers::li::traces::Traces;
-use crate::report::Section;
+use crate::li::traces::Traces;
 use crate::storage::SystemStat;
-use crate::table::{Table, Value};
-use crate::tier1::SyncRule;
+use millpond_lab::report::Section;
+use millpond_lab::table::{Table, Value};
+use millpond_lab::tier1::SyncRule;
 
 use super::setting::{PAGE, PAGE_BYTES};
 
@@ -17,12 +17,12 @@ pub(super) const DISK: (&str, &str) = ("disk", "as his");
 pub(super) const ARRAY: (&str, &str) = ("array", "as his");
 
 /// Runs one cell: what may be recorded, the cell, its rule.
-pub(in crate::papers::li) type Run =
+pub(in crate::li) type Run =
     fn(&mut Traces, Scale, &Cell, SyncRule, &mut dyn Watch) -> Result<SystemStat, FigureError>;
 
 /// A figure of systems. The axes are those of `Places`: `trace` is where they run, `size` what is
 /// varied, `policy` when they sync.
-pub(in crate::papers::li) struct Systems {
+pub(in crate::li) struct Systems {
     pub about: About,
     pub scale: Scale,
     pub traces: Rc<RefCell<Traces>>,

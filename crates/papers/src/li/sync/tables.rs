@@ -7,12 +7,12 @@ use super::setting::{PAGE_BYTES, Setting};
 use super::systems::{ARRAY, DISK, Systems, table};
 use super::tables_claims::{Columns, claims};
 use crate::experiment::{About, Cell, FigureError, Scale, Watch};
-use crate::papers::li::places::Places;
-use crate::papers::li::traces::{Given, Recorded, Traces};
-use crate::report::Section;
+use crate::li::places::Places;
+use crate::li::traces::{Given, Recorded, Traces};
 use crate::storage::SystemStat;
-use crate::table::Table;
-use crate::tier1::SyncRule;
+use millpond_lab::report::Section;
+use millpond_lab::table::Table;
+use millpond_lab::tier1::SyncRule;
 
 const ABOUT: About = About {
     id: "tables-4",

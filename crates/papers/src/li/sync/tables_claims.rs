@@ -1,11 +1,11 @@
 //! What he says of tables 4.1 and 4.2, beside ours.
 
 use super::systems::{ARRAY, DISK};
-use crate::interval::Interval;
-use crate::papers::li::places::{Place, Places};
-use crate::report::Claim;
-use crate::table::Table;
-use crate::verdict::{Bounds, Named, above, at_least, below, claim_named};
+use crate::li::places::{Place, Places};
+use millpond_lab::interval::Interval;
+use millpond_lab::report::Claim;
+use millpond_lab::table::Table;
+use millpond_lab::verdict::{Bounds, Named, above, at_least, below, claim_named};
 
 const RULES: [&str; 3] = ["org", "rec", "range"];
 
@@ -161,7 +161,7 @@ fn on_array(columns: &Columns) -> Vec<Claim> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::papers::li::places::made_up;
+    use crate::li::places::made_up;
 
     /// Values of org, rec and range on the disk and on the array.
     fn places(disk: [f64; 3], array: [f64; 3]) -> Places {

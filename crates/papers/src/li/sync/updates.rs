@@ -10,13 +10,13 @@ use millpond_workload::trace::{Batch, Source, TraceError};
 use super::setting::Setting;
 use super::systems::{Systems, table};
 use crate::experiment::{About, Cell, FigureError, Scale, Watch};
-use crate::papers::li::places::{Place, Places};
-use crate::papers::li::traces::Traces;
-use crate::report::{Claim, Section};
+use crate::li::places::{Place, Places};
+use crate::li::traces::Traces;
 use crate::storage::SystemStat;
-use crate::table::Table;
-use crate::tier1::SyncRule;
-use crate::verdict::{at_most, below, claim_named};
+use millpond_lab::report::{Claim, Section};
+use millpond_lab::table::Table;
+use millpond_lab::tier1::SyncRule;
+use millpond_lab::verdict::{at_most, below, claim_named};
 
 const ABOUT: About = About {
     id: "4.6",
@@ -155,7 +155,7 @@ fn claims(written: &Places, seconds: &Places, service: &Places) -> Vec<Claim> {
 mod tests {
     use super::super::setting::PAGE;
     use super::*;
-    use crate::papers::li::places::made_up;
+    use crate::li::places::made_up;
 
     /// Values of org, rec and range.
     fn places(values: [f64; 3]) -> Places {

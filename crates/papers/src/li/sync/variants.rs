@@ -7,13 +7,13 @@ use super::setting::Setting;
 use super::systems::{Systems, table};
 use super::tables::{COLUMNS, tpcc};
 use crate::experiment::{About, Cell, FigureError, Scale, Watch};
-use crate::papers::li::places::{Place, Places};
-use crate::papers::li::traces::Traces;
-use crate::report::{Claim, Section};
+use crate::li::places::{Place, Places};
+use crate::li::traces::Traces;
 use crate::storage::SystemStat;
-use crate::table::Table;
-use crate::tier1::SyncRule;
-use crate::verdict::{above, claim_named};
+use millpond_lab::report::{Claim, Section};
+use millpond_lab::table::Table;
+use millpond_lab::tier1::SyncRule;
+use millpond_lab::verdict::{above, claim_named};
 
 const ABOUT: About = About {
     id: "why-4",
@@ -104,7 +104,7 @@ fn claims(per_second: &Places) -> Vec<Claim> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::papers::li::places::made_up;
+    use crate::li::places::made_up;
 
     #[test]
     fn each_variant_is_decided_on_both_sides() {

@@ -6,10 +6,10 @@ use millpond_workload::generate::generate;
 use millpond_workload::trace::{BATCH_LEN, Batch, Source};
 
 use crate::experiment::{About, Cell, Fields, Figure, FigureError, Grid, Need, Scale, Watch};
-use crate::report::{Claim, Line, LinePlot, Section};
 use crate::storage::FileCache;
-use crate::table::{Table, Value};
-use crate::verdict::{Named, above, below, claim_named};
+use millpond_lab::report::{Claim, Line, LinePlot, Section};
+use millpond_lab::table::{Table, Value};
+use millpond_lab::verdict::{Named, above, below, claim_named};
 
 const ABOUT: About = About {
     id: "4.5",

@@ -6,21 +6,21 @@
 //! drive; it is warmed up before it is slow. Processor times are measured over memory, where no
 //! time is spent on waiting for the device's clock.
 
-use millpond::internals::io::SlowProfile;
-use millpond_base::Size;
-use millpond_lab::experiment::{About, Figure, Need, Scale};
-use millpond_lab::papers::luan::live::{
+use crate::experiment::{About, Figure, Need, Scale};
+use crate::luan::live::{
     CPU, HIS_PAGES, IO, RANDOM, draw_reads, draw_sharing, draw_times, policies,
 };
-use millpond_lab::papers::luan::warehouses;
+use crate::luan::warehouses;
+use millpond::internals::io::SlowProfile;
+use millpond_base::Size;
 use millpond_lab::table::Value;
 use millpond_workload::tpcc;
 
-use super::live::{End, Job, LiveFigure, Loaded, cores, lengths, row};
-use crate::experiments::table::Row;
-use crate::instance::Instance;
-use crate::instance::setup::{DeviceSpec, Setup};
-use crate::run::client::Workload;
+use crate::live::{End, Job, LiveFigure, Loaded, cores, lengths, row};
+use millpond_bench::experiments::table::Row;
+use millpond_bench::instance::Instance;
+use millpond_bench::instance::setup::{DeviceSpec, Setup};
+use millpond_bench::run::client::Workload;
 
 const FIG_16: About = About {
     id: "16",

@@ -4,12 +4,14 @@
 //! The runs are the caller's, who has an engine. Rows have `policy` (the paper's name), `size` (as
 //! the paper's, in pages of 115,200), `repetition`, and the columns that each function names.
 
+mod figures;
 mod parts;
 mod reads;
 mod runs;
 mod sharing;
 mod times;
 
+pub use figures::figures;
 pub use reads::draw_reads;
 pub use runs::{HIS_PAGES, policies};
 pub use sharing::{RANDOM, draw_sharing};

@@ -1,12 +1,12 @@
 //! What the live figures share: columns, ratios over sizes, rank correlations (luan 5.7).
 
 use crate::experiment::Grid;
-use crate::interval::Interval;
-use crate::method::spearman;
-use crate::papers::luan::policies::NAMES;
-use crate::report::Claim;
-use crate::table::Table;
-use crate::verdict::{above, claim};
+use crate::luan::policies::NAMES;
+use millpond_lab::interval::Interval;
+use millpond_lab::method::spearman;
+use millpond_lab::report::Claim;
+use millpond_lab::table::Table;
+use millpond_lab::verdict::{above, claim};
 
 pub(super) const AXES: [&str; 2] = ["policy", "size"];
 pub(super) const READS: &str = "logical_reads_per_s";

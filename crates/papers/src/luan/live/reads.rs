@@ -3,12 +3,12 @@
 
 use super::parts::{AXES, READS, apart, correlation, others};
 use crate::experiment::Grid;
-use crate::papers::luan::policies::NAMES;
-use crate::papers::luan::said::{At, over_sizes};
-use crate::papers::luan::score::{Scores, each_repetition};
-use crate::report::{Claim, Section};
-use crate::table::{Table, Value};
-use crate::verdict::{above, claim};
+use crate::luan::policies::NAMES;
+use crate::luan::said::{At, over_sizes};
+use crate::luan::score::{Scores, each_repetition};
+use millpond_lab::report::{Claim, Section};
+use millpond_lab::table::{Table, Value};
+use millpond_lab::verdict::{above, claim};
 
 /// Final scores on logical reads (table 6), by policy as in [`NAMES`].
 const TABLE_6: [f64; 13] =

@@ -1,7 +1,7 @@
 //! What is run: the policies, and what pool sizes are shares of.
 
-use crate::papers::luan::fifteen;
-use crate::papers::luan::policies::{LAMBDA, thirteen};
+use crate::luan::fifteen;
+use crate::luan::policies::{LAMBDA, thirteen};
 
 /// Pages of the paper's data, of which its pool sizes are shares: 900 MB in pages of 8 KiB.
 pub const HIS_PAGES: f64 = fifteen::HIS_PAGES;

@@ -2,12 +2,12 @@
 
 use super::parts::others;
 use crate::experiment::Grid;
-use crate::interval::Interval;
-use crate::papers::luan::policies::NAMES;
-use crate::papers::luan::said::At;
-use crate::report::{Bar, BarPlot, Claim, Section};
-use crate::table::{Table, Value};
-use crate::verdict::{above, claim};
+use crate::luan::policies::NAMES;
+use crate::luan::said::At;
+use millpond_lab::interval::Interval;
+use millpond_lab::report::{Bar, BarPlot, Claim, Section};
+use millpond_lab::table::{Table, Value};
+use millpond_lab::verdict::{above, claim};
 
 /// The policy without hits or lists, whose cost of sharing is the engine's own.
 pub const RANDOM: &str = "RANDOM";

@@ -3,12 +3,12 @@
 
 use super::parts::{AXES, READS, apart, correlation, mean_over, others};
 use crate::experiment::Grid;
-use crate::papers::luan::policies::NAMES;
-use crate::papers::luan::said::over_sizes;
-use crate::papers::luan::score::{Scores, each_repetition};
-use crate::report::{Claim, Section};
-use crate::table::{Table, Value};
-use crate::verdict::{above, below, claim};
+use crate::luan::policies::NAMES;
+use crate::luan::said::over_sizes;
+use crate::luan::score::{Scores, each_repetition};
+use millpond_lab::report::{Claim, Section};
+use millpond_lab::table::{Table, Value};
+use millpond_lab::verdict::{above, below, claim};
 
 /// What `bound` is of runs that wait for a device.
 pub const IO: &str = "I/O";

@@ -1,10 +1,10 @@
 //! The sentences about all policies.
 
-use super::super::super::gilbert_factors::LEAN;
-use super::super::super::sizes::{RANDOM, Sizes};
+use super::super::super::factors::LEAN;
 use super::super::ranking::HIS;
 use super::super::{misses, speed};
 use super::sides::{Run, judged, pool, rows, run, sides};
+use crate::live::sizes::{RANDOM, Sizes};
 
 /// All of his policies in a pool; those that are named with a speed and a miss ratio, the others
 /// with some between 90 and 110 and between 0.09 and 0.11.

@@ -3,7 +3,7 @@
 use millpond_lab::report::Claim;
 use millpond_lab::table::Table;
 
-use super::super::super::sizes::Sizes;
+use crate::live::sizes::Sizes;
 
 /// A pool, a policy, transactions per second, misses per reference.
 pub(super) type Run = (f64, String, f64, f64);

@@ -1,9 +1,9 @@
 //! The sentences about variants of one policy.
 
-use super::super::super::sizes::Sizes;
 use super::super::clocks::{self, TWICE, TWICE_TYPED};
 use super::super::others::{self, AGEINGS, SEARCHED, STAGES, cooled, lrd, lrd_searched};
 use super::sides::{Run, WIDE, judged, rows, run, sides};
+use crate::live::sizes::Sizes;
 
 fn events(policy: &str, percent: f64, of: &[(&str, f64, f64)]) -> Vec<Run> {
     let name = |(events, speed, misses): &(&str, f64, f64)| {

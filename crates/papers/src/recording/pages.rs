@@ -4,21 +4,21 @@
 //! One thread and a pool without misses make the references depend on the seed alone: the same
 //! seed gives the same trace on every machine.
 
+use crate::experiment::{FigureError, Scale, Watch};
+use crate::luan::{self, Tpcc};
+use crate::watt::{RECORDED, TPCC, YCSB};
 use millpond_base::Seed;
-use millpond_lab::experiment::{FigureError, Scale, Watch};
-use millpond_lab::papers::luan::{self, Tpcc};
-use millpond_lab::papers::watt::{RECORDED, TPCC, YCSB};
 use millpond_workload::trace::Batch;
 use millpond_workload::ycsb::{self, LoadOrder};
 use millpond_workload::{tpcc, trace};
 
-use crate::error::BenchError;
-use crate::experiments::figure::{Watched, failed};
-use crate::instance::prepare;
-use crate::instance::setup::Setup;
-use crate::run::client::Workload;
-use crate::run::record::Kept;
-use crate::run::runner::{Length, RunSpec};
+use crate::live::watched::{Watched, failed};
+use millpond_bench::error::BenchError;
+use millpond_bench::instance::prepare;
+use millpond_bench::instance::setup::Setup;
+use millpond_bench::run::client::Workload;
+use millpond_bench::run::record::Kept;
+use millpond_bench::run::runner::{Length, RunSpec};
 
 /// What is run for a trace, and how many operations at a time until it is long enough.
 fn workload(name: &str, scale: Scale) -> Option<(Workload, u64)> {
@@ -73,7 +73,7 @@ pub fn luan_tpcc(scale: Scale, seed: u64, watch: &mut dyn Watch) -> Result<Tpcc,
 }
 
 /// How a trace is recorded.
-pub(super) struct What {
+pub(crate) struct What {
     /// Bytes of a page.
     pub page_size: u32,
     /// Operations at a time, until it is long enough.
@@ -86,7 +86,7 @@ pub(super) struct What {
 ///
 /// # Errors
 /// The run failed, or `watch` asked to stop.
-pub(super) fn references(
+pub(crate) fn references(
     workload: &Workload,
     what: &What,
     seed: u64,
@@ -99,7 +99,7 @@ pub(super) fn references(
 ///
 /// # Errors
 /// The run failed, or `watch` asked to stop.
-pub(super) fn counted_references(
+pub(crate) fn counted_references(
     workload: &Workload,
     what: &What,
     seed: u64,

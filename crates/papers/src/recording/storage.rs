@@ -6,22 +6,22 @@
 use std::num::NonZero;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::experiment::{FigureError, Watch};
+use crate::li::{Course, FirstTier, Recorded};
 use millpond::internals::pool::{StorageRequest, StorageSink};
 use millpond::internals::store::SyncMode;
 use millpond::{EvictionMode, Placement};
 use millpond_base::Size;
 use millpond_base::cleaning::Cleaning;
-use millpond_lab::experiment::{FigureError, Watch};
-use millpond_lab::papers::li::{Course, FirstTier, Recorded};
 use millpond_workload::tpcc;
 
-use super::recorded::{What, counted_references};
-use crate::error::BenchError;
-use crate::experiments::figure::{Watched, failed};
-use crate::instance::setup::Setup;
-use crate::instance::{Recorders, prepare};
-use crate::run::client::Workload;
-use crate::run::runner::{Length, RunSpec};
+use crate::live::watched::{Watched, failed};
+use crate::recording::pages::{What, counted_references};
+use millpond_bench::error::BenchError;
+use millpond_bench::instance::setup::Setup;
+use millpond_bench::instance::{Recorders, prepare};
+use millpond_bench::run::client::Workload;
+use millpond_bench::run::runner::{Length, RunSpec};
 
 /// His DB2's replacement policy is a generalised CLOCK (5.6.1.3).
 const POLICY: &str = "gclock-v1";
