@@ -179,7 +179,7 @@ fn what_does_not_fit_is_refused_before_anything_is_made() {
     let error = run(&mut large, &options, &mut Unwatched).unwrap_err();
     let ExperimentError::Short { short, .. } = &error else { panic!("{error}") };
     assert_eq!(*short, Short::Disk { needed: 1 << 40, there: 1 << 30 });
-    assert!(error.to_string().contains("paper test --scale quick"), "{error}");
+    assert!(error.to_string().contains("millpond-papers test --scale quick"), "{error}");
     assert!(ran.borrow().is_empty() && !options.root.exists());
     let need = Plan::of(&large, &[], 2).unwrap().need();
     assert!((need.seconds - 0.12).abs() < 1e-9 && need.memory == 1000);

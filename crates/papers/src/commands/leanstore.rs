@@ -7,7 +7,7 @@ use millpond_cli::program::Failure;
 
 const EXAMPLES: &str = "Examples:
   millpond-papers leanstore --plan              figures, and what they need
-  millpond-papers leanstore                     the whole evaluation in miniature
+  millpond-papers leanstore                     the evaluation in miniature
   millpond-papers leanstore --figure 7,table-1  the ladder, and affinity
   millpond-papers leanstore --figure 9
         data that outgrow memory, beside the system's paging

@@ -24,7 +24,7 @@ const EXAMPLES: &str = "Examples:
   millpond-papers li --scale paper --trace 300k_400,540k_400 --traces DIR \\
       --minutes 0
         the cells of two first tiers alone
-  millpond-papers li --judge DIR    the rows of an earlier run, by today's claims
+  millpond-papers li --judge DIR    an earlier run's rows, by today's claims
   millpond-papers li --scale quick  seconds: everything runs, nothing is proved";
 
 #[derive(clap::Args, Debug)]

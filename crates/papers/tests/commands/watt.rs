@@ -95,7 +95,7 @@ fn rows_of_an_earlier_run_are_judged_anew_and_those_of_another_experiment_refuse
     assert!(!other.status.success() && said.contains("is of `millpond-papers watt"), "{said}");
     assert!(std::fs::read(&page).unwrap() == before, "nothing was written");
     let standard = paper("watt", out.path(), &["--judge", at]);
-    assert!(text(&standard.stderr).contains("not of `paper watt --scale standard`"));
+    assert!(text(&standard.stderr).contains("not of `millpond-papers watt --scale standard`"));
     let nothing = watt(out.path(), &["--judge", out.path().to_str().unwrap()]);
     assert!(text(&nothing.stderr).contains("run.json is missing"));
 }
