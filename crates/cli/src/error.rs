@@ -21,7 +21,7 @@ pub enum Failure {
     Usage(String),
     /// A policy that cannot be: exit code 2.
     #[error(transparent)]
-    Policy(#[from] PolicyError),
+    Policy(Box<PolicyError>),
     /// A policy's text: exit code 2.
     #[error(transparent)]
     Param(#[from] ParamError),
@@ -30,10 +30,10 @@ pub enum Failure {
     Trace(#[from] TraceError),
     /// A sweep: exit code 1.
     #[error(transparent)]
-    Sweep(#[from] SweepError),
+    Sweep(Box<SweepError>),
     /// A miss-ratio curve: exit code 1, or 2 for a policy.
     #[error(transparent)]
-    Curve(#[from] CurveError),
+    Curve(Box<CurveError>),
     /// A result directory: exit code 1.
     #[error(transparent)]
     Result(#[from] ResultError),
@@ -76,6 +76,24 @@ millpond_base::from_variants! { Failure {
     Write(std::io::Error),
 } }
 
+impl From<PolicyError> for Failure {
+    fn from(error: PolicyError) -> Failure {
+        Failure::Policy(Box::new(error))
+    }
+}
+
+impl From<SweepError> for Failure {
+    fn from(error: SweepError) -> Failure {
+        Failure::Sweep(Box::new(error))
+    }
+}
+
+impl From<CurveError> for Failure {
+    fn from(error: CurveError) -> Failure {
+        Failure::Curve(Box::new(error))
+    }
+}
+
 impl From<BesideError> for Failure {
     fn from(error: BesideError) -> Failure {
         match error {
@@ -92,10 +110,14 @@ impl Failure {
     pub fn exit_code(&self) -> u8 {
         match self {
             Failure::Usage(_) | Failure::Policy(_) | Failure::Param(_) => 2,
-            Failure::Sweep(SweepError::Policy(_) | SweepError::Plan(_)) => 2,
-            Failure::Curve(
-                CurveError::Policy(_) | CurveError::Offline(_) | CurveError::Size { .. },
-            ) => 2,
+            Failure::Sweep(error) => match **error {
+                SweepError::Policy(_) | SweepError::Plan(_) => 2,
+                _ => 1,
+            },
+            Failure::Curve(error) => match **error {
+                CurveError::Policy(_) | CurveError::Offline(_) | CurveError::Size { .. } => 2,
+                _ => 1,
+            },
             Failure::Trace(TraceError::Options(_)) => 2,
             Failure::Compare(CompareError::Metric { .. } | CompareError::Unknown { .. }) => 2,
             Failure::Report(ReportError::Reference { .. }) => 2,
@@ -109,9 +131,11 @@ impl Failure {
     pub(crate) fn is_closed_pipe(&self) -> bool {
         let closed = |e: &std::io::Error| e.kind() == std::io::ErrorKind::BrokenPipe;
         match self {
-            Failure::Write(e)
-            | Failure::Table(TableError::Write(e))
-            | Failure::Sweep(SweepError::Output(TableError::Write(e))) => closed(e),
+            Failure::Write(e) | Failure::Table(TableError::Write(e)) => closed(e),
+            Failure::Sweep(error) => match &**error {
+                SweepError::Output(TableError::Write(e)) => closed(e),
+                _ => false,
+            },
             _ => false,
         }
     }

@@ -7,12 +7,12 @@
 
 mod corrections;
 pub mod costs;
-mod factors;
 mod live_rounds;
+mod policy_factors;
 pub mod rows;
 #[cfg(test)]
 mod tests;
 
 pub(super) use corrections::corrections;
 pub use corrections::{Correction, LEAN, LOOP};
-pub use factors::{Factors, Live, PolicyFactors, Result, factors, table_policies};
+pub use policy_factors::{Factors, Live, PolicyFactors, Result, factors, table_policies};

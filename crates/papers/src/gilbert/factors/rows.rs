@@ -3,7 +3,7 @@
 use millpond_lab::registry::hit_reaches;
 
 use super::corrections::Correction;
-use super::factors::PolicyFactors;
+use super::policy_factors::PolicyFactors;
 use millpond_bench::experiments::table::Row;
 
 /// The row of a policy; `instructions` of a hit and of a victim, where they were counted.

@@ -12,7 +12,7 @@ use millpond_policies::contract::Hit;
 
 use super::corrections::{Correction, corrections, jobs};
 use super::costs::{Cost, Costs, costs, victims_of};
-use super::factors::PolicyFactors;
+use super::policy_factors::PolicyFactors;
 use super::{LEAN, LOOP, table_policies};
 use millpond_bench::error::{BenchError, BesideError};
 use millpond_bench::run::runner::{Observer, Unwatched};
