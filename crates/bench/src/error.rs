@@ -114,11 +114,17 @@ pub enum BesideError {
     Bench(#[from] BenchError),
     /// A policy that cannot be.
     #[error(transparent)]
-    Policy(#[from] PolicyError),
+    Policy(Box<PolicyError>),
     /// A policy's text.
     #[error(transparent)]
     Param(#[from] ParamError),
     /// A policy found no victim in the simulator.
     #[error(transparent)]
     Stalled(#[from] Stalled),
+}
+
+impl From<PolicyError> for BesideError {
+    fn from(error: PolicyError) -> BesideError {
+        BesideError::Policy(Box::new(error))
+    }
 }

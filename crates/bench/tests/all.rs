@@ -1,7 +1,6 @@
 //! All tests of live runs but `paged`, in one program.
 
 mod runs;
-mod stalls;
 mod store;
 mod tier_worlds;
 mod tpcc_policies;

@@ -118,7 +118,7 @@ fn params(advice: &Advice, lines: &[String]) -> serde_json::Value {
 fn failure(error: AdviseError) -> Failure {
     match error {
         AdviseError::Trace(error) => Failure::Trace(error),
-        AdviseError::Policy(error) => Failure::Policy(error),
+        AdviseError::Policy(error) => error.into(),
         AdviseError::Param(error) => Failure::Param(error),
         AdviseError::Size(text) => Failure::Usage(text),
         AdviseError::Stopped => Failure::Interrupted,

@@ -4,16 +4,18 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
+use crate::error::Failure;
 use crate::own::Policies;
 use crate::{
-    advise, bench, compare, describe, interrupt, output, paper, policies as list, regret, report,
-    serve, sim, store, tour, trace,
+    advise, bench, compare, describe, interrupt, output, policies as list, regret, report, serve,
+    sim, store, tour, trace,
 };
 
 const ABOUT: &str = "A storage engine at memory speed, and the laboratory of page replacement";
+const ELSEWHERE: &str = "The papers' experiments are a program of their own: millpond-papers";
 
 #[derive(Parser, Debug)]
-#[command(name = "millpond", version, about = ABOUT, max_term_width = 100)]
+#[command(name = "millpond", version, about = ABOUT, after_help = ELSEWHERE, max_term_width = 100)]
 struct App {
     #[command(subcommand)]
     command: Command,
@@ -41,8 +43,6 @@ enum Command {
     Bench(bench::Args),
     /// Say where a workload's CPU time goes, component by component
     Breakdown(Box<bench::breakdown::Args>),
-    /// Repeat experiments of the papers, beside what they print
-    Paper(paper::Args),
     /// Serve a file as a block device with a cache, over NBD
     Serve(Box<serve::Args>),
     #[command(flatten)]
@@ -78,18 +78,22 @@ pub fn main_with(policies: Policies) -> ExitCode {
         Command::Report(args) => report::run(args),
         Command::Bench(args) => bench::run(args, registry),
         Command::Breakdown(args) => bench::breakdown::run(args),
-        Command::Paper(args) => paper::run(args, registry),
         Command::Serve(args) => serve::run(args),
         Command::Store(command) => store::run(command),
         Command::Completions(args) => describe::completions::run(args, command()),
         Command::Man(args) => describe::man::run(args, command()),
         Command::Reference(args) => describe::reference::run(args, command()),
     };
+    conclude("millpond", result)
+}
+
+/// Tells why a command of `program` failed, on standard error; the exit code of what it came to.
+pub fn conclude(program: &str, result: Result<(), Failure>) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) if failure.is_closed_pipe() => ExitCode::SUCCESS,
         Err(failure) => {
-            output::complain(&format!("millpond: {failure}"));
+            output::complain(&format!("{program}: {failure}"));
             ExitCode::from(failure.exit_code())
         }
     }

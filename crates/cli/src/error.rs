@@ -4,7 +4,6 @@ use millpond_bench::error::{BenchError, BesideError};
 use millpond_lab::breakdowns::BreakdownError;
 use millpond_lab::compare::CompareError;
 use millpond_lab::curve::CurveError;
-use millpond_lab::experiment::ExperimentError;
 use millpond_lab::method::RegretError;
 use millpond_lab::registry::PolicyError;
 use millpond_lab::report::ReportError;
@@ -16,13 +15,13 @@ use millpond_workload::trace::TraceError;
 
 /// Why a command failed.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Failure {
+pub enum Failure {
     /// The command line asks for something that cannot be: exit code 2.
     #[error("{0}")]
     Usage(String),
     /// A policy that cannot be: exit code 2.
     #[error(transparent)]
-    Policy(#[from] PolicyError),
+    Policy(Box<PolicyError>),
     /// A policy's text: exit code 2.
     #[error(transparent)]
     Param(#[from] ParamError),
@@ -31,10 +30,10 @@ pub(crate) enum Failure {
     Trace(#[from] TraceError),
     /// A sweep: exit code 1.
     #[error(transparent)]
-    Sweep(#[from] SweepError),
+    Sweep(Box<SweepError>),
     /// A miss-ratio curve: exit code 1, or 2 for a policy.
     #[error(transparent)]
-    Curve(#[from] CurveError),
+    Curve(Box<CurveError>),
     /// A result directory: exit code 1.
     #[error(transparent)]
     Result(#[from] ResultError),
@@ -53,9 +52,6 @@ pub(crate) enum Failure {
     /// A storage server: exit code 1.
     #[error("{0}")]
     Serve(String),
-    /// An experiment of a paper: exit code 1, or 2 for a figure that there is not.
-    #[error(transparent)]
-    Experiment(#[from] ExperimentError),
     /// Costs that cannot be compared: exit code 1.
     #[error(transparent)]
     Regret(#[from] RegretError),
@@ -80,6 +76,24 @@ millpond_base::from_variants! { Failure {
     Write(std::io::Error),
 } }
 
+impl From<PolicyError> for Failure {
+    fn from(error: PolicyError) -> Failure {
+        Failure::Policy(Box::new(error))
+    }
+}
+
+impl From<SweepError> for Failure {
+    fn from(error: SweepError) -> Failure {
+        Failure::Sweep(Box::new(error))
+    }
+}
+
+impl From<CurveError> for Failure {
+    fn from(error: CurveError) -> Failure {
+        Failure::Curve(Box::new(error))
+    }
+}
+
 impl From<BesideError> for Failure {
     fn from(error: BesideError) -> Failure {
         match error {
@@ -92,17 +106,21 @@ impl From<BesideError> for Failure {
 }
 
 impl Failure {
-    pub(crate) fn exit_code(&self) -> u8 {
+    /// The exit code of the program.
+    pub fn exit_code(&self) -> u8 {
         match self {
             Failure::Usage(_) | Failure::Policy(_) | Failure::Param(_) => 2,
-            Failure::Sweep(SweepError::Policy(_) | SweepError::Plan(_)) => 2,
-            Failure::Curve(
-                CurveError::Policy(_) | CurveError::Offline(_) | CurveError::Size { .. },
-            ) => 2,
+            Failure::Sweep(error) => match **error {
+                SweepError::Policy(_) | SweepError::Plan(_) => 2,
+                _ => 1,
+            },
+            Failure::Curve(error) => match **error {
+                CurveError::Policy(_) | CurveError::Offline(_) | CurveError::Size { .. } => 2,
+                _ => 1,
+            },
             Failure::Trace(TraceError::Options(_)) => 2,
             Failure::Compare(CompareError::Metric { .. } | CompareError::Unknown { .. }) => 2,
             Failure::Report(ReportError::Reference { .. }) => 2,
-            Failure::Experiment(ExperimentError::Plan(_)) => 2,
             Failure::Bench(error) if error.is_usage() => 2,
             Failure::Interrupted | Failure::Bench(BenchError::Stopped) => 130,
             _ => 1,
@@ -113,9 +131,11 @@ impl Failure {
     pub(crate) fn is_closed_pipe(&self) -> bool {
         let closed = |e: &std::io::Error| e.kind() == std::io::ErrorKind::BrokenPipe;
         match self {
-            Failure::Write(e)
-            | Failure::Table(TableError::Write(e))
-            | Failure::Sweep(SweepError::Output(TableError::Write(e))) => closed(e),
+            Failure::Write(e) | Failure::Table(TableError::Write(e)) => closed(e),
+            Failure::Sweep(error) => match &**error {
+                SweepError::Output(TableError::Write(e)) => closed(e),
+                _ => false,
+            },
             _ => false,
         }
     }

@@ -17,7 +17,7 @@ const TERMINATED: i32 = 143;
 static ASKED: AtomicBool = AtomicBool::new(false);
 
 /// Begins to listen.
-pub(crate) fn listen() {
+pub fn listen() {
     // Where no handler can be installed, Ctrl-C keeps its usual meaning.
     let _ = ctrlc::set_handler(|| {
         if ASKED.swap(true, Relaxed) {
@@ -51,7 +51,7 @@ pub(crate) fn or_interrupted(failure: Failure) -> Failure {
 }
 
 /// Returns whether Ctrl-C was pressed.
-pub(crate) fn asked() -> bool {
+pub fn asked() -> bool {
     ASKED.load(Relaxed)
 }
 

@@ -12,7 +12,6 @@
 mod advise;
 mod app;
 mod bench;
-mod callgrind;
 mod compare;
 mod curve;
 mod describe;
@@ -20,8 +19,8 @@ mod error;
 mod interrupt;
 mod output;
 mod own;
-mod paper;
 mod policies;
+pub mod program;
 mod progress;
 mod reading;
 mod regret;

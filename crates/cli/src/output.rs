@@ -181,13 +181,13 @@ pub(crate) fn apart<'p>(
 }
 
 /// A line on standard error.
-pub(crate) fn complain(line: &str) {
+pub fn complain(line: &str) {
     // There is no reader left when standard error is closed.
     let _ = writeln!(io::stderr().lock(), "{line}");
 }
 
 /// Text on standard output.
-pub(crate) fn print(text: &str) -> Result<(), Failure> {
+pub fn print(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     out.write_all(text.as_bytes())?;
     out.flush()?;

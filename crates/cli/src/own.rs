@@ -37,14 +37,19 @@ impl Policies {
         Ok(Policies { registry: self.registry.with::<P>()?, live: self.live.with_open::<P>() })
     }
 
+    /// The policies as simulations.
+    pub fn registry(&self) -> &Registry {
+        &self.registry
+    }
+
     /// Lets every command that opens a store know the live ones.
-    pub(crate) fn offer(&self) {
+    pub fn offer(&self) {
         // Set already only where a program runs two command lines, with the same policies.
         let _ = LIVE.set(self.live.clone());
     }
 }
 
 /// The user's own policies for a store.
-pub(crate) fn live() -> OwnPolicies {
+pub fn live() -> OwnPolicies {
     LIVE.get().cloned().unwrap_or_default()
 }

@@ -1,7 +1,6 @@
 //! `millpond policies`: the catalog.
 
-use millpond_bench::experiments::papers::gilbert_factors::rows::hit_reaches;
-use millpond_lab::registry::{Entry, Registry};
+use millpond_lab::registry::{Entry, Registry, hit_reaches};
 use millpond_lab::table::{Table, Value};
 use millpond_policies::info::Tier;
 use serde_json::json;

@@ -7,13 +7,13 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 const STEPS: u64 = 10_000;
 
 /// A bar with rate and time left.
-pub(crate) struct Progress {
+pub struct Progress {
     bar: ProgressBar,
 }
 
 impl Progress {
     /// A bar, unless `quiet`. Nothing is drawn where standard error is no terminal.
-    pub(crate) fn new(quiet: bool) -> Progress {
+    pub fn new(quiet: bool) -> Progress {
         let bar = ProgressBar::new(STEPS);
         if quiet {
             bar.set_draw_target(ProgressDrawTarget::hidden());
@@ -27,7 +27,7 @@ impl Progress {
     }
 
     /// Shows how far `what` is, and what was done so far and how fast.
-    pub(crate) fn show(&self, what: &str, share: Option<f64>, done: u64, unit: &str) {
+    pub fn show(&self, what: &str, share: Option<f64>, done: u64, unit: &str) {
         let seconds = self.bar.elapsed().as_secs_f64().max(1e-3);
         let rate = done as f64 / seconds / 1e6;
         let amount = match done {
@@ -41,12 +41,12 @@ impl Progress {
     }
 
     /// Prints a line above the bar, to standard error.
-    pub(crate) fn say(&self, line: &str) {
+    pub fn say(&self, line: &str) {
         self.bar.suspend(|| crate::output::complain(line));
     }
 
     /// Takes the bar away.
-    pub(crate) fn finish(&self) {
+    pub fn finish(&self) {
         self.bar.finish_and_clear();
     }
 }

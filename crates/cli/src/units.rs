@@ -65,8 +65,8 @@ pub(crate) fn run(request: &Request<'_>) -> Result<(), Failure> {
 impl From<UnitError> for Failure {
     fn from(error: UnitError) -> Failure {
         match error {
-            UnitError::Sweep(error) => Failure::Sweep(*error),
-            UnitError::Policy(error) => Failure::Policy(error),
+            UnitError::Sweep(error) => Failure::Sweep(error),
+            UnitError::Policy(error) => error.into(),
             UnitError::Result(error) => Failure::Result(error),
             UnitError::Plan(text) => Failure::Usage(text),
             other => Failure::Partly(other.to_string()),

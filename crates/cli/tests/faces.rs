@@ -1,5 +1,8 @@
 //! What a user meets before any work is done: help, completions, manual pages.
 
+#[path = "faces/help.rs"]
+mod help;
+
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -17,70 +20,25 @@ fn has(program: &str) -> bool {
     found.is_ok_and(|output| output.status.success())
 }
 
-/// All commands with the words that name them, hidden ones left out.
-fn commands(command: &clap::Command, words: &str, found: &mut Vec<(String, clap::Command)>) {
-    found.push((words.to_string(), command.clone()));
-    for inner in command.get_subcommands().filter(|inner| !inner.is_hide_set()) {
-        commands(inner, &format!("{words} {}", inner.get_name()), found);
-    }
-}
-
 fn all_commands() -> Vec<(String, clap::Command)> {
-    let mut root = millpond_cli::command().term_width(80);
-    root.build();
-    let mut found = Vec::new();
-    commands(&root, "millpond", &mut found);
-    assert!(found.len() > 60, "{} commands", found.len());
+    let found = help::all_commands(millpond_cli::command());
+    assert!(found.len() > 50, "{} commands", found.len());
     found
 }
 
 #[test]
 fn help_fits_into_eighty_columns() {
-    let mut wide = Vec::new();
-    for (name, mut command) in all_commands() {
-        for help in [command.render_help(), command.render_long_help()] {
-            for line in help.to_string().lines().filter(|line| line.chars().count() > 80) {
-                wide.push(format!("{name}: {line}"));
-            }
-        }
-    }
-    wide.dedup();
-    assert!(wide.is_empty(), "{}", wide.join("\n"));
+    help::assert_fits(&all_commands());
 }
 
-/// Examples are columns, and what is wrapped is none any more; paragraphs are wrapped, and lines
-/// that are broken by hand become ragged then.
 #[test]
 fn examples_are_printed_as_they_are_written_and_paragraphs_are_wrapped() {
-    let mut broken = Vec::new();
-    for (name, mut command) in all_commands() {
-        let Some(written) = command.get_after_help().map(ToString::to_string) else { continue };
-        let help = command.render_help().to_string();
-        let lines: Vec<&str> = help.lines().map(str::trim_end).collect();
-        let written: Vec<&str> = written.lines().collect();
-        for (at, line) in written.iter().enumerate() {
-            let is_prose = |line: &str| !line.is_empty() && !line.starts_with(' ');
-            let is_followed = written.get(at + 1).is_some_and(|next| is_prose(next));
-            let is_wrapped = !lines.contains(&line.trim_end());
-            if is_wrapped && (!is_prose(line) || is_followed) {
-                broken.push(format!("{name}: {line}"));
-            }
-        }
-    }
-    assert!(broken.is_empty(), "--help breaks these lines:\n{}", broken.join("\n"));
+    help::assert_examples_stay(&all_commands());
 }
 
-/// A command says what it is for, and so does each of its arguments.
 #[test]
 fn nothing_is_without_help() {
-    for (name, command) in all_commands() {
-        assert!(command.get_about().is_some() || name.contains(" help"), "{name} says nothing");
-        for argument in command.get_arguments().filter(|argument| !argument.is_hide_set()) {
-            let help = argument.get_help().map(ToString::to_string).unwrap_or_default();
-            assert!(!help.is_empty(), "{name}: {} has no help", argument.get_id());
-            assert!(!help.ends_with('.'), "{name}: {}: {help}", argument.get_id());
-        }
-    }
+    help::assert_all_have_help(&all_commands());
 }
 
 #[test]

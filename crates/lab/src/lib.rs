@@ -1,15 +1,12 @@
 //! The laboratory: policies measured on traces.
 //!
-//! - [`papers`]: those experiments of the papers that are simulated.
 //! - [`sim`]: the first-tier simulator: one host, any policy, monomorphised.
 //! - [`tier1`]: a simulated buffer pool that makes storage-level traces.
-//! - [`storage`]: disks, an array, a file cache and their clients below it, in virtual time.
 //! - [`tier2`]: the second-tier simulator, with its two models.
 //! - [`registry`]: the policies that can be run, Millpond's and a user's own.
 //! - [`compare`]: which of some policies or runs is better, and how sure that is.
 //! - [`cost`]: what a policy's hits and victims cost, and its bytes.
 //! - [`advise`]: which policy for a trace, in three lines.
-//! - [`experiment`]: the frame in which experiments of the papers run, cell by cell.
 //! - [`breakdowns`]: CPU time by component before and after a change, from written results.
 //! - [`units`]: a sweep cut into parts for job arrays and clusters, each with a file of its own.
 //! - [`verdict`]: from intervals to *yes*, *no* or *open*, over the claims of a figure.
@@ -21,15 +18,12 @@ pub mod breakdowns;
 pub mod compare;
 pub mod cost;
 pub mod curve;
-pub mod experiment;
 pub mod interval;
 pub mod method;
-pub mod papers;
 pub mod registry;
 pub mod report;
 pub mod results;
 pub mod sim;
-pub mod storage;
 pub mod sweep;
 pub mod table;
 pub mod tier1;

@@ -40,6 +40,15 @@ pub enum PolicyError {
     Twice(String),
 }
 
+/// What a hit reaches, in words.
+pub fn hit_reaches(hit: Hit) -> &'static str {
+    match hit {
+        Hit::Nothing => "nothing",
+        Hit::Meta => "own line",
+        Hit::Central => "central",
+    }
+}
+
 type Make = fn(&Spec, &SimOptions) -> Result<Box<dyn Simulation>, ParamError>;
 type MakeTier2 = fn(&Spec, &Tier2Options) -> Result<Box<dyn Tier2Simulation>, ParamError>;
 type MakeTier1 = fn(&Spec, &Tier1Options, Box<dyn Source>) -> Result<Box<dyn Source>, ParamError>;

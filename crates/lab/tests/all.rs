@@ -5,7 +5,6 @@ mod common;
 mod compare;
 mod curves;
 mod equivalences;
-mod experiment;
 mod report;
 mod simulator;
 mod statistics;

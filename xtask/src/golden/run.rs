@@ -89,7 +89,7 @@ fn golden_tests(is_quick: bool, summary: &Path) -> Result<bool> {
 
 /// The tables of papers beside ours, as Markdown.
 fn published_tables(is_quick: bool) -> Result<String> {
-    let mut words = vec!["run", "--release", "-p", "millpond-lab", "--bin", "published"];
+    let mut words = vec!["run", "--release", "-p", "millpond-papers", "--bin", "published"];
     if is_quick {
         words.extend(["--", "--quick"]);
     }

@@ -19,8 +19,8 @@ use super::progress_line::ProgressLine;
 use super::results::{ResultArgs, line, write_file};
 use super::workload::{TpccArgs, YcsbArgs};
 use super::{
-    commits, contest, count_instructions, evictors, factors, many, opening, outgrow, overheads,
-    pace, phases, ramp_up, scan, two_worlds,
+    commits, contest, evictors, many, opening, outgrow, overheads, pace, phases, ramp_up, scan,
+    two_worlds,
 };
 use crate::error::Failure;
 use crate::output::complain;
@@ -57,11 +57,6 @@ enum Command {
     Overheads(Box<overheads::Args>),
     /// How fast policies evict while nothing else runs (watt 6.4)
     Evictors(Box<evictors::Args>),
-    /// What policies' hits, victims and bytes cost beside their hit rates (gilbert 1.3, 1.4)
-    Factors(Box<factors::Args>),
-    /// What `factors --instructions` has counted
-    #[command(hide = true)]
-    FactorsProbe(count_instructions::Args),
     /// Several keys looked up by one call, beside as many calls
     Many(Box<many::Args>),
     /// Durable commits while pages are written in the background
@@ -159,8 +154,6 @@ pub(crate) fn run(args: &Args, registry: &Registry) -> Result<(), Failure> {
         Command::Phases(args) => phases::run(args),
         Command::Overheads(args) => overheads::run(args),
         Command::Evictors(args) => evictors::run(args),
-        Command::Factors(args) => factors::run(args, registry),
-        Command::FactorsProbe(args) => count_instructions::run(args, registry),
         Command::Many(args) => many::run(args),
         Command::Pace(args) => pace::run(args),
         Command::Opening(args) => opening::run(args),

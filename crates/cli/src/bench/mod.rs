@@ -5,10 +5,8 @@ mod breakdown_compare;
 mod command;
 mod commits;
 mod contest;
-mod count_instructions;
 mod engine;
 mod evictors;
-mod factors;
 mod many;
 mod opening;
 mod outgrow;
@@ -24,5 +22,5 @@ mod workload;
 
 pub(crate) use command::{Args, run};
 pub(crate) use engine::cores;
-pub(crate) use progress_line::ProgressLine;
-pub(crate) use results::ResultArgs;
+pub use progress_line::ProgressLine;
+pub use results::ResultArgs;

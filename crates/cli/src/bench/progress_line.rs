@@ -8,13 +8,14 @@ use millpond_bench::run::runner::{Observer, Tick};
 use crate::interrupt;
 
 /// Shows what runs, and ends it on Ctrl-C.
-pub(crate) struct ProgressLine {
+pub struct ProgressLine {
     bar: ProgressBar,
     what: String,
 }
 
 impl ProgressLine {
-    pub(crate) fn new(quiet: bool) -> ProgressLine {
+    /// A line, unless `quiet`. Nothing is drawn where standard error is no terminal.
+    pub fn new(quiet: bool) -> ProgressLine {
         let bar = ProgressBar::new_spinner();
         if quiet {
             bar.set_draw_target(ProgressDrawTarget::hidden());
@@ -27,7 +28,7 @@ impl ProgressLine {
     }
 
     /// Takes the line away.
-    pub(crate) fn finish(&self) {
+    pub fn finish(&self) {
         self.bar.finish_and_clear();
     }
 }

@@ -13,7 +13,7 @@ use crate::output::{Form, Output, apart, write_whole};
 /// Form and place of what a run came to.
 #[derive(clap::Args, Clone, Debug)]
 #[command(next_help_heading = "Results")]
-pub(crate) struct ResultArgs {
+pub struct ResultArgs {
     #[command(flatten)]
     output: Output,
     /// The same as --format json
@@ -39,7 +39,7 @@ impl ResultArgs {
     }
 
     /// Fails early for what cannot work at the end.
-    pub(crate) fn check(&self) -> Result<(), Failure> {
+    pub fn check(&self) -> Result<(), Failure> {
         self.output().check([])
     }
 
@@ -50,7 +50,7 @@ impl ResultArgs {
     }
 
     /// Writes the rows; for people, without the columns that say nothing.
-    pub(crate) fn write(&self, command: &str, params: &Json, table: &Table) -> Result<(), Failure> {
+    pub fn write(&self, command: &str, params: &Json, table: &Table) -> Result<(), Failure> {
         let output = self.output();
         let table = match output.format {
             Form::Table => &table.without_idle_columns(9).with_first(answers(command)),
@@ -60,7 +60,7 @@ impl ResultArgs {
     }
 
     /// Writes `parts` for people, and the rows in any other form.
-    pub(crate) fn write_parts(
+    pub fn write_parts(
         &self,
         command: &str,
         params: &Json,
@@ -75,7 +75,7 @@ impl ResultArgs {
     }
 
     /// Draws the plot, a page of HTML, if one is asked for.
-    pub(crate) fn draw(&self, page: impl FnOnce() -> String) -> Result<(), Failure> {
+    pub fn draw(&self, page: impl FnOnce() -> String) -> Result<(), Failure> {
         let Some(path) = &self.plot else { return Ok(()) };
         let html = page();
         write_whole(path, |out| Ok(out.write_all(html.as_bytes())?))

@@ -13,16 +13,19 @@ const EXAMPLES: &str = "Examples, each once for a user:
 
 zsh reads ~/.zfunc if ~/.zshrc has fpath+=~/.zfunc before compinit.";
 
+/// The shell that is meant.
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
-pub(crate) struct Args {
+pub struct Args {
     /// The shell
     #[arg(value_enum, value_name = "SHELL")]
     shell: Shell,
 }
 
-pub(crate) fn run(args: &Args, mut command: clap::Command) -> Result<(), Failure> {
+/// Prints the completions of a program.
+pub fn run(args: &Args, mut command: clap::Command) -> Result<(), Failure> {
     let mut text = Vec::new();
-    generate(args.shell, &mut command, "millpond", &mut text);
+    let name = command.get_name().to_string();
+    generate(args.shell, &mut command, name, &mut text);
     print(&String::from_utf8_lossy(&text))
 }

@@ -8,15 +8,17 @@ const EXAMPLES: &str = "Examples:
   millpond man ~/.local/share/man/man1        then: man millpond-sim
   millpond man /usr/local/share/man/man1";
 
+/// The folder of the pages.
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
-pub(crate) struct Args {
+pub struct Args {
     /// The folder; it is made if it is not there, and pages of the same names are replaced
     #[arg(value_name = "DIR")]
     folder: PathBuf,
 }
 
-pub(crate) fn run(args: &Args, command: clap::Command) -> Result<(), Failure> {
+/// Writes the manual pages of a program.
+pub fn run(args: &Args, command: clap::Command) -> Result<(), Failure> {
     let place = |error: std::io::Error| {
         let text = format!("{}: {error}", args.folder.display());
         Failure::Write(std::io::Error::new(error.kind(), text))

@@ -7,7 +7,7 @@ use crate::compare::{
     CompareError, CompareOptions, Contest, Metric, Outcome, Pair, Replicate, Run, Verdict,
 };
 use crate::interval::Interval;
-use crate::papers::Recorded;
+use crate::sim::Recorded;
 use crate::table::Table;
 
 /// What a course costs in each part from its second on: the first is warm-up. It is half a read

@@ -11,9 +11,8 @@ use super::options::AdviseOptions;
 use super::shortlist::SHORTLIST;
 use super::verdict::Advice;
 use crate::compare::CompareError;
-use crate::papers::Recorded;
 use crate::registry::{PolicyError, Registry};
-use crate::sim::{Counts, SimOptions, Stalled};
+use crate::sim::{Counts, Recorded, SimOptions, Stalled};
 use crate::sweep::Room;
 
 /// Parts that a trace is cut into; the first is warm-up.

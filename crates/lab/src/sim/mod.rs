@@ -3,13 +3,11 @@
 mod cell;
 mod future;
 mod host;
-mod kinds;
+mod recorded;
 mod renumber;
 mod table;
-mod victims;
 
 pub use cell::{Cell, Counts, SimOptions, Simulation, Stalled};
 pub use future::Future;
-pub use kinds::{Hits, KindHits, hits_by_kind};
+pub use recorded::Recorded;
 pub use renumber::Renumber;
-pub use victims::{Victim, Watched};

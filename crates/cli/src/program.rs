@@ -1,0 +1,11 @@
+//! Parts of this command line for programs with commands of their own, such as `millpond-papers`:
+//! how they fail, print, show progress and stop.
+
+pub use crate::app::conclude;
+pub use crate::bench::{ProgressLine, ResultArgs};
+pub use crate::describe::{completions, man};
+pub use crate::error::Failure;
+pub use crate::interrupt::{asked, listen};
+pub use crate::output::{complain, print};
+pub use crate::own::live;
+pub use crate::progress::Progress;

@@ -1,0 +1,15 @@
+//! How a failure of an experiment ends the program.
+
+use millpond_cli::program::Failure;
+
+use crate::experiment::ExperimentError;
+
+impl From<ExperimentError> for Failure {
+    /// Exit code 2 for a figure that there is not, else 1.
+    fn from(error: ExperimentError) -> Failure {
+        match error {
+            ExperimentError::Plan(_) => Failure::Usage(error.to_string()),
+            _ => Failure::Partly(error.to_string()),
+        }
+    }
+}

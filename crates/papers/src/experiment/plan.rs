@@ -1,0 +1,92 @@
+//! Which cells an experiment has, and what they need.
+
+use std::collections::HashSet;
+
+use super::cell::Cell;
+use super::figure::Experiment;
+use super::need::Need;
+
+/// Why an experiment cannot be planned.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PlanError {
+    /// No figure has that id.
+    #[error("`millpond-papers {paper}` has no figure '{id}': it has {known}")]
+    NoFigure {
+        /// The paper.
+        paper: &'static str,
+        /// What was asked for.
+        id: String,
+        /// All ids.
+        known: String,
+    },
+    /// Two cells that nothing tells apart: a mistake of the figure.
+    #[error("figure {figure} has the cell '{key}' twice")]
+    Twice {
+        /// The figure.
+        figure: &'static str,
+        /// The cell.
+        key: String,
+    },
+}
+
+/// The cells to run, repetition by repetition.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Plan {
+    /// Of each repetition, in the order in which they run, with the number of their figure.
+    pub repetitions: Vec<Vec<(usize, Cell)>>,
+}
+
+impl Plan {
+    /// The cells of the figures with these ids, or of all of them for no id at all.
+    ///
+    /// # Errors
+    /// [`PlanError`].
+    pub fn of(experiment: &Experiment, ids: &[String], times: u32) -> Result<Plan, PlanError> {
+        let all: Vec<&str> = experiment.figures.iter().map(|figure| figure.about().id).collect();
+        if let Some(id) = ids.iter().find(|id| !all.contains(&id.as_str())) {
+            let (paper, known) = (experiment.paper, all.join(", "));
+            return Err(PlanError::NoFigure { paper, id: id.clone(), known });
+        }
+        let is_wanted = |id: &str| ids.is_empty() || ids.iter().any(|wanted| wanted == id);
+        let wanted: Vec<usize> = (0..all.len()).filter(|at| is_wanted(all[*at])).collect();
+        let mut keys = HashSet::new();
+        let mut repetitions = Vec::new();
+        for repetition in 1..=times.max(1) {
+            let mut cells = Vec::new();
+            for at in &wanted {
+                let of_figure = experiment.figures[*at].cells(repetition);
+                cells.extend(of_figure.into_iter().map(|cell| (*at, cell)));
+            }
+            if let Some((_, twice)) = cells.iter().find(|(_, cell)| !keys.insert(cell.key())) {
+                return Err(PlanError::Twice { figure: twice.figure, key: twice.key() });
+            }
+            if repetition % 2 == 0 {
+                // What drifts from one end of a repetition to the other cancels out in pairs.
+                cells.reverse();
+            }
+            repetitions.push(cells);
+        }
+        Ok(Plan { repetitions })
+    }
+
+    /// Cells in all.
+    pub fn cells(&self) -> usize {
+        self.repetitions.iter().map(Vec::len).sum()
+    }
+
+    /// What all of them need, one after the other.
+    pub fn need(&self) -> Need {
+        let cells = self.repetitions.iter().flatten();
+        cells.fold(Need::default(), |need, (_, cell)| need.then(cell.need))
+    }
+
+    /// The plan without the cells for which `is_done`.
+    #[must_use]
+    pub fn without(mut self, is_done: impl Fn(&Cell) -> bool) -> Plan {
+        for cells in &mut self.repetitions {
+            cells.retain(|(_, cell)| !is_done(cell));
+        }
+        self
+    }
+}

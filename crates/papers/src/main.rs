@@ -1,0 +1,9 @@
+//! The binary `millpond-papers`.
+
+use std::process::ExitCode;
+
+use millpond_cli::Policies;
+
+fn main() -> ExitCode {
+    millpond_papers::main_with(Policies::builtin())
+}

@@ -1,0 +1,7 @@
+//! All tests of the papers, in one program.
+
+mod commands;
+mod experiment;
+mod faces;
+mod factors;
+mod stalls;
