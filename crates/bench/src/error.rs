@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-use millpond::OptionsError;
+use millpond::error::OptionsError;
 use millpond::internals::io::{CloseError, CreateError, DeviceError, OpenError, OpenFileError};
 use millpond::internals::pool::PoolError;
 use millpond::internals::store::CombinationError;

@@ -3,7 +3,7 @@
 
 use std::ffi::c_void;
 
-use millpond::{DecodeKey, EncodeKey, Reader};
+use millpond::codec::{DecodeKey, EncodeKey, Reader};
 
 use crate::buffer::{buffer, mp_buffer};
 use crate::entry::mp_slice;

@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use millpond::{Db, Error, ErrorKind, Options, Tree, Value, ValueLike};
+use millpond::{Db, Error, ErrorKind, Options, Tree, Value, codec::ValueLike};
 
 type Stock = (String, u32, i64, bool);
 

@@ -116,7 +116,9 @@ mod admin;
 #[cfg(not(any(test, feature = "model")))]
 mod api;
 mod btree;
+pub mod codec;
 mod encoding;
+pub mod error;
 mod hash_index;
 mod heap;
 mod io;
@@ -125,6 +127,7 @@ mod log;
 mod page;
 mod pool;
 mod recovery;
+pub mod report;
 mod stats;
 mod store;
 mod tier;
@@ -139,36 +142,21 @@ pub mod internals;
 #[cfg(feature = "profile")]
 pub use millpond_profile as profile;
 
-pub use admin::{Backup, BackupPhase, BackupProgress, ShrinkProgress, ShrinkWatch, Shrunk};
 #[cfg(not(any(test, feature = "model")))]
 pub use api::{
-    Autocommit, CheckProgress, CheckReport, CheckWatch, CheckedStructure, Cursor, Db, Entries,
-    ExtractIf, HashIndex, Heap, Range, RawTree, Reads, Records, Snapshot, TransactOptions, Tree,
-    Txn, ValueReader, Writes,
+    Autocommit, Cursor, Db, Entries, ExtractIf, HashIndex, Heap, Range, RawTree, Reads, Records,
+    Snapshot, TransactOptions, Tree, Txn, ValueReader, Writes,
 };
-pub use btree::{BulkError, BulkOptions, StreamError, TreeStats, WriteError};
-pub use encoding::codec::{Reader, Sink};
-pub use encoding::key::{DecodeKey, EncodeKey, KeyLike, PartLike, PrefixOf};
-pub use encoding::value::{DecodeValue, EncodeValue, ValueLike};
-pub use encoding::{DecodeError, Key, KeyBounds, KeyRange, Value};
-pub use hash_index::WriteError as HashWriteError;
-pub use heap::{RecordId, WriteError as HeapWriteError};
-pub use io::{AllocateError, CloseError, CreateError, OpenError, Submission, SyncError};
-pub use lock::{LockError, TreeName};
-pub use log::LogError;
+pub use btree::{BulkOptions, TreeStats};
+pub use encoding::{Key, KeyRange, Value};
+pub use heap::RecordId;
+pub use io::Submission;
 pub use page::superblock::{Compression, Placement};
-pub use pool::{EvictionMode, PoolError};
-pub use recovery::{
-    LogDamage, LostRecords, Obstacle, Phase, Progress, Recovery, RecoveryError, Salvaged,
-    StrayPage, StrayPages,
-};
+pub use pool::EvictionMode;
 #[cfg(feature = "serde")]
 pub use store::Postcard;
-pub use store::combinations::PolicyFitError;
 pub use store::{
-    BackupError, DirectIo, Entry, Error, ErrorKind, Freshness, Lab, Latency, Options, OptionsError,
-    OwnPolicies, Published, RecoveryWatch, SecondTierOptions, Stats, Structure, TypeNames,
+    DirectIo, Entry, Error, ErrorKind, Freshness, Lab, Latency, Options, OwnPolicies, Published,
+    SecondTierOptions, Stats, Structure, TypeNames,
 };
-pub use tier::TierError;
-pub use txn::{Durability, Isolation, Savepoint, TxnError, TxnOptions};
-pub use words::ChoiceError;
+pub use txn::{Durability, Isolation, Savepoint, TxnOptions};

@@ -63,7 +63,7 @@ pub enum DatumError {
     },
     /// The bytes are not of the type.
     #[error(transparent)]
-    Decode(#[from] millpond::DecodeError),
+    Decode(#[from] millpond::error::DecodeError),
 }
 
 impl Datum {

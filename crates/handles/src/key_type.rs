@@ -3,7 +3,10 @@
 use std::fmt::{Display, Formatter};
 use std::str::FromStr;
 
-use millpond::{DecodeError, DecodeKey, EncodeKey, Reader};
+use millpond::{
+    codec::{DecodeKey, EncodeKey, Reader},
+    error::DecodeError,
+};
 
 use crate::datum::{Datum, DatumError};
 use crate::type_name::{TypeName, TypeNameError};
@@ -12,7 +15,7 @@ use crate::type_name::{TypeName, TypeNameError};
 /// [`EncodeKey`] and decodes as [`DecodeKey`] of that Rust type do.
 ///
 /// ```
-/// use millpond::EncodeKey;
+/// use millpond::codec::EncodeKey;
 /// use millpond_handles::{Datum, KeyType};
 /// let key: KeyType = "i64".parse().unwrap();
 /// assert_eq!(key.encode(&Datum::Int(-7)).unwrap(), (-7i64).to_key_bytes());

@@ -3,7 +3,10 @@
 use std::fmt::{Display, Formatter};
 use std::str::FromStr;
 
-use millpond::{DecodeError, DecodeValue, EncodeValue, Reader};
+use millpond::{
+    codec::{DecodeValue, EncodeValue, Reader},
+    error::DecodeError,
+};
 
 use crate::datum::{Datum, DatumError};
 use crate::type_name::{TypeName, TypeNameError};
@@ -12,7 +15,7 @@ use crate::type_name::{TypeName, TypeNameError};
 /// as [`DecodeValue`] of that Rust type do.
 ///
 /// ```
-/// use millpond::EncodeValue;
+/// use millpond::codec::EncodeValue;
 /// use millpond_handles::{Datum, ValueType};
 /// let value: ValueType = "Option<u16>".parse().unwrap();
 /// assert_eq!(value.encode(&Datum::Int(258)).unwrap(), Some(258u16).to_value_bytes());

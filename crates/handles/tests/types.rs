@@ -1,6 +1,6 @@
 //! Types by name encode as the engine's typed trees do, and are the names that these keep.
 
-use millpond::{DecodeKey, DecodeValue, EncodeKey, EncodeValue};
+use millpond::codec::{DecodeKey, DecodeValue, EncodeKey, EncodeValue};
 use millpond_handles::{Datum, DatumError, KeyType, TypeNameError, ValueType};
 use proptest::prelude::*;
 

@@ -394,7 +394,7 @@ impl Store {
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Bound<'py, PyDict>> {
         let mut raised = None;
-        let mut watch = |now: millpond::BackupProgress| {
+        let mut watch = |now: millpond::report::BackupProgress| {
             let phase = format!("{:?}", now.phase).to_lowercase();
             let goes_on = Python::attach(|py| {
                 py.check_signals()?;
@@ -436,7 +436,7 @@ impl Store {
             return Err(raised);
         }
         let report = report?;
-        let one = |structure: &millpond::CheckedStructure| {
+        let one = |structure: &millpond::report::CheckedStructure| {
             let row = PyDict::new(py);
             row.set_item("name", &structure.name)?;
             row.set_item("kind", structure.kind.to_string())?;

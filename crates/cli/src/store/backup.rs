@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use millpond::internals::io::{OpenError, OpenFileError};
-use millpond::{BackupError, BackupPhase, Db, Error, Options};
+use millpond::{Db, Error, Options, error::BackupError, report::BackupPhase};
 
 use super::open::{self, StoreArgs, failed, size_of};
 use crate::error::Failure;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use millpond::internals::admin::check::{CATALOG, CheckOptions, check_store};
 use millpond::internals::io::{Device, PageStore};
-use millpond::{Db, Error, Options, Recovery};
+use millpond::{Db, Error, Options, report::Recovery};
 use millpond_lab::table::Table;
 use serde_json::json;
 

@@ -4,7 +4,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use millpond::internals::admin::log_view::{DevicePair, trial_devices};
-use millpond::{Db, Error, Options, Phase, Progress, Recovery};
+use millpond::{
+    Db, Error, Options,
+    report::{Phase, Progress, Recovery},
+};
 
 use crate::progress::Progress as Bar;
 

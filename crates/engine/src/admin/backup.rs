@@ -62,7 +62,7 @@ const STEP_BYTES: usize = 1 << 20;
 /// What a backup is at.
 ///
 /// ```
-/// use millpond::{BackupPhase, Db, Options};
+/// use millpond::{Db, Options, report::BackupPhase};
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # let folder = tempfile::tempdir()?;
 /// use std::ops::ControlFlow;

@@ -298,7 +298,7 @@ impl Db {
     /// ```
     ///
     /// # Errors
-    /// As [`Db::backup_to`], or [`BackupError::GivenUp`](crate::BackupError::GivenUp).
+    /// As [`Db::backup_to`], or [`BackupError::GivenUp`](crate::error::BackupError::GivenUp).
     pub fn backup_with(
         &self,
         target: impl AsRef<Path>,
@@ -352,7 +352,7 @@ impl Db {
     /// ```
     ///
     /// # Errors
-    /// [`BackupError::UnderWay`](crate::BackupError::UnderWay),
+    /// [`BackupError::UnderWay`](crate::error::BackupError::UnderWay),
     /// [`Error::ReadOnly`]; a page could not be read; or log or data could not be made durable. The
     /// store is as it was, perhaps with some pages elsewhere.
     pub fn shrink(&self) -> Result<Shrunk, Error> {

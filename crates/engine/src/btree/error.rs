@@ -5,7 +5,7 @@ use crate::pool::PoolError;
 /// An error of an operation that writes.
 ///
 /// ```
-/// # use millpond::{Db, Error, Options, WriteError};
+/// # use millpond::{Db, Error, Options, error::WriteError};
 /// # fn main() -> Result<(), Error> {
 /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
 /// let tree = db.raw_tree("ponds")?;
@@ -40,7 +40,7 @@ pub enum WriteError {
 /// An error of writing or reading a value as a stream.
 ///
 /// ```
-/// # use millpond::{Db, Error, Options, StreamError};
+/// # use millpond::{Db, Error, Options, error::StreamError};
 /// # fn main() -> Result<(), Error> {
 /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
 /// let films = db.tree::<String, Vec<u8>>("films")?;
@@ -84,7 +84,7 @@ impl From<PoolError> for StreamError {
 /// An error of a bulk load.
 ///
 /// ```
-/// # use millpond::{BulkError, BulkOptions, Db, Error, Options};
+/// # use millpond::{BulkOptions, Db, Error, Options, error::BulkError};
 /// # fn main() -> Result<(), Error> {
 /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
 /// let tree = db.tree::<u32, String>("words")?;

@@ -7,7 +7,7 @@ use std::fmt;
 /// `at` is the offset in the key or value, in bytes.
 ///
 /// ```
-/// # use millpond::{Db, DecodeError, Error, Options};
+/// # use millpond::{Db, Error, Options, error::DecodeError};
 /// # fn main() -> Result<(), Error> {
 /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
 /// db.raw_tree("ponds")?.put(b"mill", b"deep")?;
@@ -84,7 +84,7 @@ impl DecodeError {
     /// The bytes are not what a type of your own encodes to, for this reason.
     ///
     /// ```
-    /// use millpond::DecodeError;
+    /// use millpond::error::DecodeError;
     /// use millpond::internals::encoding::value::DecodeValue;
     ///
     /// struct Even(u32);
@@ -157,7 +157,7 @@ pub(crate) fn tuple_name(parts: &[Option<String>]) -> Option<String> {
 /// Where an encoding is appended.
 ///
 /// ```
-/// use millpond::{EncodeKey, Sink};
+/// use millpond::{codec::{EncodeKey, Sink}};
 /// /// Counts bytes.
 /// struct Length(usize);
 /// impl Sink for Length {
@@ -173,7 +173,7 @@ pub trait Sink {
     /// Appends `bytes`.
     ///
     /// ```
-    /// use millpond::Sink;
+    /// use millpond::codec::Sink;
     /// let mut bytes = Vec::new();
     /// bytes.put(b"deep");
     /// assert_eq!(bytes, b"deep");
@@ -250,7 +250,7 @@ impl Sink for Buffer {
 /// Bytes that are being decoded, from front to back.
 ///
 /// ```
-/// use millpond::{DecodeError, DecodeKey, EncodeKey, Reader, Sink};
+/// use millpond::{error::DecodeError, codec::{DecodeKey, EncodeKey, Reader, Sink}};
 ///
 /// /// A colour: three bytes.
 /// #[derive(Debug, PartialEq)]
@@ -299,7 +299,7 @@ impl<'a> Reader<'a> {
     /// Takes the next `count` bytes.
     ///
     /// ```
-    /// use millpond::{DecodeError, DecodeKey, EncodeKey, Reader, Sink};
+    /// use millpond::{error::DecodeError, codec::{DecodeKey, EncodeKey, Reader, Sink}};
     ///
     /// /// A colour: three bytes.
     /// #[derive(Debug, PartialEq)]
@@ -338,7 +338,7 @@ impl<'a> Reader<'a> {
     /// Takes the next `N` bytes.
     ///
     /// ```
-    /// use millpond::{DecodeError, DecodeKey, EncodeKey, Reader, Sink};
+    /// use millpond::{error::DecodeError, codec::{DecodeKey, EncodeKey, Reader, Sink}};
     ///
     /// /// A colour: three bytes.
     /// #[derive(Debug, PartialEq)]

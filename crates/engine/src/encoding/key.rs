@@ -44,7 +44,7 @@ use crate::encoding::codec::{Buffer, DecodeError, Reader, Sink};
 /// Also implemented for what is only borrowed: `str`, `[u8]`, references.
 ///
 /// ```
-/// use millpond::EncodeKey;
+/// use millpond::codec::EncodeKey;
 /// // The order of the bytes is that of the keys.
 /// assert!((-1i32).to_key_bytes() < 7i32.to_key_bytes());
 /// assert!(("bolt", 8u32).to_key_bytes() < ("bolts", 6u32).to_key_bytes());
@@ -53,7 +53,7 @@ pub trait EncodeKey {
     /// Appends the part form: order-preserving and self-delimiting, whatever follows.
     ///
     /// ```
-    /// use millpond::EncodeKey;
+    /// use millpond::codec::EncodeKey;
     /// let mut bytes = Vec::new();
     /// "ab".encode_part(&mut bytes); // ends itself, as more may follow
     /// assert_eq!(bytes, [b'a', b'b', 0, 0]);
@@ -63,7 +63,7 @@ pub trait EncodeKey {
     /// Appends the whole form: order-preserving where nothing follows.
     ///
     /// ```
-    /// use millpond::EncodeKey;
+    /// use millpond::codec::EncodeKey;
     /// let mut bytes = Vec::new();
     /// "ab".encode(&mut bytes);
     /// assert_eq!(bytes, b"ab");
@@ -77,7 +77,7 @@ pub trait EncodeKey {
     /// equal to what is in memory.
     ///
     /// ```
-    /// use millpond::EncodeKey;
+    /// use millpond::codec::EncodeKey;
     /// assert_eq!(7u64.with_encoded(|bytes| bytes.len()), 8);
     /// ```
     #[inline]
@@ -90,7 +90,7 @@ pub trait EncodeKey {
     /// The whole form, as bytes of its own.
     ///
     /// ```
-    /// use millpond::EncodeKey;
+    /// use millpond::codec::EncodeKey;
     /// assert_eq!(258u16.to_key_bytes(), [1, 2]);
     /// ```
     fn to_key_bytes(&self) -> Vec<u8> {
@@ -114,7 +114,7 @@ pub trait EncodeKey {
 /// has a zero byte.
 ///
 /// ```
-/// use millpond::{DecodeKey, EncodeKey};
+/// use millpond::{codec::{DecodeKey, EncodeKey}};
 /// let bytes = ("bolts", 8u32).to_key_bytes();
 /// assert_eq!(<(String, u32)>::decode(&bytes), Ok(("bolts".to_string(), 8)));
 /// ```
@@ -122,7 +122,7 @@ pub trait DecodeKey<'a>: Sized {
     /// Takes a part form from the front.
     ///
     /// ```
-    /// use millpond::{DecodeError, DecodeKey, EncodeKey, Reader, Sink};
+    /// use millpond::{error::DecodeError, codec::{DecodeKey, EncodeKey, Reader, Sink}};
     ///
     /// #[derive(Debug, PartialEq)]
     /// struct Day { year: u16, day: u16 }
@@ -155,7 +155,7 @@ pub trait DecodeKey<'a>: Sized {
     /// is, and another one when that changes.
     ///
     /// ```
-    /// use millpond::DecodeKey;
+    /// use millpond::codec::DecodeKey;
     /// assert_eq!(<(String, u32)>::type_name().as_deref(), Some("(String, u32)"));
     /// ```
     fn type_name() -> Option<String> {
@@ -165,7 +165,7 @@ pub trait DecodeKey<'a>: Sized {
     /// Decodes a whole form.
     ///
     /// ```
-    /// use millpond::{DecodeError, DecodeKey};
+    /// use millpond::{error::DecodeError, codec::DecodeKey};
     /// assert_eq!(u16::decode(&[1, 2]), Ok(258));
     /// assert!(matches!(u16::decode(&[1]), Err(DecodeError::TooShort { .. })));
     /// ```
@@ -187,7 +187,7 @@ pub trait DecodeKey<'a>: Sized {
 /// `PartLike<Self>`, usually by delegating to a tuple of its fields.
 ///
 /// ```
-/// use millpond::{DecodeError, DecodeKey, EncodeKey, PartLike, Reader, Sink};
+/// use millpond::{error::DecodeError, codec::{DecodeKey, EncodeKey, PartLike, Reader, Sink}};
 ///
 /// #[derive(Debug, PartialEq)]
 /// struct Day { year: u16, day: u16 }
@@ -281,7 +281,7 @@ pub trait PrefixOf<K> {
     /// Appends the prefix.
     ///
     /// ```
-    /// use millpond::PrefixOf;
+    /// use millpond::codec::PrefixOf;
     /// let mut bytes = Vec::new();
     /// PrefixOf::<String>::encode_prefix("bo", &mut bytes);
     /// assert_eq!(bytes, b"bo");
@@ -291,7 +291,7 @@ pub trait PrefixOf<K> {
     /// The prefix, as bytes of its own.
     ///
     /// ```
-    /// use millpond::PrefixOf;
+    /// use millpond::codec::PrefixOf;
     /// let prefix = PrefixOf::<(u16, String)>::to_prefix_bytes(&(258u16,));
     /// assert_eq!(prefix, [1, 2]);
     /// ```

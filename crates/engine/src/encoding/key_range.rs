@@ -138,7 +138,7 @@ pub trait KeyBounds<K> {
     /// The range of encoded keys.
     ///
     /// ```
-    /// use millpond::KeyBounds;
+    /// use millpond::codec::KeyBounds;
     /// let range = KeyBounds::<u16>::to_key_range(&(1..3));
     /// assert!(range.contains(&[0, 2]) && !range.contains(&[0, 3]));
     /// ```

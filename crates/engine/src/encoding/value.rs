@@ -23,7 +23,7 @@ use crate::encoding::codec::{Buffer, DecodeError, Expected, Reader, Sink};
 /// Also implemented for what is only borrowed: `str`, `[u8]`, references.
 ///
 /// ```
-/// use millpond::EncodeValue;
+/// use millpond::codec::EncodeValue;
 /// assert_eq!("deep".to_value_bytes(), b"deep");
 /// assert_eq!(258u16.to_value_bytes(), [2, 1]);
 /// ```
@@ -35,7 +35,7 @@ pub trait EncodeValue {
     /// Appends the encoding.
     ///
     /// ```
-    /// use millpond::EncodeValue;
+    /// use millpond::codec::EncodeValue;
     /// let mut bytes = Vec::new();
     /// Some(7u8).encode(&mut bytes);
     /// assert_eq!(bytes, [1, 7]);
@@ -46,7 +46,7 @@ pub trait EncodeValue {
     /// to what is in memory.
     ///
     /// ```
-    /// use millpond::EncodeValue;
+    /// use millpond::codec::EncodeValue;
     /// assert_eq!(7u64.with_encoded(|bytes| bytes.len()), 8);
     /// ```
     #[inline]
@@ -59,7 +59,7 @@ pub trait EncodeValue {
     /// The encoding, as bytes of its own.
     ///
     /// ```
-    /// use millpond::EncodeValue;
+    /// use millpond::codec::EncodeValue;
     /// assert_eq!((7u8, true).to_value_bytes(), [7, 1]);
     /// ```
     fn to_value_bytes(&self) -> Vec<u8> {
@@ -81,7 +81,7 @@ pub trait EncodeValue {
 /// without copying.
 ///
 /// ```
-/// use millpond::DecodeValue;
+/// use millpond::codec::DecodeValue;
 /// assert_eq!(<&str>::decode(b"deep"), Ok("deep")); // nothing is copied
 /// ```
 pub trait DecodeValue<'a>: Sized {
@@ -91,7 +91,7 @@ pub trait DecodeValue<'a>: Sized {
     /// Decodes a value that fills `bytes`.
     ///
     /// ```
-    /// use millpond::{DecodeError, DecodeValue};
+    /// use millpond::{error::DecodeError, codec::DecodeValue};
     /// assert_eq!(u16::decode(&[2, 1]), Ok(258));
     /// assert!(matches!(u16::decode(&[2, 1, 0]), Err(DecodeError::Trailing { .. })));
     /// ```
@@ -104,7 +104,7 @@ pub trait DecodeValue<'a>: Sized {
     /// [`DecodeKey::type_name`](crate::encoding::key::DecodeKey::type_name).
     ///
     /// ```
-    /// use millpond::DecodeValue;
+    /// use millpond::codec::DecodeValue;
     /// assert_eq!(<u64 as DecodeValue>::type_name().as_deref(), Some("u64"));
     /// ```
     fn type_name() -> Option<String> {
@@ -118,7 +118,7 @@ pub trait DecodeValue<'a>: Sized {
 /// `ValueLike<Self>`.
 ///
 /// ```
-/// use millpond::{DecodeError, DecodeValue, EncodeValue, Sink, ValueLike};
+/// use millpond::{error::DecodeError, codec::{DecodeValue, EncodeValue, Sink, ValueLike}};
 ///
 /// #[derive(Debug, PartialEq)]
 /// struct Depth(u16);

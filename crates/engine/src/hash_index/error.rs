@@ -7,7 +7,7 @@ use crate::pool::{Jump, PoolError};
 /// An error of an operation that writes.
 ///
 /// ```
-/// # use millpond::{Db, Error, HashWriteError, Options};
+/// # use millpond::{Db, Error, Options, error::HashWriteError};
 /// # fn main() -> Result<(), Error> {
 /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
 /// let index = db.hash_index::<String, Vec<u8>>("films")?;

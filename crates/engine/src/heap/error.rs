@@ -7,7 +7,7 @@ use crate::pool::{Jump, PoolError};
 /// An error of an operation that writes.
 ///
 /// ```
-/// # use millpond::{Db, Error, HeapWriteError, Options};
+/// # use millpond::{Db, Error, Options, error::HeapWriteError};
 /// # fn main() -> Result<(), Error> {
 /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
 /// let films = db.heap::<Vec<u8>>("films")?;

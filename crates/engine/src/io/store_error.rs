@@ -354,7 +354,7 @@ millpond_base::from_variants! { CreateError {
 /// Why a store could not be opened.
 ///
 /// ```
-/// use millpond::{Db, Error, OpenError, Options};
+/// use millpond::{Db, Error, Options, error::OpenError};
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # let folder = tempfile::tempdir()?;
 /// let path = folder.path().join("notes.txt");

@@ -6,7 +6,7 @@ use std::time::Duration;
 /// A tree, as errors speak of it.
 ///
 /// ```
-/// use millpond::TreeName;
+/// use millpond::error::TreeName;
 /// let tree = TreeName { id: 7, name: Some("ponds".to_string()) };
 /// assert_eq!(tree.to_string(), "'ponds'");
 /// ```
@@ -31,7 +31,7 @@ impl fmt::Display for TreeName {
 /// transaction to roll back and to release them.
 ///
 /// ```
-/// # use millpond::{Db, Error, LockError, Options, TxnError};
+/// # use millpond::{Db, Error, Options, error::{LockError, TxnError}};
 /// # fn main() -> Result<(), Error> {
 /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
 /// let ponds = db.tree::<String, u32>("ponds")?;

@@ -20,7 +20,7 @@ fn parent_name(parent: Option<PageId>) -> String {
 /// An error of the buffer pool.
 ///
 /// ```
-/// # use millpond::{Db, Error, Options, PoolError};
+/// # use millpond::{Db, Error, Options, error::PoolError};
 /// # fn main() -> Result<(), Error> {
 /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
 /// let ponds = db.raw_tree("ponds")?;

@@ -234,7 +234,7 @@ impl StrayPages {
     /// Whether there are none.
     ///
     /// ```
-    /// use millpond::StrayPages;
+    /// use millpond::report::StrayPages;
     /// assert!(StrayPages::default().is_empty());
     /// ```
     pub fn is_empty(&self) -> bool {

@@ -3,7 +3,7 @@
 /// A part of recovery.
 ///
 /// ```
-/// use millpond::{Db, Options, Phase};
+/// use millpond::{Db, Options, report::Phase};
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # let folder = tempfile::tempdir()?;
 /// let options = Options::new().memory(16 << 20).watch_recovery(|progress| {

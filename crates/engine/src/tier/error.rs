@@ -7,7 +7,7 @@ use crate::io::{DeviceError, OpenFileError};
 /// A second tier that cannot be used.
 ///
 /// ```
-/// use millpond::{Db, Error, Options, TierError};
+/// use millpond::{Db, Error, Options, error::TierError};
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # let folder = tempfile::tempdir()?;
 /// let letter = folder.path().join("letter");

@@ -14,7 +14,7 @@ use crate::pool::PoolError;
 /// Why a transaction cannot go on.
 ///
 /// ```
-/// # use millpond::{Db, Error, Options, TxnError};
+/// # use millpond::{Db, Error, Options, error::TxnError};
 /// # fn main() -> Result<(), Error> {
 /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
 /// let (mut one, two) = (db.begin()?, db.begin()?);

@@ -11,8 +11,9 @@ use millpond::internals::pool::SyncMode;
 use millpond::internals::store::options::policy_choice::PolicyChoice;
 use millpond::internals::tier::BackTier;
 use millpond::{
-    BackupError, Compression, Db, Error, EvictionMode, HashIndex, Heap, Isolation, KeyRange,
-    Options, Placement, RawTree, Savepoint, Snapshot, Structure, TierError, Txn, TxnOptions,
+    Compression, Db, Error, EvictionMode, HashIndex, Heap, Isolation, KeyRange, Options, Placement,
+    RawTree, Savepoint, Snapshot, Structure, Txn, TxnOptions,
+    error::{BackupError, TierError},
 };
 use millpond_base::Share;
 use millpond_base::cleaning::Cleaning;

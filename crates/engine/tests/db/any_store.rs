@@ -10,7 +10,7 @@ use millpond::internals::io::{Device, MemoryDevice};
 use millpond::internals::pool::recording::recorder::Recorder;
 use millpond::internals::store::options::policy_choice::PolicyChoice;
 use millpond::internals::store::{Combination, LabError};
-use millpond::{Db, Error, KeyRange, Options, RawTree, Shrunk, Stats};
+use millpond::{Db, Error, KeyRange, Options, RawTree, Stats, report::Shrunk};
 
 /// An owned entry.
 pub(super) type Row = (Vec<u8>, Vec<u8>);

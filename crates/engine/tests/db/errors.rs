@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use millpond::OptionsError;
+use millpond::error::OptionsError;
 use millpond::internals::btree::{BulkError, BulkOptions, WriteError};
 use millpond::internals::io::{Device, MemoryDevice, OpenError, OpenFileError};
 use millpond::internals::store::{Combination, LabError, LatchingMode, TranslationMode};

@@ -9,7 +9,7 @@ use millpond::internals::pool::recording::recorder::Recorder;
 use millpond::internals::pool::{Pool, PoolStrategy};
 use millpond::internals::store::combinations::Visit;
 use millpond::internals::store::{Builder, Combination, Store, StoreTree};
-use millpond::{Db, Error, KeyRange, Options, Shrunk, Stats};
+use millpond::{Db, Error, KeyRange, Options, Stats, report::Shrunk};
 
 use super::any_store::{Place, Row, Rows, TestStore, TestTree};
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 
-use millpond::DecodeError;
+use millpond::error::DecodeError;
 use millpond::internals::encoding::codec::{Reader, Sink};
 use millpond::internals::encoding::key::{DecodeKey, EncodeKey, PartLike};
 use millpond::{Db, Error, Options, Placement, Postcard, Structure, TypeNames};

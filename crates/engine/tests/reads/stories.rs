@@ -12,7 +12,10 @@ use millpond::internals::io::{
     ReadFaultDevice, ReadFaults, ReadRequest,
 };
 use millpond::internals::page::{PageHeader, PageType};
-use millpond::{BackupError, Db, Error, Options, Placement, TierError, TxnError};
+use millpond::{
+    Db, Error, Options, Placement,
+    error::{BackupError, TierError, TxnError},
+};
 use millpond_base::PageId;
 
 const PAGE: usize = 4096;

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use millpond::Progress;
 use millpond::internals::io::{Device, FaultyDevice, MemoryDevice, PageStore};
 use millpond::internals::log::Log;
 use millpond::internals::recovery::{Recovered, RecoveryError, RedoOptions, recover};
+use millpond::report::Progress;
 use millpond_base::PageId;
 
 use super::world::{SIZE, State, World, apply_note, log_options};

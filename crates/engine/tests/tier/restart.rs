@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use millpond::internals::io::{Device, MemoryDevice};
-use millpond::{Compression, Db, Error, Options, TierError};
+use millpond::{Compression, Db, Error, Options, error::TierError};
 use millpond_base::Reason;
 
 use super::{PAGE, content, open_as, options, read, write};

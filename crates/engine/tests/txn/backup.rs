@@ -11,7 +11,9 @@ use millpond::internals::io::{
 };
 use millpond::internals::page::PageHeader;
 use millpond::{
-    BackupError, BackupPhase, BackupProgress, Db, Durability, Error, Options, OwnPolicies,
+    Db, Durability, Error, Options, OwnPolicies,
+    error::BackupError,
+    report::{BackupPhase, BackupProgress},
 };
 use millpond_base::FrameId;
 use millpond_policies::contract::{

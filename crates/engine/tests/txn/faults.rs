@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use millpond::internals::admin::check::{CATALOG, CheckOptions, check_store};
-use millpond::{Db, Durability, Error, Options, RawTree, Txn, TxnError, TxnOptions};
+use millpond::{Db, Durability, Error, Options, RawTree, Txn, TxnOptions, error::TxnError};
 
 use millpond::internals::io::{
     Device, Fault, Faults, FaultyDevice, MemoryDevice, PageStore, PowerSupply,

@@ -17,7 +17,7 @@ use millpond::internals::admin::check::{CATALOG, CheckOptions, check};
 use millpond::internals::admin::log_view::read_log;
 use millpond::internals::io::{FaultyDevice, MemoryDevice};
 use millpond::internals::page::superblock::FORMAT_VERSION;
-use millpond::{Db, Error, Options, Phase, RawTree};
+use millpond::{Db, Error, Options, RawTree, report::Phase};
 
 use crate::byte_calls::TxnCalls;
 

@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use millpond::internals::lock::{LockError, TreeName};
 use millpond::{
-    BulkOptions, Db, Error, KeyRange, Options, RawTree, TransactOptions, Txn, TxnError, TxnOptions,
+    BulkOptions, Db, Error, KeyRange, Options, RawTree, TransactOptions, Txn, TxnOptions,
+    error::TxnError,
 };
 
 use crate::byte_calls::TxnCalls;

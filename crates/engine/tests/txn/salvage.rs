@@ -8,7 +8,10 @@ use millpond::internals::admin::check::{CATALOG, CheckOptions, check_store};
 use millpond::internals::io::{Device, MemoryDevice, PageStore, PowerSupply};
 use millpond::internals::log::{Log, LogOptions};
 use millpond::internals::pool::mini_transaction::kind;
-use millpond::{Db, Error, LogDamage, Obstacle, Options, Placement, RawTree};
+use millpond::{
+    Db, Error, Options, Placement, RawTree,
+    report::{LogDamage, Obstacle},
+};
 use millpond_base::Lsn;
 use millpond_base::rounds::rounds;
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use millpond::internals::admin::check::{CATALOG, CheckOptions, check, check_store};
 use millpond::internals::io::{Device, FaultyDevice, MemoryDevice, PageStore, PowerSupply};
-use millpond::{BackupError, Db, Durability, Error, Options};
+use millpond::{Db, Durability, Error, Options, error::BackupError};
 use millpond_base::rounds::rounds;
 
 fn options() -> Options {

@@ -3,7 +3,7 @@
 
 use millpond::internals::btree::BulkOptions;
 use millpond::internals::io::MemoryDevice;
-use millpond::{Db, Error, KeyRange, Options, RawTree, Snapshot, TxnError};
+use millpond::{Db, Error, KeyRange, Options, RawTree, Snapshot, error::TxnError};
 
 use crate::byte_calls::{SnapshotCalls, TxnCalls};
 

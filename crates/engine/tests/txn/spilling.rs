@@ -6,7 +6,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use millpond::internals::io::spill_path;
-use millpond::{Db, Error, Options, RawTree, Snapshot, TxnError};
+use millpond::{Db, Error, Options, RawTree, Snapshot, error::TxnError};
 use millpond_base::rounds::rounds;
 
 use crate::byte_calls::{SnapshotCalls, TxnCalls};

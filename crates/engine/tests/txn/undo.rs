@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use millpond::internals::io::spill_path;
-use millpond::{Db, Error, Options, RawTree, Txn, TxnError};
+use millpond::{Db, Error, Options, RawTree, Txn, error::TxnError};
 use millpond_base::rounds::rounds;
 
 use super::spilling::{causes, system_error};

@@ -32,7 +32,7 @@ pub(super) fn shrink(
         packed += u64::from(LEAVES);
     }
     let mut stopped = Ok(());
-    let watcher = &mut |progress: millpond::ShrinkProgress| {
+    let watcher = &mut |progress: millpond::report::ShrinkProgress| {
         stopped = watch.look(phase, progress.moved, progress.moved + progress.left);
         if stopped.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     };

@@ -205,7 +205,7 @@ impl<K: Key, V: Value> Tree<K, V> {
     /// of waiting for ever: a write to the same page or one beside it, and a large value below it
     /// that is not in memory.
     ///
-    /// [`PoolError::Held`]: crate::PoolError::Held
+    /// [`PoolError::Held`]: crate::error::PoolError::Held
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};

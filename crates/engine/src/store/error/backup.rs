@@ -7,7 +7,7 @@ use crate::io::{DeviceError, MapError, ReadError};
 /// Why there is no backup. Nothing of it is left behind, and the store stays in use.
 ///
 /// ```
-/// use millpond::{BackupError, Db, Error, Options};
+/// use millpond::{Db, Error, Options, error::BackupError};
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # let folder = tempfile::tempdir()?;
 /// use std::ops::ControlFlow;

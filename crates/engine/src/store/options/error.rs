@@ -11,7 +11,7 @@ use crate::store::options::limits::*;
 /// Options that cannot be.
 ///
 /// ```
-/// use millpond::{Options, OptionsError};
+/// use millpond::{Options, error::OptionsError};
 /// assert!(matches!(Options::new().policy("lur").check(), Err(OptionsError::Policy(_))));
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]

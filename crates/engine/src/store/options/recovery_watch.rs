@@ -10,7 +10,7 @@ type Watcher = dyn Fn(Progress) + Send + Sync;
 /// Receives the progress of a recovery, or does nothing. Two are equal if they are the same.
 ///
 /// ```
-/// use millpond::{Options, RecoveryWatch};
+/// use millpond::{Options, report::RecoveryWatch};
 /// let mut options = Options::new();
 /// options.recovery_watch = RecoveryWatch::new(|progress| println!("{progress:?}"));
 /// ```
@@ -22,7 +22,7 @@ impl RecoveryWatch {
     /// time, in the thread that opens the store.
     ///
     /// ```
-    /// use millpond::RecoveryWatch;
+    /// use millpond::report::RecoveryWatch;
     /// let watch = RecoveryWatch::new(|at| println!("{} of {}", at.done, at.total));
     /// assert_eq!(watch, watch.clone());
     /// ```

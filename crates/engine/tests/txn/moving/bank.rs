@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 
 use millpond::internals::io::{Device, MemoryDevice};
-use millpond::{BackupError, Db, Error, RawTree};
+use millpond::{Db, Error, RawTree, error::BackupError};
 
 use super::scene::{Rows, all_of, build, fill, is_built, is_tight, options, sound};
 use crate::byte_calls::{SnapshotCalls, TxnCalls};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use millpond::internals::admin::check::{CATALOG, CheckOptions, check_store};
 use millpond::internals::heap::RecordId;
 use millpond::internals::io::{Device, PageStore};
-use millpond::{Db, Durability, Options, Placement, RawTree, Shrunk};
+use millpond::{Db, Durability, Options, Placement, RawTree, report::Shrunk};
 
 pub const PAGE: u64 = 4096;
 

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use millpond::internals::io::{Device, MemoryDevice, PowerSupply};
-use millpond::{Db, Placement, ShrinkProgress, Structure};
+use millpond::{Db, Placement, Structure, report::ShrinkProgress};
 use millpond_base::rounds::rounds;
 
 use super::scene::{
