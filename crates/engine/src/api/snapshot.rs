@@ -26,8 +26,8 @@ use crate::txn;
 /// beyond that in a file beside the store
 /// ([`Options::spill_max`](crate::Options#structfield.spill_max)). If that is full,
 /// the oldest snapshot is lost, and its next read fails with
-/// [`TxnError::SnapshotLost`](crate::error::TxnError::SnapshotLost), which says where in the program
-/// it was begun. So drop it when it is no longer needed.
+/// [`TxnError::SnapshotLost`](crate::error::TxnError::SnapshotLost), which names the place in the
+/// program where it was begun. So drop it when it is no longer needed.
 ///
 /// Entries that [`Tree::bulk_load`] adds, and [`Tree::clear`] and
 /// [`Tree::remove_range`] remove, are not seen to come or go either; but a snapshot that begins

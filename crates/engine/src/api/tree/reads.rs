@@ -41,7 +41,7 @@ impl<K: Key, V: Value, At: Reads> Tree<K, V, At> {
     /// Hands the bytes of the value to `f`, and returns its result; `None` if there is no such
     /// key. They are a copy: what lies in the page may change until it was validated. Strings
     /// and byte strings are their own encoding, and anything else is read by its
-    /// [`DecodeValue`].
+    /// [`DecodeValue`](crate::codec::DecodeValue).
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
