@@ -100,6 +100,11 @@ pub trait EncodeKey {
     }
 
     /// Returns the encoding of an owned key, which a byte string is already.
+    ///
+    /// ```
+    /// use millpond::codec::EncodeKey;
+    /// assert_eq!(vec![1, 2].into_key_bytes(), [1, 2]);
+    /// ```
     fn into_key_bytes(self) -> Vec<u8>
     where
         Self: Sized,

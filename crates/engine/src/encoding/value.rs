@@ -69,6 +69,11 @@ pub trait EncodeValue {
     }
 
     /// Returns the encoding of an owned value, which a byte string is already.
+    ///
+    /// ```
+    /// use millpond::codec::EncodeValue;
+    /// assert_eq!(vec![1, 2].into_value_bytes(), [1, 2]);
+    /// ```
     fn into_value_bytes(self) -> Vec<u8>
     where
         Self: Sized,
