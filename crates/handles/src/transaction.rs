@@ -116,7 +116,7 @@ impl Transaction {
     /// [`Fault::TransactionOver`].
     pub fn savepoint(&self) -> Result<usize, Fault> {
         let mut state = self.shared.lock();
-        let savepoint = state.txn.as_ref().ok_or(Fault::TransactionOver)?.savepoint();
+        let savepoint = state.txn.as_ref().ok_or(Fault::TransactionOver)?.savepoint()?;
         state.savepoints.push(savepoint);
         Ok(state.savepoints.len() - 1)
     }

@@ -177,8 +177,11 @@ impl Txn {
         &self,
         work: impl FnOnce(&mut DbTxn) -> Result<R, Error>,
     ) -> Result<R, Error> {
-        self.writes.fetch_add(1, Ordering::Relaxed);
-        self.call(work)
+        self.call(|txn| {
+            // Within the call: a range of another thread then reads what is written.
+            self.writes.fetch_add(1, Ordering::Relaxed);
+            work(txn)
+        })
     }
 
     /// Ties the transaction to the calling thread, which runs a closure in it: a call outside it
@@ -297,15 +300,18 @@ impl Txn {
     /// let ponds = db.tree::<String, u32>("ponds")?;
     /// let mut tx = db.begin()?;
     /// tx.tree(&ponds).put("mill", &7)?;
-    /// let before = tx.savepoint();
+    /// let before = tx.savepoint()?;
     /// tx.tree(&ponds).put("weir", &8)?;
     /// tx.rollback_to(&before)?;
     /// tx.commit()?;
     /// assert_eq!(ponds.len()?, 1);
     /// # Ok(()) }
     /// ```
-    pub fn savepoint(&self) -> Savepoint {
-        self.txn.lock().unwrap_or_else(PoisonError::into_inner).savepoint()
+    ///
+    /// # Errors
+    /// [`TxnError::Nested`]: the closure of an update in place asks for it.
+    pub fn savepoint(&self) -> Result<Savepoint, Error> {
+        Ok(self.enter()?.txn.savepoint())
     }
 
     /// Undoes what was changed since `savepoint`, which remains. Locks are kept.
@@ -316,7 +322,7 @@ impl Txn {
     /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
     /// let ponds = db.tree::<String, u32>("ponds")?;
     /// let mut tx = db.begin()?;
-    /// let before = tx.savepoint();
+    /// let before = tx.savepoint()?;
     /// tx.tree(&ponds).put("mill", &7)?;
     /// tx.rollback_to(&before)?;
     /// assert_eq!(tx.tree(&ponds).get("mill")?, None);

@@ -18,7 +18,7 @@ use crate::pool::PoolError;
 /// # fn main() -> Result<(), Error> {
 /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
 /// let (mut one, two) = (db.begin()?, db.begin()?);
-/// let foreign = one.rollback_to(&two.savepoint());
+/// let foreign = one.rollback_to(&two.savepoint()?);
 /// assert!(matches!(foreign, Err(Error::Txn(TxnError::NoSavepoint))), "{foreign:?}");
 /// # Ok(()) }
 /// ```

@@ -19,7 +19,7 @@ use crate::txn::undo_list::Newest;
 /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
 /// let ponds = db.tree::<String, u32>("ponds")?;
 /// let mut tx = db.begin()?;
-/// let savepoint = tx.savepoint();
+/// let savepoint = tx.savepoint()?;
 /// for n in 0..3 {
 ///     tx.tree(&ponds).put("mill", &n)?;
 ///     tx.rollback_to(&savepoint)?; // it remains

@@ -517,7 +517,7 @@ impl Transaction for EngineTransaction<'_> {
     }
 
     fn savepoint(&mut self) -> Answer<()> {
-        self.savepoints.push(self.txn.savepoint());
+        self.savepoints.push(self.txn.savepoint()?);
         Ok(())
     }
 

@@ -46,7 +46,7 @@ fn a_length_is_that_of_the_place_where_it_is_asked_for() {
     inside.put(&key(20), b"v").unwrap();
     inside.put(&key(21), &[7; 20_000]).unwrap();
     inside.delete(&key(0)).unwrap();
-    let savepoint = tx.savepoint();
+    let savepoint = tx.savepoint().unwrap();
     inside.delete(&key(1)).unwrap();
     inside.delete(&key(2)).unwrap();
     let amid = db.snapshot().unwrap();
@@ -178,7 +178,7 @@ fn work(db: &Db, tree: &RawTree, thread: u64, turns: u64) -> Result<(), Error> {
                 inside.delete(&key)?
             };
         }
-        let savepoint = tx.savepoint();
+        let savepoint = tx.savepoint().unwrap();
         inside.put(&some(&mut random), b"gone")?;
         if random.bool() {
             tx.rollback_to(&savepoint)?;

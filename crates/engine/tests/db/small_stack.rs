@@ -57,7 +57,7 @@ fn calls(db: &Db) {
     for key in 0..40_000u32 {
         tx.put(&tree, &key.to_be_bytes(), &[2; 60]).unwrap();
     }
-    let savepoint = tx.savepoint();
+    let savepoint = tx.savepoint().unwrap();
     tx.put(&tree, b"k", &vec![3; 100_000]).unwrap();
     tx.rollback_to(&savepoint).unwrap();
     tx.abort().unwrap();

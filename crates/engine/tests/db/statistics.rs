@@ -130,7 +130,7 @@ fn an_abort_is_counted_with_its_reason() {
         let foreign = other.tree::<u32, u32>("t").unwrap();
         let mut tx = db.begin().unwrap();
         // What was undone is no reason any more, what fails afterwards is.
-        let savepoint = tx.savepoint();
+        let savepoint = tx.savepoint().unwrap();
         assert!(tx.tree(&db.raw_tree("u").unwrap()).put(&[1; 5000], b"").is_err());
         tx.rollback_to(&savepoint).unwrap();
         assert!(tx.tree(&foreign).get(&1).is_err());

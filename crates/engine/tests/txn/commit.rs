@@ -59,10 +59,10 @@ fn a_transaction_goes_back_to_its_savepoints() {
         let tree = db.raw_tree("tree").unwrap();
         let mut tx = db.begin().unwrap();
         tx.put(&tree, b"1", b"one").unwrap();
-        let first = tx.savepoint();
+        let first = tx.savepoint().unwrap();
         tx.put(&tree, b"1", b"eins").unwrap();
         tx.put(&tree, b"2", &[2; 5000]).unwrap();
-        let second = tx.savepoint();
+        let second = tx.savepoint().unwrap();
         tx.delete(&tree, b"2").unwrap();
         tx.delete(&tree, b"1").unwrap();
         tx.rollback_to(&second).unwrap();
@@ -73,7 +73,7 @@ fn a_transaction_goes_back_to_its_savepoints() {
         assert_eq!(tx.get(&tree, b"2").unwrap(), None);
         assert!(tx.rollback_to(&second).is_err(), "it lay behind the first");
         tx.rollback_to(&first).unwrap();
-        let other = db.begin().unwrap().savepoint();
+        let other = db.begin().unwrap().savepoint().unwrap();
         assert!(tx.rollback_to(&other).is_err());
         tx.commit().unwrap();
         assert_eq!(tree.get(b"1").unwrap().as_deref(), Some(&b"one"[..]));

@@ -125,12 +125,12 @@ impl Run<'_> {
         let mut tx = self.db.begin_with(options)?;
         let mut work = || {
             let half = changes.len() / 2;
-            let mut savepoint = tx.savepoint();
+            let mut savepoint = tx.savepoint().unwrap();
             for (i, part) in
                 [&changes[..half], &changes[half..], &changes[half..]].iter().enumerate()
             {
                 match i {
-                    1 => savepoint = tx.savepoint(),
+                    1 => savepoint = tx.savepoint().unwrap(),
                     2 => tx.rollback_to(&savepoint)?,
                     _ => {}
                 }
@@ -444,7 +444,7 @@ fn what_a_rollback_could_not_take_back_the_abort_does() {
     let world = World::new(MemoryDevice::new(), MemoryDevice::new());
     let (db, tree) = changed_beyond_memory(&world);
     let mut tx = db.begin().unwrap();
-    let savepoint = tx.savepoint();
+    let savepoint = tx.savepoint().unwrap();
     change(&mut tx, &tree);
     world.data.set_faults(READS_FAIL);
     tx.rollback_to(&savepoint).unwrap_err();

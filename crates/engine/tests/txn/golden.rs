@@ -73,7 +73,7 @@ fn tell_story(db: &Db) -> Result<(), Error> {
     for row in 0..50 {
         tx.put(&fish, &key(row), &[0xF1; 60])?;
     }
-    let savepoint = tx.savepoint();
+    let savepoint = tx.savepoint().unwrap();
     tx.put(&fish, b"back", b"again")?;
     tx.rollback_to(&savepoint)?;
     tx.commit()?;

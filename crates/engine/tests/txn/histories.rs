@@ -140,7 +140,7 @@ impl Recorder {
                 }
             }
             15..18 => self.scan(live, key, rng)?,
-            18 => live.marks.push((live.tx.savepoint(), live.own.clone())),
+            18 => live.marks.push((live.tx.savepoint().unwrap(), live.own.clone())),
             _ if !live.marks.is_empty() => {
                 live.marks.truncate(rng.usize(..live.marks.len()) + 1);
                 let (savepoint, own) = live.marks.last().unwrap();

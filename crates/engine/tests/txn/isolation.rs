@@ -179,7 +179,7 @@ fn no_aborted_read() {
 fn no_read_of_what_a_savepoint_took_back() {
     play(&BOTH, |scene| {
         let (mut one, mut two) = (scene.begin(), scene.begin());
-        let savepoint = one.tx.savepoint();
+        let savepoint = one.tx.savepoint().unwrap();
         one.write_x(1).unwrap();
         assert_eq!(two.read_x(), Err(Waits));
         one.tx.rollback_to(&savepoint).unwrap();

@@ -63,7 +63,7 @@ fn ten_thousand_rollbacks_to_one_savepoint_leave_what_was_before_it() -> Result<
     for key in 0..1000 {
         tx.tree(&tree).put(&key, &key)?;
     }
-    let savepoint = tx.savepoint();
+    let savepoint = tx.savepoint().unwrap();
     for round in 0..10_000 {
         tx.tree(&tree).put(&(round % 1000), &7)?;
         tx.tree(&tree).put(&(1000 + round), &7)?;

@@ -197,6 +197,33 @@ fn tasks_keep_transactions_while_other_tasks_run_on_their_threads() {
 }
 
 #[test]
+fn a_range_of_a_transaction_shows_what_another_thread_writes_in_it_ahead_of_the_range() {
+    let (db, tree) = store();
+    for i in 0..2000u16 {
+        tree.put(&[&[200][..], &i.to_be_bytes()].concat(), b"x").unwrap();
+    }
+    let tx = db.begin().unwrap();
+    let key = |i: u16| [&[200][..], &i.to_be_bytes()].concat();
+    let mut rows = tx.tree(&tree).into_range(&[200][..]..);
+    let mut shown = Vec::new();
+    for i in 0..2000u16 {
+        if i % 100 == 50 {
+            let (tx, tree) = (&tx, &tree);
+            std::thread::scope(|scope| {
+                scope.spawn(move || assert!(tx.tree(tree).delete(&key(i + 1)).unwrap()));
+            });
+        }
+        let Some(row) = rows.next() else { break };
+        shown.push(row.unwrap().0);
+    }
+    let removed = (0..20u16).map(|n| n * 100 + 51).map(key).collect::<Vec<_>>();
+    assert_eq!(shown.len(), 2000 - removed.len());
+    assert!(removed.iter().all(|key| !shown.contains(key)));
+    drop(rows);
+    tx.abort().unwrap();
+}
+
+#[test]
 fn threads_share_a_transaction_and_their_calls_are_made_one_after_the_other() {
     let (db, tree) = store();
     let tx = db.begin().unwrap();

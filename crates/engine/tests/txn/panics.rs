@@ -71,7 +71,7 @@ fn a_panic_inside_a_transaction_after_large_changes_loses_no_page() {
                     tx.put(&tree, &[key, round], &vec![key; 100_000])?;
                 }
                 tx.put(&tree, b"z", &vec![2; 500_000])?;
-                let savepoint = tx.savepoint();
+                let savepoint = tx.savepoint().unwrap();
                 tx.delete(&tree, b"z")?;
                 tx.rollback_to(&savepoint)?;
                 let made = db.raw_tree("made")?;

@@ -171,7 +171,7 @@ proptest! {
         for (at, (step, chance)) in inside.iter().enumerate() {
             take!(tx.tree(&tree), &mut map, step);
             match chance % 6 {
-                0 => saved.push((tx.savepoint(), map.clone())),
+                0 => saved.push((tx.savepoint().unwrap(), map.clone())),
                 1 if !saved.is_empty() => {
                     let (savepoint, then) = saved.pop().unwrap();
                     tx.rollback_to(&savepoint).unwrap();
@@ -246,7 +246,7 @@ fn a_transaction_that_has_locked_the_whole_tree_goes_on_as_before() {
     let tree = db.raw_tree("t").unwrap();
     let (mut map, mut tx) = (Map::new(), db.begin().unwrap());
     take!(tx.tree(&tree), &mut map, &Step::Ascending(0, ROWS, 20));
-    let (savepoint, then) = (tx.savepoint(), map.clone());
+    let (savepoint, then) = (tx.savepoint().unwrap(), map.clone());
     for round in 0..40 {
         take!(tx.tree(&tree), &mut map, &Step::Pop(round % 2 == 0, 60));
         take!(tx.tree(&tree), &mut map, &Step::Put(round * 290, 5000));

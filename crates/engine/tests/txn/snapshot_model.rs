@@ -93,7 +93,7 @@ impl Model {
                 return;
             }
             3 => return writer.tx.abort().unwrap(),
-            4 => writer.savepoint = Some((writer.tx.savepoint(), writer.changes.clone())),
+            4 => writer.savepoint = Some((writer.tx.savepoint().unwrap(), writer.changes.clone())),
             5 | 6 => {
                 if let Some((savepoint, changes)) = writer.savepoint.take() {
                     writer.tx.rollback_to(&savepoint).unwrap();

@@ -106,7 +106,7 @@ fn a_snapshot_sees_nothing_of_transactions_under_way_and_waits_for_none() {
             assert_eq!(seen[3..], [(b"large".to_vec(), large.clone())]);
         };
         check(&within);
-        let savepoint = tx.savepoint();
+        let savepoint = tx.savepoint().unwrap();
         tx.delete(&tree, b"c").unwrap();
         tx.put(&tree, b"large", &[1; 9000]).unwrap();
         let later = db.snapshot().unwrap();

@@ -154,7 +154,7 @@ fn savepoints_and_aborts_take_back_what_is_spilled() {
         let (tree, mut model, mut most) = (db.raw_tree("t").unwrap(), Model::new(), 0);
         for round in 0..3 {
             let (mut tx, mut now) = (db.begin().unwrap(), model.clone());
-            let mut savepoints = vec![(tx.savepoint(), now.clone())];
+            let mut savepoints = vec![(tx.savepoint().unwrap(), now.clone())];
             for _ in 0..12 {
                 for _ in 0..rng.u32(..5000) {
                     change(&mut tx, &tree, &mut now, &mut rng);
@@ -166,7 +166,7 @@ fn savepoints_and_aborts_take_back_what_is_spilled() {
                     tx.rollback_to(savepoint).unwrap();
                     now.clone_from(then);
                 } else {
-                    savepoints.push((tx.savepoint(), now.clone()));
+                    savepoints.push((tx.savepoint().unwrap(), now.clone()));
                 }
             }
             // A reader meanwhile sees nothing of it, and has its undo read.

@@ -198,7 +198,7 @@ fn in_transaction(db: &Db, tree: &Tree<Key, String>, map: &mut Map, random: &mut
     for _ in 0..random.u8(..30) {
         write!(tx.tree(tree), &mut own, random);
     }
-    let (savepoint, then) = (tx.savepoint(), own.clone());
+    let (savepoint, then) = (tx.savepoint().unwrap(), own.clone());
     for _ in 0..random.u8(..10) {
         write!(tx.tree(tree), &mut own, random);
     }
@@ -359,6 +359,8 @@ fn a_closure_of_the_user_may_call_the_transaction_but_within_an_update_in_place(
     let kept = inside.retain(|key, _| inside.contains(&(key + 1)).unwrap()).unwrap();
     assert_eq!((kept, inside.len().unwrap()), (1, 1));
     let nested = inside.update_in_place(&1, |_| inside.get(&1)).unwrap().unwrap();
+    assert!(nested.unwrap_err().to_string().contains("let it return first"));
+    let nested = inside.update_in_place(&1, |_| tx.savepoint().map(drop)).unwrap().unwrap();
     assert!(nested.unwrap_err().to_string().contains("let it return first"));
     tx.commit().unwrap();
 }

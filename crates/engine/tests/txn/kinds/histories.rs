@@ -22,7 +22,7 @@ fn transactions_savepoints_and_snapshots_agree_with_a_model_in_all_kinds() {
             let mut points = Vec::new();
             for _ in 0..random.usize(1..30) {
                 match random.u8(..12) {
-                    0 => points.push((tx.savepoint(), now.clone())),
+                    0 => points.push((tx.savepoint().unwrap(), now.clone())),
                     1 if !points.is_empty() => {
                         let at = random.usize(..points.len());
                         points.truncate(at + 1);
@@ -242,7 +242,7 @@ fn recovery_undoes_losers_in_all_kinds() {
         let mut loser = db.begin().unwrap();
         let mut lost = model.clone();
         (0..40).for_each(|_| change(&loser, &kinds, &mut lost, &mut random));
-        let (point, then) = (loser.savepoint(), lost.clone());
+        let (point, then) = (loser.savepoint().unwrap(), lost.clone());
         (0..40).for_each(|_| change(&loser, &kinds, &mut lost, &mut random));
         loser.rollback_to(&point).unwrap();
         lost = then;

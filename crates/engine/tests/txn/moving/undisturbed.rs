@@ -154,7 +154,7 @@ fn a_transaction_commits_or_aborts_whatever_moved_meanwhile() {
         let mut after = before.clone();
         let mut tx = db.begin().unwrap();
         let mut random = fastrand::Rng::with_seed(seed);
-        let savepoint = tx.savepoint();
+        let savepoint = tx.savepoint().unwrap();
         for _ in 0..30 {
             tx.put(&kept, &key(&mut random), &[1; 5000]).unwrap();
             tx.delete(&kept, &(40 * random.u32(0..30)).to_be_bytes()).unwrap();
