@@ -365,12 +365,20 @@ def test_a_call_that_would_wait_for_its_own_block_fails_at_once(store):
     thread = threading.Thread(target=store.transact, args=(work,))
     thread.start()
     thread.join(60)
+    assert tree["a"] == 3 and store.stats()["lock_waits"] <= 3
+
+
+def test_a_transaction_in_no_block_is_waited_for_by_its_own_thread(store):
+    tree = store.tree("accounts", str, int)
+    tree["a"] = 1
     tx = store.begin()
     tx[tree]["a"] = 5
-    with pytest.raises(millpond.OwnTransaction):
-        tree["a"] = 6
-    tx.abort()
-    assert tree["a"] == 3 and store.stats()["lock_waits"] <= 3
+    other = store.begin(wait_max=0.01)
+    with pytest.raises(millpond.Timeout):
+        other[tree]["a"] = 6
+    other.abort()
+    tx.commit()
+    assert tree["a"] == 5
 
 
 @pytest.mark.parametrize("prefetch", ["items", "keys", "values", "reversed"])

@@ -180,12 +180,6 @@ pub(crate) fn in_memory(
     Ok(Store { core: Core::new(db) })
 }
 
-fn is_main_thread(py: Python<'_>) -> PyResult<bool> {
-    let threading = py.import("threading")?;
-    let main = threading.call_method0("main_thread")?.getattr("ident")?;
-    main.eq(threading.call_method0("get_ident")?)
-}
-
 /// What a store in memory may use by default: 64 MiB.
 const IN_MEMORY: u64 = 64 << 20;
 
@@ -324,14 +318,7 @@ impl Store {
         wait_max: Option<f64>,
     ) -> PyResult<Transaction> {
         let options = self.options(durability, isolation, wait_max)?;
-        let is_main = is_main_thread(py)?;
-        Ok(py.detach(|| {
-            let tx = Transaction::begin(&self.core, options)?;
-            if is_main {
-                tx.keep_in_thread()?;
-            }
-            Ok::<_, Failure>(tx)
-        })?)
+        Ok(py.detach(|| Transaction::begin(&self.core, options))?)
     }
 
     /// Calls `work` with a transaction, commits it, and returns what `work` returned.

@@ -46,9 +46,8 @@ impl Transaction {
 
     /// Makes it the calling thread's own: a call of this thread that would wait for it fails.
     ///
-    /// That is so where the thread waits for its end: in a `with` block, in the function that
-    /// `transact` calls, and in the main thread. The thread of an executor that has made one of its
-    /// calls goes on with something else, for another task, say.
+    /// That is so where the thread waits for its end: in a `with` block, and in the function that
+    /// `transact` calls.
     pub(crate) fn keep_in_thread(&self) -> Result<(), Failure> {
         self.tx.with(|tx| Ok(tx.claim_thread()?))
     }

@@ -34,6 +34,12 @@ static int32_t fails_in_a_call(mp_txn *txn, void *user) {
     return mp_put(user, txn, large, sizeof large, "v", 1);
 }
 
+static int32_t waits_for_itself(mp_txn *txn, void *user) {
+    mp_tree *tree = user;
+    EXPECT(MP_OK, mp_put(tree, txn, "k", 1, "v", 1));
+    return mp_put(tree, NULL, "k", 1, "w", 1);
+}
+
 static int32_t ends_it(mp_txn *txn, void *user) {
     mp_tree *tree = user;
     EXPECT(MP_OK, mp_put(tree, txn, "ended", 5, "x", 1));
@@ -165,7 +171,6 @@ int main(int argc, char **argv) {
     EXPECT(MP_MISUSE, mp_txn_begin(store, &bad, &txn));
     EXPECT(MP_OK, mp_txn_begin(store, &brief, &txn));
     EXPECT(MP_OK, mp_put(tree, txn, "k", 1, "v", 1));
-    EXPECT(MP_OWN_TRANSACTION, mp_put(tree, NULL, "k", 1, "w", 1));
     size_t savepoint = 99;
     EXPECT(MP_OK, mp_txn_savepoint(txn, &savepoint));
     EXPECT(MP_TRANSACTION_FAILED, mp_txn_rollback_to(txn, 5));
@@ -184,6 +189,7 @@ int main(int argc, char **argv) {
     EXPECT_MESSAGE("callback returned MP_IO");
     EXPECT(MP_TOO_LONG, mp_transact(store, NULL, fails_in_a_call, tree));
     EXPECT_MESSAGE("key");
+    EXPECT(MP_OWN_TRANSACTION, mp_transact(store, NULL, waits_for_itself, tree));
     returned = MP_NOT_FOUND;
     EXPECT(MP_NOT_FOUND, mp_transact(store, NULL, fails, &returned));
     returned = 12345;

@@ -68,6 +68,19 @@ pub trait EncodeValue {
         bytes
     }
 
+    /// Returns the value whose encoding `bytes` is, if it is the bytes themselves: a large byte
+    /// string is not copied. Returns `bytes` for any other type.
+    ///
+    /// # Errors
+    /// The bytes, to be decoded.
+    #[doc(hidden)]
+    fn adopt(bytes: Vec<u8>) -> Result<Self, Vec<u8>>
+    where
+        Self: Sized,
+    {
+        Err(bytes)
+    }
+
     /// Returns the encoding of an owned value, which a byte string is already.
     ///
     /// ```
@@ -366,6 +379,10 @@ string_values! {
 }
 
 impl EncodeValue for Vec<u8> {
+    fn adopt(bytes: Vec<u8>) -> Result<Self, Vec<u8>> {
+        Ok(bytes)
+    }
+
     #[inline]
     fn encode(&self, out: &mut impl Sink) {
         out.put(self);

@@ -1,5 +1,6 @@
 //! A structure by itself: each call is a transaction of its own, without undo.
 
+use std::borrow::Cow;
 use std::io;
 use std::panic::Location;
 
@@ -40,10 +41,14 @@ impl ReadCalls for Autocommit {
         self,
         tree: &DbTree,
         key: &[u8],
-        decode: impl FnOnce(&[u8]) -> R,
+        decode: impl FnOnce(Cow<'_, [u8]>) -> R,
     ) -> Result<Option<R>, Error> {
         let mut scratch = Scratch::default();
-        Ok(self.find(tree, key, &mut scratch)?.map(&scratch, decode))
+        Ok(match self.find(tree, key, &mut scratch)? {
+            Lookup::Missing => None,
+            Lookup::Inline => Some(decode(Cow::Borrowed(scratch.bytes()))),
+            Lookup::Overflow(value) => Some(decode(Cow::Owned(value))),
+        })
     }
 
     fn get_many(self, tree: &DbTree, keys: &[&[u8]]) -> Result<Vec<Option<Vec<u8>>>, Error> {

@@ -1,6 +1,6 @@
 //! The traits of contexts.
 
-use std::borrow::Borrow;
+use std::borrow::{Borrow, Cow};
 use std::io;
 
 use crate::api::snapshot::Snapshot;
@@ -88,12 +88,12 @@ pub trait ReadCalls: Copy {
         self,
         tree: &DbTree,
         key: &[u8],
-        decode: impl FnOnce(&[u8]) -> R,
+        decode: impl FnOnce(Cow<'_, [u8]>) -> R,
     ) -> Result<Option<R>, Error>;
 
     /// Returns the value of `key`.
     fn get(self, tree: &DbTree, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
-        self.look(tree, key, <[u8]>::to_vec)
+        self.look(tree, key, |value| value.into_owned())
     }
 
     /// Returns the values of `keys`, in their order.

@@ -1,5 +1,7 @@
 //! A structure in a snapshot: as it was when the snapshot began.
 
+use std::borrow::Cow;
+
 use crate::api::context::calls::{Inside, ReadCalls};
 use crate::api::context::snapshot_reader::SnapshotReader;
 use crate::api::snapshot::Snapshot;
@@ -31,10 +33,12 @@ impl<'x> ReadCalls for &'x Snapshot {
         self,
         tree: &DbTree,
         key: &[u8],
-        decode: impl FnOnce(&[u8]) -> R,
+        decode: impl FnOnce(Cow<'_, [u8]>) -> R,
     ) -> Result<Option<R>, Error> {
         let (mut decode, mut decoded) = (Some(decode), None);
-        self.show(tree, key, &mut |value| decoded = decode.take().map(|decode| decode(value)))?;
+        self.show(tree, key, &mut |value| {
+            decoded = decode.take().map(|decode| decode(Cow::Borrowed(value)))
+        })?;
         Ok(decoded)
     }
 

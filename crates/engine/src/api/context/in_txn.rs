@@ -1,5 +1,6 @@
 //! A structure in a transaction: what is read and written is locked until the transaction ends.
 
+use std::borrow::Cow;
 use std::io;
 
 use crate::api::context::calls::{Inside, ReadCalls, WriteCalls};
@@ -63,10 +64,12 @@ impl<'x> ReadCalls for &'x Txn {
         self,
         tree: &DbTree,
         key: &[u8],
-        decode: impl FnOnce(&[u8]) -> R,
+        decode: impl FnOnce(Cow<'_, [u8]>) -> R,
     ) -> Result<Option<R>, Error> {
         let (mut decode, mut decoded) = (Some(decode), None);
-        self.show(tree, key, &mut |value| decoded = decode.take().map(|decode| decode(value)))?;
+        self.show(tree, key, &mut |value| {
+            decoded = decode.take().map(|decode| decode(Cow::Borrowed(value)))
+        })?;
         Ok(decoded)
     }
 

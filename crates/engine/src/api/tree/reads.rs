@@ -1,5 +1,7 @@
 //! The verbs of a tree that read.
 
+use std::borrow::Cow;
+
 use crate::api::context::{ReadCalls, Reads};
 use crate::api::strategy::*;
 use crate::api::tree::Tree;
@@ -33,7 +35,10 @@ impl<K: Key, V: Value, At: Reads> Tree<K, V, At> {
     #[inline]
     pub fn get<Q: KeyLike<K> + ?Sized>(&self, key: &Q) -> Result<Option<V>, Error> {
         key.with_encoded(|key| {
-            let decode = |bytes: &[u8]| self.decode_value(Some(key), bytes);
+            let decode = |bytes: Cow<'_, [u8]>| match bytes {
+                Cow::Borrowed(bytes) => self.decode_value(Some(key), bytes),
+                Cow::Owned(bytes) => self.decode_owned(Some(key), bytes),
+            };
             self.context.look(self.handle(), key, decode)?.transpose()
         })
     }

@@ -160,8 +160,13 @@ impl<K: Key, V: Value, At: Reads> Tree<K, V, At> {
         decoded(self.name(), value)
     }
 
+    /// Decodes a value that is in memory of its own; `key` is its key, for the error.
+    pub(super) fn decode_owned(&self, key: Option<&[u8]>, bytes: Vec<u8>) -> Result<V, Error> {
+        V::adopt(bytes).or_else(|bytes| self.decode_value(key, &bytes))
+    }
+
     pub(super) fn decode_optional(&self, bytes: Option<Vec<u8>>) -> Result<Option<V>, Error> {
-        bytes.map(|bytes| self.decode_value(None, &bytes)).transpose()
+        bytes.map(|bytes| self.decode_owned(None, bytes)).transpose()
     }
 }
 
