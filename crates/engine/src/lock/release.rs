@@ -186,10 +186,11 @@ impl LockOwner {
 
     /// Releases everything: the end of the transaction.
     pub fn release_all(&mut self) {
+        // A closure's transaction that asked for no lock is tied to its thread as well.
+        self.leave_thread();
         if std::mem::replace(&mut self.is_idle, true) {
             return;
         }
-        self.leave_thread();
         debug_assert_eq!(
             self.trees.iter().map(|hold| hold.bytes + hold.range_bytes).sum::<usize>(),
             self.used,

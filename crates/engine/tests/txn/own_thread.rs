@@ -101,6 +101,19 @@ fn another_transaction_of_a_closure_s_thread_does_not_wait_for_the_closure() {
 }
 
 #[test]
+fn a_closure_that_asked_for_no_lock_leaves_its_thread_when_it_is_over() {
+    let (db, tree) = store();
+    db.transact(|_| Ok::<(), Error>(())).unwrap();
+    // Transactions of a thread use one lock owner after the other.
+    db.transact(|tx| {
+        tx.put(&tree, b"a", b"1")?;
+        assert_own(tree.put(b"a", b"2"), tx.id());
+        Ok::<(), Error>(())
+    })
+    .unwrap();
+}
+
+#[test]
 fn hash_indexes_and_heaps_are_used_inside_a_transaction_as_outside() {
     let (db, tree) = store();
     let index = db.raw_hash_index("index").unwrap();
