@@ -139,7 +139,7 @@ typedef enum mp_status {
      */
     MP_TIMEOUT = -11,
     /**
-     * A call outside the transaction needs what the thread's own transaction has locked.
+     * A call outside the transaction would wait for the transaction whose callback it is made in.
      */
     MP_OWN_TRANSACTION = -12,
     /**

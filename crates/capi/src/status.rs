@@ -37,7 +37,7 @@ pub enum mp_status {
     MP_DEADLOCK = -10,
     /// A lock was waited for too long: abort the transaction, and the same one may succeed.
     MP_TIMEOUT = -11,
-    /// A call outside the transaction needs what the thread's own transaction has locked.
+    /// A call outside the transaction would wait for the transaction whose callback it is made in.
     MP_OWN_TRANSACTION = -12,
     /// The transaction, savepoint, snapshot or cursor cannot go on.
     MP_TRANSACTION_FAILED = -13,

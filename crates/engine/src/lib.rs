@@ -67,6 +67,11 @@
 #[doc = include_str!("../../../README.md")]
 pub struct Readme;
 
+/// The program of the architecture's page.
+#[cfg(doctest)]
+#[doc = include_str!("../../../ARCHITECTURE.md")]
+pub struct Architecture;
+
 /// The guide's programs, too, and what other pages have in Rust.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/guide.md")]

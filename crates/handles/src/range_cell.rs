@@ -12,7 +12,7 @@ pub(crate) enum Context {
     Snapshot(Snapshot),
 }
 
-/// What a range reads from.
+/// The tree that a range reads, and its context.
 pub(crate) struct Source {
     pub(crate) tree: RawTree,
     pub(crate) context: Context,

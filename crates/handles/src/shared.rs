@@ -1,8 +1,8 @@
 //! What a transaction shares with its cursors.
 //!
-//! [`Txn`] is for one thread at a time, and what reads in it borrows from it. Here both are behind
-//! one mutex: the transaction, and a range for each of its cursors. A call locks it; ending the
-//! transaction drops the ranges first, and cursors that are left have nothing to read any more.
+//! A range of a [`Txn`] borrows it. Here both are behind one mutex: the transaction, and a range
+//! for each of its cursors. A call locks it. The end of the transaction drops the ranges first, and
+//! a cursor that is left has nothing to read any more.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -51,7 +51,7 @@ impl State {
         Ok(id)
     }
 
-    /// Ends a call: remembers its failure, and leaves a thread that is not the transaction's home.
+    /// Ends a call: remembers its failure.
     pub(crate) fn note<R>(&mut self, done: Result<R, Error>) -> Result<R, Fault> {
         self.failure = done.as_ref().err().map(Error::kind);
         Ok(done?)

@@ -40,7 +40,7 @@ pub enum PolicyError {
     Twice(String),
 }
 
-/// What a hit reaches, in words.
+/// Names the metadata that a hit reaches, in words.
 pub fn hit_reaches(hit: Hit) -> &'static str {
     match hit {
         Hit::Nothing => "nothing",

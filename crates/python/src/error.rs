@@ -36,7 +36,7 @@ exceptions! {
     ReadOnly "The store, or the snapshot, is for reading only.",
     Deadlock "The transaction lost in a deadlock: it may succeed if it is restarted.",
     Timeout "A lock was waited for too long: the transaction may succeed if it is restarted.",
-    OwnTransaction "A call outside the transaction needs what the thread's own transaction locked.",
+    OwnTransaction "A call would wait for the transaction whose block or function it is made in.",
     TransactionFailed "The transaction, savepoint, cursor or snapshot cannot go on.",
     Memory "Memory does not suffice for what was asked for.",
     DiskFull "The device is full. What is stored is intact.",

@@ -196,10 +196,10 @@ impl<'t> Scan<'t> {
                     None
                 }
                 View::Inside(Inside::Snapshot(snapshot), _) => {
-                    return snapshot.batch_of(member, (from, forward), batch);
+                    return snapshot.batch_of(member, from, forward, batch);
                 }
                 View::Inside(Inside::Txn(txn), _) => {
-                    let end = txn.call(|txn| txn.batch_of(member, (from, forward), batch))?;
+                    let end = txn.call(|txn| txn.batch_of(member, from, forward, batch))?;
                     batch.entries.sort_unstable();
                     return Ok(end);
                 }

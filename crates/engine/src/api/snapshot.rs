@@ -140,12 +140,12 @@ impl Snapshot {
         Heap::new(heap.handle(), self)
     }
 
-    /// The snapshot of the engine.
+    /// Returns the engine's snapshot.
     pub(crate) fn engine(&self) -> &Arc<txn::Snapshot> {
         &self.engine
     }
 
-    /// The store that it is of.
+    /// Returns the store of the snapshot.
     pub(crate) fn store(&self) -> &DbStore {
         &self.store
     }
@@ -183,11 +183,13 @@ impl Snapshot {
         Ok(self.store.counted(GET, look)?.is_some())
     }
 
-    /// As [`txn::Snapshot::batch`].
+    /// Reads a batch of entries of a hash index or a heap, from a position on; returns the position
+    /// where the next batch begins.
     pub(crate) fn batch_of(
         &self,
         member: &dyn Member,
-        (from, forward): (u64, bool),
+        from: u64,
+        forward: bool,
         batch: &mut Batch,
     ) -> Result<Option<u64>, Error> {
         self.check_member(member)?;

@@ -61,7 +61,7 @@ pub(crate) enum Outcome {
     Settled,
     /// The transaction lost in a deadlock, or others had most of the memory or room for it.
     Victim,
-    /// It waited for a lock for too long.
+    /// The transaction waited for a lock for too long.
     TimedOut,
 }
 

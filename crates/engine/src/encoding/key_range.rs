@@ -49,13 +49,6 @@ impl KeyRange {
         KeyRange { start: bytes(range.start_bound()), end: bytes(range.end_bound()) }
     }
 
-    /// The keys within `range`.
-    #[doc(hidden)]
-    pub fn of_bytes<'k>(range: impl RangeBounds<&'k [u8]>) -> KeyRange {
-        let own = |bound: Bound<&&[u8]>| bound.map(|key| key.to_vec());
-        KeyRange { start: own(range.start_bound()), end: own(range.end_bound()) }
-    }
-
     /// The keys of type `K` that begin with `prefix`.
     ///
     /// ```

@@ -31,7 +31,7 @@ pub(super) struct WaitingThread {
 pub(super) enum WaitCycle {
     /// It is the victim: the youngest waiting owner of a cycle.
     Youngest(Vec<u64>),
-    /// It would wait for this transaction of its own thread.
+    /// It would wait for this transaction, whose closure its own thread is in.
     Own(u64),
 }
 

@@ -102,7 +102,8 @@ impl<M: PoolStrategy> StoreTxn<M> {
     pub(crate) fn batch_of(
         &mut self,
         member: &dyn Member,
-        (from, forward): (u64, bool),
+        from: u64,
+        forward: bool,
         batch: &mut Batch,
     ) -> Result<Option<u64>, Error> {
         self.check_member(member)?;

@@ -26,7 +26,6 @@ impl<M: PoolStrategy> StoreTree<M> {
         loop {
             let options = TxnOptions::default().durability(Durability::Async);
             let mut tx = StoreTxn::begin(self.store(), options)?;
-            tx.claim_thread();
             let error = match work(&mut tx) {
                 Ok(done) => return tx.finish().map(|()| done),
                 Err(error) => error,
@@ -52,6 +51,8 @@ impl<M: PoolStrategy> StoreTree<M> {
     /// Locks `key`, and sets its entry to what `make` makes of it.
     pub(crate) fn update_locked(&self, key: &[u8], make: &mut Make<'_>) -> Result<(), Error> {
         self.in_own_transaction(|tx| {
+            // `make` is the user's.
+            tx.claim_thread();
             tx.lock(self, key)?;
             let old = tx.peek(self, key, <[u8]>::to_vec)?;
             let new = make(old.as_deref())?;

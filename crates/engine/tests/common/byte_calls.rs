@@ -33,7 +33,8 @@ pub trait TxnCalls {
         f: impl FnMut(&[u8], &[u8]) -> bool,
     ) -> Result<(), Error>;
 
-    /// The same from the last key to the first.
+    /// Hands the entries of a range to `f`, from the last key to the first, until it returns
+    /// `false`.
     fn scan_back<'k>(
         &self,
         tree: &RawTree,
@@ -57,6 +58,20 @@ fn locked<'t>(
 ) -> Result<Range<'t, Vec<u8>, Vec<u8>>, Error> {
     txn.tree(tree).count(&range)?;
     Ok(txn.tree(tree).into_range(range))
+}
+
+/// Hands rows to `f` until it returns `false`.
+fn hand_out(
+    rows: impl Iterator<Item = Result<Entry, Error>>,
+    mut f: impl FnMut(&[u8], &[u8]) -> bool,
+) -> Result<(), Error> {
+    for row in rows {
+        let (key, value) = row?;
+        if !f(&key, &value) {
+            break;
+        }
+    }
+    Ok(())
 }
 
 impl TxnCalls for Txn {
@@ -89,30 +104,18 @@ impl TxnCalls for Txn {
         &self,
         tree: &RawTree,
         range: impl RangeBounds<&'k [u8]>,
-        mut f: impl FnMut(&[u8], &[u8]) -> bool,
+        f: impl FnMut(&[u8], &[u8]) -> bool,
     ) -> Result<(), Error> {
-        let mut rows = locked(self, tree, KeyRange::of_bytes(range))?;
-        while let Some((key, value)) = rows.next_entry()? {
-            if !f(key, value) {
-                break;
-            }
-        }
-        Ok(())
+        hand_out(locked(self, tree, KeyRange::of::<Vec<u8>, &[u8]>(range))?, f)
     }
 
     fn scan_back<'k>(
         &self,
         tree: &RawTree,
         range: impl RangeBounds<&'k [u8]>,
-        mut f: impl FnMut(&[u8], &[u8]) -> bool,
+        f: impl FnMut(&[u8], &[u8]) -> bool,
     ) -> Result<(), Error> {
-        let mut rows = locked(self, tree, KeyRange::of_bytes(range))?;
-        while let Some((key, value)) = rows.next_entry_back()? {
-            if !f(key, value) {
-                break;
-            }
-        }
-        Ok(())
+        hand_out(locked(self, tree, KeyRange::of::<Vec<u8>, &[u8]>(range))?.rev(), f)
     }
 
     fn range<'k>(
@@ -120,7 +123,7 @@ impl TxnCalls for Txn {
         tree: &RawTree,
         range: impl RangeBounds<&'k [u8]>,
     ) -> Result<Vec<Entry>, Error> {
-        locked(self, tree, KeyRange::of_bytes(range))?.collect()
+        locked(self, tree, KeyRange::of::<Vec<u8>, &[u8]>(range))?.collect()
     }
 }
 
@@ -163,7 +166,7 @@ impl SnapshotCalls for Snapshot {
         tree: &'t RawTree,
         range: impl RangeBounds<&'k [u8]>,
     ) -> Result<Range<'t, Vec<u8>, Vec<u8>>, Error> {
-        Ok(self.tree(tree).into_range(KeyRange::of_bytes(range)))
+        Ok(self.tree(tree).into_range(KeyRange::of::<Vec<u8>, &[u8]>(range)))
     }
 
     fn iter<'t>(&'t self, tree: &'t RawTree) -> Result<Range<'t, Vec<u8>, Vec<u8>>, Error> {

@@ -326,7 +326,7 @@ impl Store for EngineStore {
     }
 
     fn remove_range(&self, tree: &str, lower: &[u8], upper: &[u8]) -> Answer<u64> {
-        Ok(self.tree(tree)?.remove_range(KeyRange::of_bytes(lower..upper))?)
+        Ok(self.tree(tree)?.remove_range(KeyRange::of::<Vec<u8>, &[u8]>(lower..upper))?)
     }
 
     fn load(&self, tree: &str, entries: &Tree) -> Answer<()> {

@@ -94,7 +94,7 @@ impl dyn TestTree + '_ {
 
     /// The entries from `key` on.
     pub(super) fn rows_from(&self, key: &[u8]) -> Rows<'_> {
-        self.key_range(&KeyRange::of_bytes(key..))
+        self.key_range(&KeyRange::of::<Vec<u8>, &[u8]>(key..))
     }
 
     pub(super) fn prefix(&self, prefix: &[u8]) -> Rows<'_> {

@@ -154,7 +154,7 @@ fn a_backup_of_what_was_large_opens_and_can_be_salvaged_without_a_superblock() {
                 }
                 db.checkpoint().unwrap();
             }
-            tree.remove_range(KeyRange::of_bytes(&KEPT.to_be_bytes()[..]..)).unwrap();
+            tree.remove_range(KeyRange::of::<Vec<u8>, &[u8]>(&KEPT.to_be_bytes()[..]..)).unwrap();
             drop(tree);
             for (name, is_shrunk) in [("copy.mp", false), ("shrunk.mp", true)] {
                 let what = format!("{what}, shrunk: {is_shrunk}");

@@ -76,7 +76,7 @@ fn calls(db: &Db) {
     })
     .unwrap();
     step("remove a range, bulk load");
-    tree.remove_range(KeyRange::of_bytes(&[0x40u8][..]..&[0x60u8][..])).unwrap();
+    tree.remove_range(KeyRange::of::<Vec<u8>, &[u8]>(&[0x40u8][..]..&[0x60u8][..])).unwrap();
     let loaded = db.raw_tree("loaded").unwrap();
     let rows = (0..30_000u32).map(|key| (key.to_be_bytes().to_vec(), vec![1; 80]));
     loaded.bulk_load(rows, BulkOptions::default()).unwrap();

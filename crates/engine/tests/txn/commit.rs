@@ -104,6 +104,7 @@ fn nobody_sees_what_is_not_committed() {
         let (is_over, begun) = (AtomicBool::new(false), Barrier::new(3));
         let tx = db.begin().unwrap();
         tx.put(&tree, b"key", b"new").unwrap();
+        let waits = db.stats().lock_waits;
         std::thread::scope(|scope| {
             let reader = scope.spawn(|| {
                 begun.wait();
@@ -117,8 +118,11 @@ fn nobody_sees_what_is_not_committed() {
                 assert!(is_over.load(Ordering::SeqCst), "it had to wait");
             });
             begun.wait();
-            // Long enough for one that does not wait to be done.
-            std::thread::sleep(Duration::from_millis(5));
+            // Until both wait, or one that does not is done.
+            let is_done = || reader.is_finished() || writer.is_finished();
+            while db.stats().lock_waits < waits + 2 && !is_done() {
+                std::thread::yield_now();
+            }
             is_over.store(true, Ordering::SeqCst);
             tx.abort().unwrap();
             let seen = reader.join().unwrap().unwrap();

@@ -2,6 +2,7 @@
 //! reads two different ones under one name.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Barrier};
 
 use millpond::{Db, Error, Options, Structure, Txn};
 use millpond_base::rounds::rounds;
@@ -81,10 +82,18 @@ fn a_handle_that_is_asked_for_while_a_drop_waits_does_not_make_it_fail() {
                 while db.stats().lock_waits == 0 {
                     std::thread::yield_now();
                 }
-                let opening = scope.spawn(|| db.open_tree("a"));
+                let begun = Arc::new(Barrier::new(2));
+                let theirs = begun.clone();
+                let opening = scope.spawn({
+                    let db = &db;
+                    move || {
+                        theirs.wait();
+                        db.open_tree("a")
+                    }
+                });
+                begun.wait();
                 // The thread of the transaction that is waited for gets its handle at once.
                 assert_eq!(number(&db, tx, "a", 2)?, Some(1));
-                std::thread::sleep(std::time::Duration::from_millis(5));
                 Ok::<_, Error>((dropping, opening))
             })
             .unwrap();

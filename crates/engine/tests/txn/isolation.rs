@@ -228,6 +228,7 @@ fn no_dirty_read_by_calls_outside_transactions() {
             one.write_x(99).unwrap();
             one.write_x(1).unwrap();
             one.insert(b"fresh").unwrap();
+            let waits = scene.db.stats().lock_waits;
             std::thread::scope(|scope| {
                 let look = |key: &'static [u8]| {
                     let (is_ending, begun) = (&is_ending, &begun);
@@ -239,8 +240,11 @@ fn no_dirty_read_by_calls_outside_transactions() {
                 };
                 let (old, fresh) = (look(b"key"), look(b"fresh"));
                 begun.wait();
-                // Long enough for one that does not wait to be done.
-                std::thread::sleep(Duration::from_millis(2));
+                // Until both wait, or one that does not is done.
+                let is_done = || old.is_finished() || fresh.is_finished();
+                while scene.db.stats().lock_waits < waits + 2 && !is_done() {
+                    std::thread::yield_now();
+                }
                 is_ending.store(true, Ordering::SeqCst);
                 if commits {
                     one.commit()

@@ -102,7 +102,7 @@ fn child_that_changes_large_values_otherwise() {
     running.put(&replaced, b"k", b"shorter").unwrap();
     let snapshot = db.snapshot().unwrap();
     cleared.clear().unwrap();
-    cut.remove_range(KeyRange::of_bytes(&b"a"[..]..)).unwrap();
+    cut.remove_range(KeyRange::of::<Vec<u8>, &[u8]>(&b"a"[..]..)).unwrap();
     println!("resident {} bytes", resident_max());
     running.commit().unwrap();
     for (tree, name) in trees.into_iter().zip(["replaced", "cleared", "cut"]) {

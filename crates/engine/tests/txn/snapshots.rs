@@ -159,7 +159,8 @@ fn trees_that_are_filled_and_emptied_as_a_whole_stay_as_they_were() {
         assert!(all(&empty, &tree).is_empty());
         let full = db.snapshot().unwrap();
         put(&other, "x", "y");
-        let middle = KeyRange::of_bytes(&100u32.to_be_bytes()[..]..&900u32.to_be_bytes()[..]);
+        let middle =
+            KeyRange::of::<Vec<u8>, &[u8]>(&100u32.to_be_bytes()[..]..&900u32.to_be_bytes()[..]);
         assert_eq!(tree.remove_range(&middle).unwrap(), 800);
         let thin = db.snapshot().unwrap();
         tree.clear().unwrap();

@@ -27,6 +27,10 @@ const UNLOCKED_TRIES: u32 = 2;
 impl ReadCalls for Autocommit {
     type Holds<S: 'static> = S;
 
+    fn show(self, tree: &DbTree, key: &[u8], f: &mut dyn FnMut(&[u8])) -> Result<(), Error> {
+        self.look(tree, key, |value| f(&value)).map(drop)
+    }
+
     fn find(
         self,
         tree: &DbTree,

@@ -75,21 +75,35 @@ pub trait ReadCalls: Copy {
     /// How a handle in this context holds the structure `S`: owned or borrowed.
     type Holds<S: 'static>: Borrow<S>;
 
-    /// Looks `key` up. An inline value is copied to `scratch`; any other is returned.
+    /// Hands the value of `key` to `f`, which must not use the store.
+    fn show(self, tree: &DbTree, key: &[u8], f: &mut dyn FnMut(&[u8])) -> Result<(), Error>;
+
+    /// Looks `key` up and returns a copy of the value, so that the caller's closure may use the
+    /// store. A context may copy an inline value to `scratch` instead.
     fn find(
         self,
         tree: &DbTree,
         key: &[u8],
         scratch: &mut Scratch,
-    ) -> Result<Lookup<Vec<u8>>, Error>;
+    ) -> Result<Lookup<Vec<u8>>, Error> {
+        let _ = scratch;
+        Ok(self.get(tree, key)?.map_or(Lookup::Missing, Lookup::Overflow))
+    }
 
     /// Returns what `decode` makes of the value of `key`; `decode` must not use the store.
+    #[inline]
     fn look<R>(
         self,
         tree: &DbTree,
         key: &[u8],
         decode: impl FnOnce(Cow<'_, [u8]>) -> R,
-    ) -> Result<Option<R>, Error>;
+    ) -> Result<Option<R>, Error> {
+        let (mut decode, mut decoded) = (Some(decode), None);
+        self.show(tree, key, &mut |value| {
+            decoded = decode.take().map(|decode| decode(Cow::Borrowed(value)));
+        })?;
+        Ok(decoded)
+    }
 
     /// Returns the value of `key`.
     fn get(self, tree: &DbTree, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
@@ -141,7 +155,7 @@ pub trait ReadCalls: Copy {
 
 /// The calls of a context that write, on byte strings.
 pub trait WriteCalls: ReadCalls {
-    /// Whether others may change an entry between two calls.
+    /// True if others may change an entry between two calls.
     const SHARES: bool;
 
     /// Sets the value of `key`, or removes it, if `condition` holds. The value that was there goes

@@ -1,16 +1,12 @@
 //! A structure in a snapshot: as it was when the snapshot began.
 
-use std::borrow::Cow;
-
 use crate::api::context::calls::{Inside, ReadCalls};
 use crate::api::context::snapshot_reader::SnapshotReader;
 use crate::api::snapshot::Snapshot;
 use crate::api::strategy::*;
 use crate::api::tree::byte_range::{ByteRange, bounds};
 use crate::api::tree::reader::ValueReader;
-use crate::btree::Lookup;
 use crate::encoding::key_range::KeyRange;
-use crate::page::Scratch;
 use crate::stats::counters::Counter;
 use crate::store::counted::GET;
 use crate::store::error::Error;
@@ -19,27 +15,11 @@ use crate::store::range::StoreRange;
 impl<'x> ReadCalls for &'x Snapshot {
     type Holds<S: 'static> = &'x S;
 
-    fn find(
-        self,
-        tree: &DbTree,
-        key: &[u8],
-        _scratch: &mut Scratch,
-    ) -> Result<Lookup<Vec<u8>>, Error> {
-        Ok(self.get(tree, key)?.map_or(Lookup::Missing, Lookup::Overflow))
-    }
-
-    #[inline]
-    fn look<R>(
-        self,
-        tree: &DbTree,
-        key: &[u8],
-        decode: impl FnOnce(Cow<'_, [u8]>) -> R,
-    ) -> Result<Option<R>, Error> {
-        let (mut decode, mut decoded) = (Some(decode), None);
-        self.show(tree, key, &mut |value| {
-            decoded = decode.take().map(|decode| decode(Cow::Borrowed(value)))
-        })?;
-        Ok(decoded)
+    fn show(self, tree: &DbTree, key: &[u8], f: &mut dyn FnMut(&[u8])) -> Result<(), Error> {
+        self.check(tree)?;
+        let get = || self.engine().get(tree.btree(), key, f);
+        self.store().counted(GET, get)?;
+        Ok(())
     }
 
     #[track_caller]
@@ -72,15 +52,5 @@ impl<'x> ReadCalls for &'x Snapshot {
         Self: 't,
     {
         Some(Inside::Snapshot(self))
-    }
-}
-
-impl Snapshot {
-    /// Hands the value of `key` to `f`. Not generic, so that it is compiled in this crate.
-    fn show(&self, tree: &DbTree, key: &[u8], f: &mut dyn FnMut(&[u8])) -> Result<(), Error> {
-        self.check(tree)?;
-        let get = || self.engine().get(tree.btree(), key, f);
-        self.store().counted(GET, get)?;
-        Ok(())
     }
 }

@@ -1,6 +1,5 @@
 //! A structure in a transaction: what is read and written is locked until the transaction ends.
 
-use std::borrow::Cow;
 use std::io;
 
 use crate::api::context::calls::{Inside, ReadCalls, WriteCalls};
@@ -8,10 +7,9 @@ use crate::api::strategy::*;
 use crate::api::tree::byte_range::{ByteRange, bounds};
 use crate::api::tree::reader::ValueReader;
 use crate::api::txn::Txn;
-use crate::btree::{Finger, Lookup, Streamed, WriteCondition, WriteOutcome};
+use crate::btree::{Finger, Streamed, WriteCondition, WriteOutcome};
 use crate::encoding::key_range::KeyRange;
 use crate::lock::is_interrupted;
-use crate::page::Scratch;
 use crate::pool::PoolError;
 use crate::stats::counters::Counter;
 use crate::store::error::Error;
@@ -29,12 +27,6 @@ impl Txn {
         self.call(|txn| txn.peek(tree, key, decode))
     }
 
-    /// Hands the value of `key` to `f`, which must not use the transaction. Not generic, so that it
-    /// is compiled in this crate.
-    fn show(&self, tree: &DbTree, key: &[u8], f: &mut dyn FnMut(&[u8])) -> Result<(), Error> {
-        self.call(|txn| txn.get(tree, key, f)).map(drop)
-    }
-
     /// Locks `key` in X.
     pub(crate) fn lock_key(&self, tree: &DbTree, key: &[u8]) -> Result<(), Error> {
         self.call(|txn| txn.lock(tree, key))
@@ -49,28 +41,8 @@ impl Txn {
 impl<'x> ReadCalls for &'x Txn {
     type Holds<S: 'static> = &'x S;
 
-    /// The value is copied, so that the caller's closure may use the transaction.
-    fn find(
-        self,
-        tree: &DbTree,
-        key: &[u8],
-        _scratch: &mut Scratch,
-    ) -> Result<Lookup<Vec<u8>>, Error> {
-        Ok(self.get(tree, key)?.map_or(Lookup::Missing, Lookup::Overflow))
-    }
-
-    #[inline]
-    fn look<R>(
-        self,
-        tree: &DbTree,
-        key: &[u8],
-        decode: impl FnOnce(Cow<'_, [u8]>) -> R,
-    ) -> Result<Option<R>, Error> {
-        let (mut decode, mut decoded) = (Some(decode), None);
-        self.show(tree, key, &mut |value| {
-            decoded = decode.take().map(|decode| decode(Cow::Borrowed(value)))
-        })?;
-        Ok(decoded)
+    fn show(self, tree: &DbTree, key: &[u8], f: &mut dyn FnMut(&[u8])) -> Result<(), Error> {
+        self.call(|txn| txn.get(tree, key, f)).map(drop)
     }
 
     #[track_caller]

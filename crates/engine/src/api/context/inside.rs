@@ -68,7 +68,7 @@ impl Inside<'_> {
         Ok(value)
     }
 
-    /// As [`Transaction::write`](crate::txn::Transaction::write), in a transaction.
+    /// Sets the value of `key`, or removes it, if `condition` holds. Fails in a snapshot.
     pub(crate) fn write(
         self,
         member: &dyn Member,

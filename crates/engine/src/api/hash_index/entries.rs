@@ -39,7 +39,7 @@ impl<K: Key, V: Value> Iterator for Entries<'_, K, V> {
         let entry = self
             .scan
             .next(true)?
-            .and_then(|entry| decoded(self.scan.name(), decode_entry((&entry.key, &entry.value))));
+            .and_then(|entry| decoded(self.scan.name(), decode_entry(&entry.key, &entry.value)));
         if entry.is_err() {
             self.scan.end();
         }

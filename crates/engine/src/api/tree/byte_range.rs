@@ -18,10 +18,10 @@ pub(crate) fn bounds(range: &KeyRange) -> (Bound<&[u8]>, Bound<&[u8]>) {
 
 #[expect(clippy::large_enum_variant, reason = "there is one in each range, which is not moved")]
 enum Source<'t> {
-    /// What is committed, or a snapshot.
+    /// A range of committed entries, or of a snapshot.
     Outside(DbRange<'t>),
     Txn(TxnRange<'t>),
-    /// It could not begin: the first step reports why.
+    /// A range that could not begin; the first step returns the error.
     Failed(Option<Error>),
 }
 
@@ -114,7 +114,7 @@ impl<'t> ByteRange<'t> {
         Ok(true)
     }
 
-    /// The next entry from the front, borrowed until the next call.
+    /// Returns the next entry from the front, borrowed until the next call.
     pub(crate) fn next_entry(&mut self) -> Result<Option<BytesEntry<'_>>, Error> {
         if !self.may_step()? {
             return Ok(None);
@@ -127,7 +127,7 @@ impl<'t> ByteRange<'t> {
         Self::step(&mut self.count, &mut self.is_over, next)
     }
 
-    /// The next entry from the back, borrowed until the next call.
+    /// Returns the next entry from the back, borrowed until the next call.
     pub(crate) fn next_entry_back(&mut self) -> Result<Option<BytesEntry<'_>>, Error> {
         if !self.may_step()? {
             return Ok(None);
@@ -165,7 +165,7 @@ impl<'t> ByteRange<'t> {
         (passed, Ok(()))
     }
 
-    /// As [`ByteRange::pass`]; returns the error as an item.
+    /// Passes over up to `n` entries; returns the error, if there was one, as an item.
     pub(crate) fn pass_items<T>(&mut self, n: usize, forward: bool) -> Option<Result<T, Error>> {
         self.pass(n, forward).1.err().map(Err)
     }

@@ -12,7 +12,7 @@ use crate::encoding::key_range::KeyRange;
 use crate::encoding::value::Value;
 use crate::store::error::Error;
 
-/// What decides whether an entry is removed.
+/// Decides whether an entry is removed.
 pub(crate) type Judge<'j> = dyn FnMut(&[u8], &[u8]) -> Result<bool, Error> + 'j;
 
 /// The entries of a range, of which some are removed.
@@ -23,7 +23,7 @@ pub(crate) struct Extract<'t, At> {
     /// The entry that was removed last, or is about to be.
     key: Vec<u8>,
     value: Vec<u8>,
-    /// Where that is.
+    /// The leaf of the last removal.
     finger: Finger,
 }
 
@@ -118,7 +118,7 @@ where
     fn next(&mut self) -> Option<Self::Item> {
         let (judge, name, mut removed) = (&mut self.judge, self.extract.tree.name(), None);
         let judge = &mut |key: &[u8], value: &[u8]| {
-            let entry: (K, V) = decoded(name, decode_entry((key, value)))?;
+            let entry: (K, V) = decoded(name, decode_entry(key, value))?;
             let is_chosen = judge(&entry.0, &entry.1);
             removed = Some(entry);
             Ok(is_chosen)

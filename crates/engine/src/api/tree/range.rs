@@ -13,7 +13,7 @@ pub(crate) fn decoded<T>(name: &str, decoded: Result<T, BadEntry>) -> Result<T, 
     decoded.map_err(|BadEntry { key, error }| Error::Decode { tree: name.to_string(), key, error })
 }
 
-/// Why an entry cannot be decoded, and its key, if that is known.
+/// The reason that an entry cannot be decoded, and its key, if that is known.
 pub(crate) struct BadEntry {
     key: Option<Vec<u8>>,
     error: DecodeError,
@@ -152,7 +152,7 @@ impl<'t, K: Key, V: Value> Range<'t, K, V> {
 
 type Decoded<K, V> = Result<(K, V), BadEntry>;
 
-pub(crate) fn decode_entry<K: Key, V: Value>((key, value): (&[u8], &[u8])) -> Decoded<K, V> {
+pub(crate) fn decode_entry<K: Key, V: Value>(key: &[u8], value: &[u8]) -> Decoded<K, V> {
     let entry = || Ok((<K as DecodeKey<'_>>::decode(key)?, <V as DecodeValue<'_>>::decode(value)?));
     entry().map_err(|error| BadEntry::new(Some(key), error))
 }
@@ -175,7 +175,8 @@ impl<K: Key, V: Value> Iterator for Range<'_, K, V> {
     type Item = Result<(K, V), Error>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let next = self.raw.next_entry().map(|next| next.map(decode_entry));
+        let next =
+            self.raw.next_entry().map(|next| next.map(|entry| decode_entry(entry.0, entry.1)));
         item(&mut self.raw, next)
     }
 
@@ -184,7 +185,7 @@ impl<K: Key, V: Value> Iterator for Range<'_, K, V> {
         self.raw.pass_items(n, true).or_else(|| self.next())
     }
 
-    /// How many entries are left, which are not decoded; an error counts as one.
+    /// Counts the entries that are left, without decoding them; an error counts as one.
     fn count(mut self) -> usize {
         let (passed, end) = self.raw.pass(usize::MAX, true);
         passed + usize::from(end.is_err())
@@ -193,7 +194,8 @@ impl<K: Key, V: Value> Iterator for Range<'_, K, V> {
 
 impl<K: Key, V: Value> DoubleEndedIterator for Range<'_, K, V> {
     fn next_back(&mut self) -> Option<Self::Item> {
-        let next = self.raw.next_entry_back().map(|next| next.map(decode_entry));
+        let next =
+            self.raw.next_entry_back().map(|next| next.map(|entry| decode_entry(entry.0, entry.1)));
         item(&mut self.raw, next)
     }
 

@@ -373,14 +373,14 @@ impl<K: Key, V: Value, At: Writes> Tree<K, V, At> {
     /// As `insert`.
     pub fn retain(&self, mut f: impl FnMut(&K, &V) -> bool) -> Result<u64, Error> {
         let judge = &mut |key: &[u8], value: &[u8]| {
-            let (key, value) = decoded(self.name(), decode_entry((key, value)))?;
+            let (key, value) = decoded(self.name(), decode_entry(key, value))?;
             Ok(!f(&key, &value))
         };
         Extract::remove_all(self.context, self.handle(), &KeyRange::ALL, judge)
     }
 
     /// Removes those entries of a range for which `f` returns `true`, one after the other, and
-    /// gives them: what is not taken from the iterator stays. See `retain`.
+    /// gives them. An entry that is not taken from the iterator stays. See `retain`.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -462,6 +462,6 @@ impl<K: Key, V: Value, At: Writes> Tree<K, V, At> {
     /// Removes the first entry, or the last, and returns it.
     fn pop(&self, first: bool) -> Result<Option<(K, V)>, Error> {
         let Some((key, value)) = self.context.pop(self.handle(), first)? else { return Ok(None) };
-        decoded(self.name(), decode_entry((&key, &value))).map(Some)
+        decoded(self.name(), decode_entry(&key, &value)).map(Some)
     }
 }
