@@ -11,10 +11,11 @@ use millpond::internals::admin::check::{CATALOG, CheckOptions, check_store};
 use millpond::internals::admin::dump::{DumpWriter, Form};
 use millpond::internals::admin::salvage::salvage;
 use millpond::internals::btree::{self, StoredNode, check_page};
-use millpond::internals::io::{MemoryDevice, PageStore};
+use millpond::internals::io::PageStore;
 use millpond::internals::page::{PageBuffer, PageHeader, PageSize};
 use millpond::{Db, Error, Options, RawTree};
 use millpond_base::PageId;
+use millpond_device::MemoryDevice;
 
 /// Bytes of a page, everywhere here.
 const PAGE: usize = 512;

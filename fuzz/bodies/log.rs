@@ -5,9 +5,9 @@
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
-use millpond::internals::io::MemoryDevice;
 use millpond::internals::log::{Log, LogOptions, Record};
 use millpond_base::Lsn;
+use millpond_device::MemoryDevice;
 
 const ID: [u8; 16] = [5; 16];
 /// Records that are read of one log.

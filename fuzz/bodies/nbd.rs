@@ -8,7 +8,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::Duration;
 
-use millpond::internals::io::{Device, MemoryDevice};
+use millpond_device::{Device, MemoryDevice};
 use millpond_server::client::NbdDevice;
 use millpond_server::serve::{Address, ServeOptions, Server};
 use millpond_server::volume::Volume;

@@ -2,7 +2,8 @@
 //!
 //! Nothing here knows a policy, a trace or an engine: ids, the marks a reference carries, sizes
 //! with units, seeds, when page cleaners work, what is read ahead, what is not synced yet, errors
-//! that hold errors, and the shim that lets a model checker replace atomics and locks.
+//! that hold errors, switches as words, and the shim that lets a model checker replace atomics and
+//! locks.
 
 pub mod cleaning;
 #[cfg(all(feature = "critical-sections", not(feature = "model")))]
@@ -20,6 +21,7 @@ pub mod seed;
 pub mod size;
 pub mod sync;
 pub mod sync_list;
+pub mod words;
 
 pub use ids::{FrameId, Lsn, PageId, Tick};
 pub use mark::{AccessKind, Mark, PageKind, Reason};

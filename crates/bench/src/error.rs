@@ -3,10 +3,11 @@
 use std::error::Error;
 
 use millpond::error::OptionsError;
-use millpond::internals::io::{CloseError, CreateError, DeviceError, OpenError, OpenFileError};
+use millpond::internals::io::{CloseError, CreateError, OpenError};
 use millpond::internals::pool::PoolError;
 use millpond::internals::store::CombinationError;
 use millpond::internals::store::combinations::PolicyFitError;
+use millpond_device::{DeviceError, OpenFileError};
 use millpond_lab::registry::PolicyError;
 use millpond_lab::sim::Stalled;
 use millpond_policies::config::ParamError;

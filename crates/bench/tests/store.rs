@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use millpond::internals::btree;
-use millpond::internals::io::{MemoryDevice, PageStore};
+use millpond::internals::io::PageStore;
 use millpond::internals::page::PageSize;
 use millpond::internals::pool::{Optimistic, Pool, PoolOptions, PoolStrategy, Twin, Workers};
 use millpond::internals::stats::counters::Counter;
@@ -15,6 +15,7 @@ use millpond::{Durability, Options, TxnOptions};
 use millpond_base::Seed;
 use millpond_bench::stores::db_store::{DbStore, DbStoreError, Transactions};
 use millpond_bench::stores::tree_store::{TABLES_MAX, TreeStore, TreeStoreError};
+use millpond_device::MemoryDevice;
 use millpond_policies::contract::Shape;
 use millpond_workload::live::{Access, Scan, Session, Store, TableId, check_contract};
 

@@ -3,11 +3,11 @@
 use std::io::{IoSlice, IoSliceMut};
 use std::sync::Arc;
 
-use millpond::internals::io::{Device, MemoryDevice, ReadRequest, Tag, WriteRequest};
 use millpond::internals::store::options::policy_choice::PolicyChoice;
 use millpond::internals::tier::{AnyTier, BackTier, SecondTier, TierOptions};
 use millpond::{Db, Options};
 use millpond_base::{Mark, PageId, Reason};
+use millpond_device::{Device, MemoryDevice, ReadRequest, Tag, WriteRequest};
 use millpond_lab::registry::Registry;
 use millpond_lab::tier2::{Model, Tier2Counts, Tier2Options};
 use millpond_policies::config::Spec;

@@ -5,7 +5,6 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use millpond::internals::io::{Device, MemoryDevice, PowerSupply};
 use millpond::internals::stats::counters::Counter;
 use millpond::internals::store::combinations::SwizzledAny;
 use millpond::{Durability, Options};
@@ -18,6 +17,7 @@ use millpond_bench::run::record::StorageRecording;
 use millpond_bench::run::runner::{self, Length, RunSpec, Unwatched};
 use millpond_bench::stores::db_store::DbStoreError;
 use millpond_bench::stores::txn_store::TxnStore;
+use millpond_device::{Device, MemoryDevice, PowerSupply};
 use millpond_lab::registry::Registry;
 use millpond_lab::tier2::{Model, Tier2Future, Tier2Options};
 use millpond_policies::config::Spec;
@@ -197,10 +197,7 @@ fn without_locks_one_thread_and_without_a_log_many_stay_consistent() {
 }
 
 /// Devices that lose their power, and the store on them.
-fn on_devices(
-    devices: &[Arc<millpond::internals::io::FaultyDevice>],
-    durability: Durability,
-) -> TestStore {
+fn on_devices(devices: &[Arc<millpond_device::FaultyDevice>], durability: Durability) -> TestStore {
     let options = options(200).durability(durability);
     TestStore::open_on(devices[0].clone(), Some(devices[1].clone()), &options).unwrap()
 }

@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
 
-use millpond::internals::io::Device;
+use millpond_device::Device;
 use millpond_server::client::{NbdDevice, NbdOptions, NbdUri};
 use tempfile::TempDir;
 

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use millpond::internals::io::{
+use millpond_device::{
     AlignedBuffer, Device, FileDevice, FileOptions, MemoryDevice, ReadRequest, SlowDevice,
     SlowProfile, Submission, WriteRequest,
 };

@@ -18,9 +18,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use millpond::internals::io::{AlignedBuffer, Device, FileDevice, FileOptions, MemoryDevice};
 use millpond::internals::log::{Log, LogOptions, Record};
 use millpond_base::Lsn;
+use millpond_device::{AlignedBuffer, Device, FileDevice, FileOptions, MemoryDevice};
 
 type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
 

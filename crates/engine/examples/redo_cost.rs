@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use millpond::internals::io::{Device, FileDevice, FileOptions, MemoryDevice, PageStore};
+use millpond::internals::io::PageStore;
 use millpond::internals::log::{Log, LogOptions, Record};
 use millpond::internals::page::PageSize;
 use millpond::internals::page::record_body::{put_image, put_physiological};
@@ -17,6 +17,7 @@ use millpond::internals::page::record_undo::put_undo;
 use millpond::internals::pool::mini_transaction::kind;
 use millpond::internals::recovery::{Analysis, Checkpoint, RedoOptions, redo};
 use millpond_base::{Lsn, PageId};
+use millpond_device::{Device, FileDevice, FileOptions, MemoryDevice};
 
 type Failure = Box<dyn std::error::Error>;
 

@@ -11,8 +11,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use millpond::internals::io::{AlignedBuffer, Device, FileDevice, FileOptions};
 use millpond::{Db, Error, Options};
+use millpond_device::{AlignedBuffer, Device, FileDevice, FileOptions};
 
 const ROW: u64 = 158;
 

@@ -155,7 +155,7 @@ pub use api::{
 pub use btree::{BulkOptions, TreeStats};
 pub use encoding::{Key, KeyRange, Value};
 pub use heap::RecordId;
-pub use io::Submission;
+pub use millpond_device::Submission;
 pub use page::superblock::{Compression, Placement};
 pub use pool::EvictionMode;
 #[cfg(feature = "serde")]

@@ -1,29 +1,6 @@
 //! Switches as words: each is read from a command line as it is printed.
 
-/// A word that is none of those there are.
-///
-/// ```
-/// use millpond::DirectIo;
-/// let error = "perhaps".parse::<DirectIo>().unwrap_err();
-/// assert_eq!(error.text, "perhaps");
-/// println!("{error}");
-/// ```
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("{switch} cannot be '{text}': it takes {takes}")]
-pub struct ChoiceError {
-    /// What was to be chosen.
-    pub switch: &'static str,
-    /// The word given.
-    pub text: String,
-    /// The words there are.
-    pub takes: String,
-}
-
-impl ChoiceError {
-    pub(crate) fn new(switch: &'static str, text: &str, takes: String) -> ChoiceError {
-        ChoiceError { switch, text: text.to_string(), takes }
-    }
-}
+pub use millpond_base::words::ChoiceError;
 
 macro_rules! by_word {
     ($($ty:ident $switch:literal;)*) => {$(

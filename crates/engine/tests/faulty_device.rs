@@ -4,12 +4,15 @@
 use std::sync::Arc;
 
 use millpond::internals::io::{
-    AlignedBuffer, AllocateError, CloseError, Device, DeviceError, Errno, Faults, FaultyDevice,
-    FileDevice, FileOptions, MemoryDevice, OpenError, Operation, PageRead, PageStore, PageWrite,
-    ReadError, SyncError, WriteError,
+    AllocateError, CloseError, OpenError, PageRead, PageStore, PageWrite, ReadError, SyncError,
+    WriteError,
 };
 use millpond::internals::page::{PAGE_HEADER, PageHeader, PageSize, PageType};
 use millpond_base::{Lsn, PageId, Reason};
+use millpond_device::{
+    AlignedBuffer, Device, DeviceError, Errno, Faults, FaultyDevice, FileDevice, FileOptions,
+    MemoryDevice, Operation,
+};
 
 const SIZE: PageSize = PageSize::KIB_8;
 

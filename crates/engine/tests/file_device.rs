@@ -9,12 +9,13 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use millpond::internals::io::{
-    AlignedBuffer, Device, DeviceError, FileDevice, FileOptions, OpenError, OpenFileError,
-    PageStore, ReadRequest, Submission, WriteRequest,
-};
+use millpond::internals::io::{OpenError, PageStore};
 use millpond::internals::page::PageSize;
 use millpond_base::rounds::rounds;
+use millpond_device::{
+    AlignedBuffer, Device, DeviceError, FileDevice, FileOptions, OpenFileError, ReadRequest,
+    Submission, WriteRequest,
+};
 use traced::traced;
 
 fn options(direct: bool, submission: Submission) -> FileOptions {

@@ -11,10 +11,11 @@ use std::sync::Arc;
 use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
-use millpond::internals::io::{FileOptions, MemoryDevice, OpenError, PageStore, PageWrite};
+use millpond::internals::io::{OpenError, PageStore, PageWrite};
 use millpond::internals::page::superblock::{FORMAT_VERSION, SuperblockError};
 use millpond::internals::page::{PAGE_HEADER, PageHeader, PageSize, PageType};
 use millpond_base::{Lsn, PageId, Reason};
+use millpond_device::{FileOptions, MemoryDevice};
 
 /// Pages of the golden store: id, kind, level, fill.
 const PAGES: [(u64, PageType, u8, u8); 5] = [

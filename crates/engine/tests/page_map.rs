@@ -7,14 +7,14 @@ use std::sync::Arc;
 
 use fastrand::Rng;
 use millpond::internals::io::{
-    AlignedBuffer, AllocateError, Device, FaultyDevice, MapDamage, MemoryDevice, OpenError,
-    PageStore, PageWrite, ReadError, WriteError,
+    AllocateError, MapDamage, OpenError, PageStore, PageWrite, ReadError, WriteError,
 };
 use millpond::internals::page::page_map::per_node;
 use millpond::internals::page::{PAGE_HEADER, PageHeader, PageSize, PageType};
 use millpond::{Compression, Db, Options, Placement};
 use millpond_base::rounds::rounds;
 use millpond_base::{Lsn, PageId, Reason};
+use millpond_device::{AlignedBuffer, Device, FaultyDevice, MemoryDevice};
 
 const SIZE: PageSize = PageSize::TINY;
 

@@ -7,13 +7,12 @@
 use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 
-use millpond::internals::io::{
-    AlignedBuffer, Alignment, Device, DeviceError, MemoryDevice, PageStore, PageWrite, WriteRequest,
-};
+use millpond::internals::io::{PageStore, PageWrite};
 use millpond::internals::page::page_map::per_node;
 use millpond::internals::page::{PageHeader, PageSize, PageType};
 use millpond::{Compression, Placement};
 use millpond_base::{Lsn, PageId, Reason};
+use millpond_device::{AlignedBuffer, Alignment, Device, DeviceError, MemoryDevice, WriteRequest};
 
 const SIZE: PageSize = PageSize::TINY;
 /// Nodes of a map that are written together.

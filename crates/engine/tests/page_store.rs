@@ -6,14 +6,16 @@ use std::path::Path;
 use std::sync::Arc;
 
 use millpond::internals::io::{
-    AlignedBuffer, AllocateError, CloseError, CreateError, Device, FileOptions, FreeError,
-    MemoryDevice, OpenError, OpenFileError, PageRead, PageStore, PageWrite, ReadError, Submission,
-    SyncError, WriteError,
+    AllocateError, CloseError, CreateError, FreeError, OpenError, PageRead, PageStore, PageWrite,
+    ReadError, SyncError, WriteError,
 };
 use millpond::internals::page::superblock::{FORMAT_VERSION, SuperblockError};
 use millpond::internals::page::{PAGE_HEADER, PageHeader, PageSize, PageType, free_map};
 use millpond::internals::pool::{PageIn, Storage};
 use millpond_base::{FrameId, Lsn, PageId, Reason};
+use millpond_device::{
+    AlignedBuffer, Device, FileOptions, MemoryDevice, OpenFileError, Submission,
+};
 
 fn page_of(id: PageId, size: PageSize, fill: u8) -> AlignedBuffer {
     let mut bytes = AlignedBuffer::new(size.bytes());

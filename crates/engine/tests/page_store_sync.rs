@@ -4,10 +4,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use millpond::internals::io::{
-    Alignment, Device, DeviceError, Errno, MemoryDevice, Operation, PageStore,
-};
+use millpond::internals::io::PageStore;
 use millpond::internals::page::PageSize;
+use millpond_device::{Alignment, Device, DeviceError, Errno, MemoryDevice, Operation};
 
 use crate::page_store::write;
 

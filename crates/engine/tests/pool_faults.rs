@@ -4,15 +4,14 @@
 use std::sync::Arc;
 
 use millpond::internals::btree::{self, BTree, WriteError as TreeError};
-use millpond::internals::io::{
-    AllocateError, Device, Faults, FaultyDevice, MemoryDevice, PageStore, ReadError, WriteError,
-};
+use millpond::internals::io::{AllocateError, PageStore, ReadError, WriteError};
 use millpond::internals::page::PageSize;
 use millpond::internals::pool::{
     EvictionMode, HostedPolicy, Optimistic, Pool, PoolError, PoolOptions, Workers,
 };
 use millpond::internals::store::combinations::Compiled;
 use millpond_base::{PageId, Reason};
+use millpond_device::{Device, Faults, FaultyDevice, MemoryDevice};
 use millpond_policies::config::Spec;
 use millpond_policies::contract::{PolicySpec, Shape};
 use millpond_policies::policy::LeanEvict;

@@ -5,9 +5,9 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use millpond::internals::io::{AlignedBuffer, Device, Tag, WriteRequest};
 use millpond::internals::tier::{Answer, Asked, SecondTier, Ticket};
 use millpond_base::{PageId, Reason};
+use millpond_device::{AlignedBuffer, Device, Tag, WriteRequest};
 use object_store::PutPayload;
 
 /// What lengths of copies are multiples of: direct I/O asks for no more.

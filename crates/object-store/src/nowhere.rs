@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use millpond::internals::io::{Alignment, Device, DeviceError, Errno, Operation};
+use millpond_device::{Alignment, Device, DeviceError, Errno, Operation};
 
 /// Takes writes, which the object store had before, and has nothing to read.
 #[derive(Debug)]

@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
 use futures::stream::BoxStream;
-use millpond::internals::io::{Device, FileDevice, FileOptions, open_above_standard, real_path};
 use millpond::internals::store::options::policy_choice::PolicyChoice;
 use millpond::internals::tier::{SecondTier, TierOptions};
+use millpond_device::{Device, FileDevice, FileOptions, open_above_standard, real_path};
 use object_store::path::Path;
 use object_store::{
     CopyOptions, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
-use millpond::internals::io::{Device, Faults, FaultyDevice, MemoryDevice};
+use millpond_device::{Device, Faults, FaultyDevice, MemoryDevice};
 use millpond_object_store::{CachedStore, Freshness};
 use object_store::path::Path;
 use object_store::{Error, GetOptions, GetRange, ObjectStore, ObjectStoreExt, Result};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use millpond::internals::io::{Device, Faults, FaultyDevice, MemoryDevice};
+use millpond_device::{Device, Faults, FaultyDevice, MemoryDevice};
 use millpond_object_store::{CacheOptions, CachedStore, Freshness, OpenCacheError};
 use object_store::memory::InMemory;
 use object_store::path::Path;

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use futures::stream::{BoxStream, StreamExt};
-use millpond::internals::io::MemoryDevice;
+use millpond_device::MemoryDevice;
 use millpond_object_store::{CacheOptions, CachedStore, Freshness};
 use object_store::memory::InMemory;
 use object_store::path::Path;

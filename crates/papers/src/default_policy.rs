@@ -9,7 +9,7 @@
 use std::collections::BTreeMap;
 
 use crate::experiment::{About, Experiment, Figure, Grid, Need, Scale};
-use millpond::internals::io::SlowProfile;
+use millpond_device::SlowProfile;
 use millpond_lab::interval::Interval;
 use millpond_lab::method::{Bootstrap, CellCost, Regret, repeated};
 use millpond_lab::report::{Bar, BarPlot, Claim, Section};

@@ -6,11 +6,11 @@ use crate::error::Failure;
 
 /// The process in which something was made.
 #[derive(Clone, Copy)]
-pub(crate) struct Process(millpond::internals::io::Process);
+pub(crate) struct Process(millpond_device::Process);
 
 impl Process {
     pub(crate) fn this() -> Process {
-        Process(millpond::internals::io::Process::this())
+        Process(millpond_device::Process::this())
     }
 
     /// Whether it is this one.

@@ -5,8 +5,8 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 
-use millpond::internals::io::Device;
 use millpond_base::Reason;
+use millpond_device::Device;
 use millpond_server::serve::ServeOptions;
 use millpond_server::volume::{Volume, VolumeError};
 

@@ -5,7 +5,7 @@ mod body;
 
 use std::os::unix::net::UnixStream;
 
-use millpond::internals::io::Device;
+use millpond_device::Device;
 use millpond_server::client::NbdDevice;
 use millpond_server::protocol::*;
 use millpond_server::serve::Server;

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use millpond::internals::io::{Alignment, Device, DeviceError, MemoryDevice, WriteRequest};
 use millpond_base::{PageId, Reason};
+use millpond_device::{Alignment, Device, DeviceError, MemoryDevice, WriteRequest};
 use millpond_server::protocol::*;
 use millpond_server::serve::{Address, ServeError, ServeOptions, Server};
 use millpond_server::volume::Volume;

@@ -3,8 +3,8 @@
 
 use std::io::{IoSlice, IoSliceMut};
 
-use millpond::internals::io::{Device, ReadRequest, Tag, WriteRequest};
 use millpond_base::{PageId, Reason};
+use millpond_device::{Device, ReadRequest, Tag, WriteRequest};
 use millpond_server::client::NbdDevice;
 use millpond_server::serve::ServeOptions;
 use millpond_server::volume::{Volume, VolumeSpec};

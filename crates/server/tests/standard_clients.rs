@@ -274,7 +274,7 @@ fn qemu_writes_reads_converts_and_compares() {
     // What one client has flushed another one sees, under another name.
     let other = served.client("disk");
     let mut bytes = vec![0; 256 << 10];
-    millpond::internals::io::Device::read(&other, 3 << 20, &mut bytes).unwrap();
+    millpond_device::Device::read(&other, 3 << 20, &mut bytes).unwrap();
     assert!(bytes == vec![0x43; 256 << 10]);
     let about = run("qemu-img", &["info", "--output=json", &uri]);
     assert!(about.contains(&format!("\"virtual-size\": {SIZE}")), "{about}");

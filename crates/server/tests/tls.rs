@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 
-use millpond::internals::io::{Device, MemoryDevice};
+use millpond_device::{Device, MemoryDevice};
 use millpond_server::client::{NbdDevice, NbdError, NbdOptions, NbdUri};
 use millpond_server::protocol::*;
 use millpond_server::serve::{Address, ServeError, ServeOptions, Server, TlsError, TlsServer};

@@ -5,10 +5,10 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use millpond::internals::io::{
+use millpond_base::{PageId, Reason};
+use millpond_device::{
     Alignment, Device, DeviceError, Errno, MemoryDevice, Operation, ReadRequest, WriteRequest,
 };
-use millpond_base::{PageId, Reason};
 use millpond_server::protocol::Extent;
 use millpond_server::volume::{OpenVolumeError, Room, Volume, VolumeError};
 

@@ -9,10 +9,10 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use millpond::internals::io::{AlignedBuffer, Device, DeviceError, FileDevice, FileOptions};
 use millpond::internals::store::combinations::SwizzledAny;
 use millpond::{Durability, Options};
 use millpond_base::Seed;
+use millpond_device::{AlignedBuffer, Device, DeviceError, FileDevice, FileOptions};
 use millpond_workload::live::{Access, Session, Store, TableId};
 
 use crate::error::BenchError;

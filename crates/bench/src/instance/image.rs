@@ -1,7 +1,7 @@
 //! Data that were loaded once, for many runs to begin with.
 
-use millpond::internals::io::MemoryDevice;
 use millpond_base::PageId;
+use millpond_device::MemoryDevice;
 
 /// The device of a store after loading: see
 /// [`Instance::image`](crate::instance::Instance::image).

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use millpond::internals::io::{Device, FileDevice, MemoryDevice, PageStore, SlowDevice};
+use millpond::internals::io::PageStore;
 use millpond::internals::page::PageSize;
 use millpond::internals::pool::{Pool, PoolStrategy, Workers};
 use millpond::internals::store::Builder;
 use millpond_base::{PageId, Reason, Size};
+use millpond_device::{Device, FileDevice, MemoryDevice, SlowDevice};
 use millpond_workload::tpcc;
 
 use super::eviction::{Evict, Out, evict, fill};

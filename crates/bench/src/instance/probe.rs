@@ -3,8 +3,8 @@
 
 use std::time::{Duration, Instant};
 
-use millpond::internals::io::{AlignedBuffer, Device, DeviceError};
 use millpond_base::Seed;
+use millpond_device::{AlignedBuffer, Device, DeviceError};
 
 /// Pages read per second by `depth` threads at random places of the device's first `pages` pages,
 /// one page at a time each, for about `time`.
@@ -48,7 +48,7 @@ pub fn reads_per_second(
 mod tests {
     use std::sync::Arc;
 
-    use millpond::internals::io::{Faults, FaultyDevice, MemoryDevice};
+    use millpond_device::{Faults, FaultyDevice, MemoryDevice};
 
     use super::*;
 

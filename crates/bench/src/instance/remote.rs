@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use millpond::internals::io::Device;
+use millpond_device::Device;
 use millpond_server::client::{NbdDevice, NbdOptions, NbdUri};
 
 use crate::error::BenchError;

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use millpond::Options;
-use millpond::internals::io::SlowProfile;
 use millpond::internals::store::{LatchingMode, TranslationMode};
 use millpond_base::Size;
+use millpond_device::SlowProfile;
 use millpond_server::client::{NbdError, NbdUri};
 
 /// Which engine of ours.

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use millpond::internals::io::{Device, MemoryDevice, SlowDevice};
 use millpond::internals::pool::PoolStrategy;
 use millpond::internals::recovery::log_open::log_path;
 use millpond::internals::store::stats::stat_file::stat_path;
 use millpond_base::Size;
+use millpond_device::{Device, MemoryDevice, SlowDevice};
 use millpond_workload::tpcc;
 
 use super::interface::{Instance, InstanceInfo, Recorders, recorders};

@@ -19,11 +19,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use millpond::internals::btree::{BulkOptions, WriteCondition};
-use millpond::internals::io::Device;
 use millpond::internals::pool::PoolStrategy;
 use millpond::internals::store::Store as EngineStore;
 use millpond::internals::store::{Builder, StoreTree, StoreTxn};
 use millpond::{Error, Options, TxnOptions};
+use millpond_device::Device;
 use millpond_workload::live::{Access, Direction, Extent, Scan, Session, Store, TableId};
 
 use crate::run::counts::Counts;

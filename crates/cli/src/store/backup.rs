@@ -3,8 +3,9 @@
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-use millpond::internals::io::{OpenError, OpenFileError};
+use millpond::internals::io::OpenError;
 use millpond::{Db, Error, Options, error::BackupError, report::BackupPhase};
+use millpond_device::OpenFileError;
 
 use super::open::{self, StoreArgs, failed, size_of};
 use crate::error::Failure;

@@ -9,8 +9,9 @@ use millpond::internals::admin::check::{
     CATALOG, CheckError, CheckOptions, Report, check, check_store, rows_in_log,
 };
 use millpond::internals::admin::log_view::DevicePair;
-use millpond::internals::io::{FileOptions, PageStore};
+use millpond::internals::io::PageStore;
 use millpond::internals::page::PageSize;
+use millpond_device::FileOptions;
 use millpond_lab::table::{Table, Value};
 use serde_json::json;
 

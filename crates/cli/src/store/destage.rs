@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use millpond::internals::io::{Device, FileDevice, FileOptions};
 use millpond::internals::store::options::policy_choice::PolicyChoice;
 use millpond::internals::tier::BackTier;
+use millpond_device::{Device, FileDevice, FileOptions};
 
 use super::open::StoreArgs;
 use crate::error::Failure;

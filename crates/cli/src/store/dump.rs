@@ -8,8 +8,9 @@ use millpond::Db;
 use millpond::internals::admin::check::CATALOG;
 use millpond::internals::admin::dump::{DumpWriter, Form};
 use millpond::internals::admin::salvage::{SalvageReport, salvage};
-use millpond::internals::io::{FileOptions, PageStore};
+use millpond::internals::io::PageStore;
 use millpond::internals::page::PageSize;
+use millpond_device::FileOptions;
 
 use super::check::page_size;
 use super::notation::literals_of;

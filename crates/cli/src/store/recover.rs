@@ -4,8 +4,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use millpond::internals::admin::check::{CATALOG, CheckOptions, check_store};
-use millpond::internals::io::{Device, PageStore};
+use millpond::internals::io::PageStore;
 use millpond::{Db, Error, Options, report::Recovery};
+use millpond_device::Device;
 use millpond_lab::table::Table;
 use serde_json::json;
 

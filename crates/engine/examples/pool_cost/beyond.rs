@@ -7,10 +7,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use millpond::internals::btree::BTree;
-use millpond::internals::io::{Device, FileDevice, FileOptions, PageStore};
+use millpond::internals::io::PageStore;
 use millpond::internals::pool::{EvictionMode, Pool, Workers};
 use millpond::internals::stats::counters::Counter;
 use millpond_base::Reason;
+use millpond_device::{Device, FileDevice, FileOptions};
 
 use super::setup::{Measured, Settings, VALUE, fill, key, load, page_size, pool};
 
@@ -109,7 +110,7 @@ fn device_reads(device: &dyn Device, page: u64, threads: u64, time: Duration) ->
             let done = &done;
             scope.spawn(move || {
                 let mut random = fastrand::Rng::with_seed(t + 77);
-                let mut bytes = millpond::internals::io::AlignedBuffer::new(page as usize);
+                let mut bytes = millpond_device::AlignedBuffer::new(page as usize);
                 while started.elapsed() < time {
                     let offset = random.u64(..device.length() / page) * page;
                     if device.read(offset, &mut bytes).is_ok() {

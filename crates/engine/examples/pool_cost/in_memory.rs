@@ -4,8 +4,9 @@ use std::error::Error;
 use std::sync::Arc;
 
 use millpond::internals::btree::BTree;
-use millpond::internals::io::{MemoryDevice, PageStore};
+use millpond::internals::io::PageStore;
 use millpond::internals::pool::{Optimistic, Pages, Pool, Reclamation, Twin};
+use millpond_device::MemoryDevice;
 
 use super::setup::{Measured, Settings, fill, load, lookups, median, own_time, page_size, pool};
 

@@ -6,7 +6,7 @@
 
 use std::error::Error;
 
-use millpond::internals::io::AlignedBuffer;
+use millpond_device::AlignedBuffer;
 
 use super::setup::{Settings, load, median, own_time};
 

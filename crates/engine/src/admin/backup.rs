@@ -45,10 +45,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use millpond_base::{Lsn, PageId};
+use millpond_device::{AlignedBuffer, Device, planted};
 
 use crate::io::copy::{CopyError as PageCopyError, PageCopy};
-use crate::io::simulated::planted::planted;
-use crate::io::{AlignedBuffer, Device};
 use crate::log::copy::{CopyError as LogCopyError, LogCopy};
 use crate::page::superblock::Placement;
 use crate::pool::{PoolError, PoolStrategy};

@@ -13,9 +13,8 @@ use std::time::Instant;
 use rustix::fs::{CWD, RenameFlags};
 
 use crate::admin::backup::{Backup, BackupPhase, BackupWatch, tell};
+use crate::io::PageStore;
 use crate::io::copy::first_damaged;
-use crate::io::file::new_file::{create_like, sync_folder_of};
-use crate::io::{Device, FileDevice, FileOptions, PageStore, Process};
 use crate::page::superblock::Compression;
 use crate::pool::PoolStrategy;
 use crate::recovery::log_open::log_path;
@@ -24,6 +23,8 @@ use crate::store::error::backup::BackupError;
 use crate::store::opening::Builder;
 use crate::store::options::Options;
 use crate::store::store::Store;
+use millpond_device::file::new_file::{create_like, sync_folder_of};
+use millpond_device::{Device, FileDevice, FileOptions, Process};
 
 /// Frames that the copy is recovered with, at most; redo takes no more memory than these.
 const FRAMES_MAX: u32 = 4096;

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use millpond_base::Lsn;
+use millpond_device::{Device, FileDevice, FileOptions, OverlayDevice};
 
-use crate::io::{Device, FileDevice, FileOptions, OverlayDevice, PageStore};
+use crate::io::PageStore;
 use crate::log::{Header, Log, LogOptions};
 use crate::page::record_body::{Section, sections};
 use crate::pool::mini_transaction::kind;

@@ -45,8 +45,9 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 use millpond_base::{Lsn, PageId};
+use millpond_device::AlignedBuffer;
 
-use crate::io::{AlignedBuffer, PageRead, PageStore};
+use crate::io::{PageRead, PageStore};
 use crate::page::superblock::Placement;
 use crate::page::{PageHeader, PageType};
 use crate::pool::{Anchor, Moved, Pool, PoolStrategy, Walk};

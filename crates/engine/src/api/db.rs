@@ -4,11 +4,12 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
+use millpond_device::{Device, MemoryDevice};
+
 use crate::admin::backup::{Backup, BackupWatch};
 use crate::admin::salvage::names;
 use crate::admin::shrink::{ShrinkWatch, Shrunk};
 use crate::api::strategy::*;
-use crate::io::{Device, MemoryDevice};
 use crate::pool::StorageRecorder;
 use crate::pool::recording::recorder::Recorder;
 use crate::recovery::Recovery;
@@ -114,7 +115,7 @@ impl Db {
     ///
     /// ```
     /// use millpond::{Db, Options};
-    /// use millpond::internals::io::{Device, MemoryDevice};
+    /// use millpond_device::{Device, MemoryDevice};
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// use std::sync::Arc;
     /// let device: Arc<dyn Device> = Arc::new(MemoryDevice::new());
@@ -137,7 +138,7 @@ impl Db {
     ///
     /// ```
     /// use millpond::{Db, Options};
-    /// use millpond::internals::io::MemoryDevice;
+    /// use millpond_device::MemoryDevice;
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// use std::sync::Arc;
     /// let [data, log] = [0, 1].map(|_| Arc::new(MemoryDevice::new()));
@@ -313,7 +314,7 @@ impl Db {
     ///
     /// ```
     /// use millpond::{Db, Options};
-    /// use millpond::internals::io::{Device, MemoryDevice};
+    /// use millpond_device::{Device, MemoryDevice};
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let folder = tempfile::tempdir()?;
     /// use std::ops::ControlFlow;

@@ -2,12 +2,13 @@
 
 use std::ops::Range;
 
+use millpond_device::planted;
+
 use crate::btree::node::edit::reference_at;
 use crate::btree::node::layout::{INNER_SLOT, KIND, LAST_CHILD, LEVEL, Node, Value};
 use crate::btree::value::layout::{
     BODY, Held, STAMP, data_max, fan_out, held_by, held_in_root, level_for, used,
 };
-use crate::io::simulated::planted::planted;
 use crate::page::{PageHeader, PageType, View};
 use crate::pool::Kind;
 use crate::pool::kind::verify_header;

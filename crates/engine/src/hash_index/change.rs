@@ -8,6 +8,7 @@
 //! entry's name: its bucket may have been split or merged since.
 
 use millpond_base::{AccessKind, Lsn};
+use millpond_device::planted;
 
 use crate::btree::{
     Before, NewValue, Undo, UpdateOutcome, Updated, WriteCondition, WriteContext, WriteOutcome,
@@ -18,7 +19,6 @@ use crate::hash_index::descend::{Place, mark};
 use crate::hash_index::directory::prefix_of;
 use crate::hash_index::error::{WriteError, corrupt};
 use crate::hash_index::index::{HashIndex, split_name};
-use crate::io::simulated::planted::planted;
 use crate::page::edit::put_u64;
 use crate::pool::{Actor, MiniTransaction, Pages, PoolError, Try, Write};
 

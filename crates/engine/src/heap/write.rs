@@ -8,6 +8,8 @@
 //! [`Heap::release`] frees the slot. If a crash prevents that, the slot is used again by a later
 //! append to its page (`append.rs`): the transaction in it is over, since nobody has locked the id.
 
+use millpond_device::planted;
+
 use crate::btree::{
     Before, NewValue, Undo, UpdateOutcome, Updated, WriteCondition, WriteContext, WriteOutcome,
     WriteRequest, differing, done_anyway,
@@ -17,7 +19,6 @@ use crate::heap::data::{Data, DataMut, Form, ID, Item, New, bytes_of};
 use crate::heap::error::{WriteError, corrupt};
 use crate::heap::room::RoomLeft;
 use crate::heap::table::{Heap, RecordId};
-use crate::io::simulated::planted::planted;
 use crate::pool::{Actor, MiniTransaction, Pages, PoolError, Try, Write};
 
 /// How an attempt ended.

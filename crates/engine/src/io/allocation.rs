@@ -4,9 +4,9 @@ use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
 use millpond_base::PageId;
+use millpond_device::DeviceError;
 
 use super::counts::Counters;
-use super::error::DeviceError;
 use super::placement::bitmap::{Bitmap, Refusal};
 use super::placement::page_map::PageMap;
 use super::store::PageStore;
@@ -331,10 +331,11 @@ mod tests {
     use millpond_base::{Lsn, Reason};
 
     use super::*;
+    use crate::io::PageWrite;
     use crate::io::placement::map_read::{MapDamage, read_map_within};
-    use crate::io::{AlignedBuffer, MemoryDevice, PageWrite};
     use crate::page::superblock::{Compression, Placement};
     use crate::page::{PageHeader, PageSize, PageType};
+    use millpond_device::{AlignedBuffer, MemoryDevice};
 
     /// Page ids, and places, that the stores of these tests can have.
     const MOST: u64 = 1500;

@@ -22,11 +22,8 @@
 
 use std::path::PathBuf;
 
+use millpond_device::{AlignedBuffer, Device, DeviceError};
 use xxhash_rust::xxh3::xxh3_64;
-
-use super::buffer::AlignedBuffer;
-use super::device::Device;
-use super::error::DeviceError;
 
 /// Bytes of a mark.
 pub const MARK_BYTES: usize = 512;

@@ -13,10 +13,8 @@
 use std::sync::Arc;
 
 use millpond_base::{Lsn, PageId};
+use millpond_device::{AlignedBuffer, Device, DeviceError};
 
-use super::buffer::AlignedBuffer;
-use super::device::Device;
-use super::error::DeviceError;
 use super::open::superblock_of;
 use super::open::write_superblock;
 use super::placement::map_read::{MapError, read_map};

@@ -5,17 +5,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use millpond_base::{Lsn, PageId};
+use millpond_device::{AlignedBuffer, Device, DeviceError, FileDevice, FileOptions, planted};
 
-use super::buffer::AlignedBuffer;
-use super::device::Device;
-use super::error::DeviceError;
-use super::file::{FileDevice, FileOptions};
-use super::open::{HEAD, write_free_map, write_superblock};
+use super::open::{HEAD, store_file, write_free_map, write_superblock};
 use super::placement::bitmap::Bitmap;
 use super::placement::page_map::PageMap;
 use super::store::{Access, PageStore};
 use super::store_error::CreateError;
-use crate::io::simulated::planted::planted;
 use crate::page::superblock::{Compression, Placement, Superblock, new_uuid};
 use crate::page::{MapEntry, PageSize, free_map};
 
@@ -40,7 +36,7 @@ impl PageStore {
         page_size: PageSize,
         options: &FileOptions,
     ) -> Result<PageStore, CreateError> {
-        let device = FileDevice::create(path, options)?;
+        let device = FileDevice::create(path, &store_file(options))?;
         device.sync_directory()?;
         Self::create_on(Arc::new(device), page_size)
     }

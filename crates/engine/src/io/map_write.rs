@@ -11,15 +11,13 @@ use std::ops::Range;
 use std::sync::PoisonError;
 
 use millpond_base::Lsn;
+use millpond_device::{AlignedBuffer, WriteRequest, planted};
 
 use super::allocation::Need;
-use super::buffer::AlignedBuffer;
 use super::counts::Counters;
-use super::device::WriteRequest;
 use super::placement::page_map::PageMap;
 use super::store::PageStore;
 use super::store_error::{SyncError, WriteError};
-use crate::io::simulated::planted::planted;
 use crate::page::page_map::{nodes_by_level, per_node, write_node};
 use crate::page::{MapEntry, PageSize, Spot};
 

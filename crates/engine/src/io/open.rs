@@ -5,12 +5,9 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
 use millpond_base::{Lsn, PageId};
+use millpond_device::{AlignedBuffer, Device, FileDevice, FileOptions};
 
 use super::back_mark::BackMark;
-use super::buffer::AlignedBuffer;
-use super::device::Device;
-use super::error::{DeviceError, OpenFileError};
-use super::file::{FileDevice, FileOptions};
 use super::placement::bitmap::Bitmap;
 use super::placement::map_read::{
     find_pages, has_free_map, page_size_by_free_map, page_size_by_pages, read_map,
@@ -24,9 +21,15 @@ use super::store_error::ReadError;
 use super::transfer::verify;
 use crate::page::superblock::{Compression, Placement, Superblock, SuperblockError};
 use crate::page::{MapEntry, PageSize, free_map};
+use millpond_device::error::{DeviceError, OpenFileError};
 
 /// Bytes of page 0 that are read before the page size is known.
 pub(super) const HEAD: usize = PageSize::KIB_4.bytes();
+
+/// Returns `options` for the file of a store, whose superblock names the process that writes it.
+pub(super) fn store_file(options: &FileOptions) -> FileOptions {
+    FileOptions { holder: Superblock::peek_pid, ..options.clone() }
+}
 
 impl PageStore {
     /// Opens the store in the file at `path`: for writing and exclusively, or beside other
@@ -54,7 +57,8 @@ impl PageStore {
         path: &Path,
         options: &FileOptions,
     ) -> Result<FileDevice, OpenFileError> {
-        let device = FileDevice::open(path, options)?;
+        let options = store_file(options);
+        let device = FileDevice::open(path, &options)?;
         let block = device.alignment().offset;
         let is_shorter = |superblock: &Superblock| {
             let unit = superblock.page_size.unit() as u64;
@@ -70,7 +74,7 @@ impl PageStore {
         );
         device.release();
         drop(device);
-        FileDevice::open(path, &FileOptions { direct: false, ..options.clone() })
+        FileDevice::open(path, &FileOptions { direct: false, ..options })
     }
 
     /// Opens the store on `device`, as [`PageStore::open`] does.

@@ -15,16 +15,15 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
 use millpond_base::{Lsn, PageId};
+use millpond_device::{Device, unless_planted};
 
 use super::counts::Counters;
-use super::device::Device;
 use super::map_write::NewMap;
 use super::open::{superblock_of, write_superblock};
 use super::placement::bitmap::Bitmap;
 use super::placement::map_read::read_map;
 use super::store::{Access, Anchor, PageStore};
 use super::store_error::{AllocateError, OpenError, SyncError};
-use crate::io::simulated::planted::unless_planted;
 use crate::page::superblock::{Placement, Superblock};
 use crate::page::{MapEntry, PageSize};
 

@@ -14,9 +14,9 @@ use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
 use millpond_base::PageId;
+use millpond_device::AlignedBuffer;
 
 use super::batch::PageRead;
-use super::buffer::AlignedBuffer;
 use super::creation::FIRST_BYTES;
 use super::store::PageStore;
 use super::store_error::{AllocateError, PackError, WriteError};

@@ -13,12 +13,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, MutexGuard, PoisonError};
 
 use millpond_base::sync::unmodelled::Mutex;
+use millpond_device::{Process, beside, error::kind_of, file::new_file::create_like, real_path};
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::beside::{beside, real_path};
-use super::error::kind_of;
-use super::file::new_file::create_like;
-use super::process::Process;
 use super::spill_storage::SpillStorage;
 
 const MARK: &[u8; 8] = b"MPSPILL1";

@@ -30,12 +30,11 @@ use std::sync::{Arc, MutexGuard, PoisonError, RwLockReadGuard};
 
 use millpond_base::sync::unmodelled::{Mutex, RwLock};
 use millpond_base::{Lsn, PageId};
+use millpond_device::{Device, DeviceError};
 
 use super::back_mark::BackMark;
 use super::counts::Counters;
 use super::counts::StoreCounts;
-use super::device::Device;
-use super::error::DeviceError;
 use super::placement::bitmap::Bitmap;
 use super::placement::map_read::MapError;
 use super::placement::page_map::PageMap;

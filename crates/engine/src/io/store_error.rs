@@ -3,9 +3,8 @@
 use std::path::PathBuf;
 
 use millpond_base::PageId;
+use millpond_device::{DeviceError, OpenFileError};
 
-use super::error::DeviceError;
-use super::error::OpenFileError;
 use super::placement::map_read::MapError;
 use crate::page::page_map::is_node;
 use crate::page::superblock::SuperblockError;

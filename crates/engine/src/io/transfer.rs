@@ -6,18 +6,16 @@ use std::path::PathBuf;
 use std::sync::PoisonError;
 
 use millpond_base::{PageId, Reason};
+use millpond_device::{AlignedBuffer, DeviceError, planted};
 
 use super::batch::{PageRead, PageWrite, runs};
-use super::buffer::AlignedBuffer;
 use super::counts::Counters;
-use super::device::{ReadRequest, Tag, WriteRequest};
-use super::error::DeviceError;
 use super::store::PageStore;
 use super::store_error::{ReadError, SyncError, WriteError};
-use crate::io::simulated::planted::planted;
 use crate::page::packed::{Packer, unpack};
 use crate::page::superblock::Compression;
 use crate::page::{MapEntry, PageHeader, PageSize, Spot};
+use millpond_device::device::{ReadRequest, Tag, WriteRequest};
 
 /// It is where it is, whatever the placement.
 const SUPERBLOCK: PageId = PageId(0);

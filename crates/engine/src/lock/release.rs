@@ -1,12 +1,13 @@
 //! The memory of a lock owner, escalation to tree locks, and the release of locks.
 
+use millpond_device::planted;
+
 use super::bytes::{FIRST_PIECE, KEY_BYTES, PIECE_MAX};
 use super::error::LockError;
 use super::mode::LockMode;
 use super::name::Name;
 use super::owner::LockOwner;
 use super::tree::Want;
-use crate::io::simulated::planted::planted;
 use crate::stats::counters::Counter;
 
 /// Trees that an idle owner remembers, so that it need not look them up again.

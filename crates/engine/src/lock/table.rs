@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use hashbrown::HashTable;
 use millpond_base::sync::atomic::{AtomicU64, Ordering};
+use millpond_device::planted;
 use millpond_policies::parts::prefetch;
 
 use super::entry::Answer;
@@ -18,7 +19,6 @@ use super::name::Name;
 use super::spinlock::Guard;
 use super::spinlock::Spinlock;
 use super::waiter::Waiter;
-use crate::io::simulated::planted::planted;
 
 #[repr(align(64))]
 struct Shard {

@@ -15,6 +15,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use millpond_base::sync::atomic::{AtomicU32, Ordering};
+use millpond_device::planted;
 
 use super::mode::LockMode;
 use super::near::{Prefix, PrefixLengths, RangeFilter};
@@ -23,7 +24,6 @@ use super::spinlock::Guard;
 use super::spinlock::Spinlock;
 use super::waiter::Waiter;
 use super::writes::Writes;
-use crate::io::simulated::planted::planted;
 
 /// An owner's writes in a tree, which others look through who want a range of it.
 pub(super) type SharedWrites = Arc<Spinlock<Writes>>;

@@ -9,13 +9,13 @@
 use std::sync::Arc;
 
 use millpond_base::Lsn;
+use millpond_device::{AlignedBuffer, Device, DeviceError};
 
 use super::error::LogError;
 use super::log::Log;
 use super::options::BLOCK;
 use super::segments::Segments;
 use super::slots;
-use crate::io::{AlignedBuffer, Device, DeviceError};
 
 /// The error of a copy of the log.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]

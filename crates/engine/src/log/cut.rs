@@ -24,13 +24,13 @@
 use std::sync::Arc;
 
 use millpond_base::Lsn;
+use millpond_device::{AlignedBuffer, Device, DeviceError};
 
 use super::error::LogError;
 use super::log::Log;
 use super::options::BLOCK;
 use super::segments::Segments;
 use super::slots;
-use crate::io::{AlignedBuffer, Device, DeviceError};
 
 /// Bytes written at a time.
 const CHUNK: u64 = 1 << 20;

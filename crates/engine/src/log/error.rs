@@ -3,8 +3,7 @@
 use std::path::PathBuf;
 
 use millpond_base::Lsn;
-
-use crate::io::DeviceError;
+use millpond_device::DeviceError;
 
 /// Why a log did not do what it was asked to. Positions are LSNs, that is, bytes of the stream of
 /// records; offsets are bytes of the file.

@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use millpond_base::Lsn;
 use millpond_base::sync::atomic::Ordering;
 use millpond_base::sync::{Condvar, MutexGuard, thread};
+use millpond_device::{AlignedBuffer, DeviceError, WriteRequest, planted, unless_planted};
 
 use super::error::LogError;
 use super::group_commit::{GroupCommitWait, Leader, State};
@@ -21,8 +22,6 @@ use super::locked::locked;
 use super::options::BLOCK;
 use super::ring::Consumer;
 use super::shared::Shared;
-use crate::io::simulated::planted::{planted, unless_planted};
-use crate::io::{AlignedBuffer, DeviceError, WriteRequest};
 use crate::stats::Wait;
 use crate::stats::counters::{Counter, Timing};
 

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use millpond_base::sync::atomic::AtomicBool;
 use millpond_base::sync::{Condvar, Mutex};
+use millpond_device::AlignedBuffer;
 
 use super::error::LogError;
 use super::options::BLOCK;
 use super::ring::Consumer;
-use crate::io::AlignedBuffer;
 
 /// How long a leader waits for its batch to become as large as the one before.
 #[derive(Clone, Copy)]

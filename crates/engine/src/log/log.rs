@@ -33,7 +33,7 @@ const PEEK: usize = 2 * BLOCK as usize;
 /// ```
 /// use std::sync::Arc;
 ///
-/// use millpond::internals::io::MemoryDevice;
+/// use millpond_device::MemoryDevice;
 /// use millpond::internals::log::{Log, LogOptions, Record};
 /// use millpond_base::Lsn;
 ///

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use millpond_base::Lsn;
 use millpond_base::sync::Mutex;
 use millpond_base::sync::atomic::{AtomicBool, AtomicU64};
+use millpond_device::{AlignedBuffer, Device};
 
 use super::error::LogError;
 use super::group_commit::Flush;
@@ -33,7 +34,6 @@ use super::tail::Tail;
 use super::window::AHEAD;
 use super::window::Window;
 use super::writer;
-use crate::io::{AlignedBuffer, Device};
 use crate::stats::Statistics;
 
 impl Log {

@@ -25,6 +25,7 @@
 use std::sync::Arc;
 
 use millpond_base::sync::atomic::{AtomicU64, Ordering};
+use millpond_device::AlignedBuffer;
 
 use super::options::BLOCK;
 use super::record;
@@ -33,7 +34,6 @@ use super::record::HEADER_MAX;
 use super::record::RECORD_MIN;
 use super::record::Record;
 use super::record::SUM;
-use crate::io::AlignedBuffer;
 
 /// Bytes of the ring that share a mark: no more than the shortest record has.
 const CELL: usize = RECORD_MIN;

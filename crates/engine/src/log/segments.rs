@@ -8,13 +8,13 @@ use std::sync::Arc;
 
 use millpond_base::Lsn;
 use millpond_base::sync::{Mutex, MutexGuard};
+use millpond_device::{AlignedBuffer, Device, DeviceError};
 
 use super::error::LogError;
 use super::locked::locked;
 use super::options::BLOCK;
 use super::slots;
 use super::slots::{SlotState, SlotTable, slots_in};
-use crate::io::{AlignedBuffer, Device, DeviceError};
 
 /// A log has no fewer slots than this: one being filled, one to go on in.
 pub(super) const SLOTS_LEAST: usize = 2;

@@ -1,11 +1,12 @@
 //! Shortening a log's file: free slots at its end are cut off, and segments move to its beginning.
 
+use millpond_device::{AlignedBuffer, DeviceError};
+
 use super::error::LogError;
 use super::locked::locked;
 use super::options::BLOCK;
 use super::segments::{SLOTS_LEAST, Segments};
 use super::slots;
-use crate::io::{AlignedBuffer, DeviceError};
 
 /// Bytes that are moved at a time.
 const COPIED: u64 = 1 << 20;

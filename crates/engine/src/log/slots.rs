@@ -24,12 +24,12 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use millpond_device::AlignedBuffer;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::error::LogError;
 use super::options::BLOCK;
 use super::options::is_segment_size;
-use crate::io::AlignedBuffer;
 
 /// The format that this version reads and writes.
 pub(super) const FORMAT: u32 = 3;

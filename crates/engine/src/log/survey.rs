@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use millpond_base::Lsn;
+use millpond_device::{AlignedBuffer, Device};
 
 use super::error::LogError;
 use super::log::Log;
@@ -20,7 +21,6 @@ use super::slots;
 use super::tail;
 use super::window::AHEAD;
 use super::window::Window;
-use crate::io::{AlignedBuffer, Device};
 
 /// What a log has before and behind a hole.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

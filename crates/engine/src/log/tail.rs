@@ -20,6 +20,7 @@
 use std::sync::Arc;
 
 use millpond_base::Lsn;
+use millpond_device::{AlignedBuffer, unless_planted};
 
 use super::error::LogError;
 use super::options::{BLOCK, BUFFER_MAX};
@@ -28,8 +29,6 @@ use super::record::Header;
 use super::segments::Segments;
 use super::window::AHEAD;
 use super::window::Window;
-use crate::io::AlignedBuffer;
-use crate::io::simulated::planted::unless_planted;
 
 /// Where a log that was opened ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -281,7 +280,7 @@ mod tests {
     use super::super::record::{self, Form, Record, SUM, checksum, encode};
     use super::super::{Log, LogError};
     use super::*;
-    use crate::io::{Device, MemoryDevice};
+    use millpond_device::{Device, MemoryDevice};
 
     const ID: [u8; 16] = [7; 16];
 

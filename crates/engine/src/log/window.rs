@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use millpond_device::AlignedBuffer;
+
 use super::error::LogError;
 use super::options::BLOCK;
 use super::record::HEADER_MAX;
 use super::record::Header;
 use super::segments::Segments;
-use crate::io::AlignedBuffer;
 
 /// Bytes that are read ahead.
 pub(super) const AHEAD: usize = 1 << 20;

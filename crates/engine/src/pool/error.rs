@@ -1,8 +1,9 @@
 //! What can go wrong in the pool.
 
 use millpond_base::PageId;
+use millpond_device::DeviceError;
 
-use crate::io::{AllocateError, DeviceError, WriteError};
+use crate::io::{AllocateError, WriteError};
 
 /// An error of the storage below the pool, of whichever type it has.
 #[derive(Clone, Debug, thiserror::Error)]

@@ -34,8 +34,8 @@ use std::ptr::NonNull;
 
 use millpond_base::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use millpond_base::{FrameId, Lsn, PageId};
+use millpond_device::planted;
 
-use crate::io::simulated::planted::planted;
 use crate::pool::latch::Latch;
 
 /// Bytes from the start of a frame to its page. A model checker's atomics are larger.

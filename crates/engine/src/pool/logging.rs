@@ -6,8 +6,8 @@
 use std::ptr::NonNull;
 
 use millpond_base::{Lsn, PageId};
+use millpond_device::planted;
 
-use crate::io::simulated::planted::planted;
 use crate::page::View;
 use crate::pool::buffer_pool::Pool;
 use crate::pool::frame::FrameHeader;

@@ -1,8 +1,8 @@
 //! The storage below the pool: a page store, or tiers of them.
 
 use millpond_base::{FrameId, PageId, Reason};
+use millpond_device::planted;
 
-use crate::io::simulated::planted::planted;
 use crate::io::{PageRead, PageStore, PageWrite};
 use crate::page::superblock::{Compression, Placement};
 use crate::pool::error::PoolError;

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use millpond_base::Lsn;
+use millpond_device::planted;
 
 use super::checkpoint::Checkpoint;
 use super::error::RecoveryError;
@@ -12,7 +13,6 @@ use super::index::PageIndex;
 use super::progress::Phase;
 use super::progress::Progress;
 use crate::btree::Undo;
-use crate::io::simulated::planted::planted;
 use crate::lock::is_interrupted;
 use crate::log::{Header, Log};
 use crate::page::record_body::{Section, sections};

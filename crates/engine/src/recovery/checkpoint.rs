@@ -20,10 +20,10 @@
 //! that is nearly full, as most are, has a map of a few groups.
 
 use millpond_base::{Lsn, PageId};
+use millpond_device::planted;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::error::RecoveryError;
-use crate::io::simulated::planted::planted;
 use crate::log::{Log, LogError, Record};
 use crate::page::record_body::OrphanRoot;
 use crate::page::varint::{put_varint, take_varint};

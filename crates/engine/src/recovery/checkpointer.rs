@@ -17,6 +17,7 @@ use std::time::Duration;
 
 use millpond_base::sync::unmodelled::Mutex;
 use millpond_base::{Lsn, PageId, Reason};
+use millpond_device::{planted, unless_planted};
 
 use super::checkpoint::{Active, Checkpoint};
 use super::error::CheckpointError;
@@ -24,7 +25,6 @@ use super::generation;
 use super::sweep::Sweep;
 use crate::io::PageStore;
 use crate::io::PlacesPin;
-use crate::io::simulated::planted::{planted, unless_planted};
 use crate::log::{Log, LogError, Record};
 use crate::page::MapEntry;
 use crate::pool::mini_transaction::kind;

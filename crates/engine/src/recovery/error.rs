@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 
 use millpond_base::{Lsn, PageId};
+use millpond_device::{DeviceError, OpenFileError};
 
 use super::damage::LogDamage;
 use crate::btree;
 use crate::io::{
-    AllocateError, CreateError, DeviceError, OpenError, OpenFileError, PackError, ReadError,
-    SyncError, WriteError,
+    AllocateError, CreateError, OpenError, PackError, ReadError, SyncError, WriteError,
 };
 use crate::log::LogError;
 use crate::pool::PoolError;

@@ -29,6 +29,7 @@
 use std::sync::Arc;
 
 use millpond_base::{Lsn, PageId};
+use millpond_device::{AlignedBuffer, Device};
 
 use super::analysis::Analysis;
 use super::analysis::Loser;
@@ -40,7 +41,7 @@ use super::damage::StrayPage;
 use super::damage::StrayPages;
 use super::error::RecoveryError;
 use super::generation::Noted;
-use crate::io::{AlignedBuffer, Device, PageRead, PageStore};
+use crate::io::{PageRead, PageStore};
 use crate::log::{Log, LogError, LogOptions};
 use crate::page::record_body::{Section, sections};
 use crate::page::superblock::Placement;

@@ -24,10 +24,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use millpond_base::Lsn;
+use millpond_device::{Device, planted};
 
 use super::error::{OpenLogError, RecoveryError};
-use crate::io::simulated::planted::planted;
-use crate::io::{Device, PageStore};
+use crate::io::PageStore;
 use crate::log::{Header, Log, LogError, Record};
 use crate::page::superblock::Superblock;
 use crate::page::varint::{put_varint, take_varint};
@@ -153,10 +153,10 @@ pub(super) fn settle(store: &PageStore, log: &Log, noted: Noted) -> Result<(), R
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::io::{FaultyDevice, MemoryDevice};
     use crate::log::LogOptions;
     use crate::page::PageSize;
     use crate::page::superblock::{Compression, Placement};
+    use millpond_device::{FaultyDevice, MemoryDevice};
 
     /// A claim that is not true would refuse the store for ever.
     #[test]

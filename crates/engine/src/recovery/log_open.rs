@@ -6,6 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use millpond_base::{Lsn, PageId};
+use millpond_device::{
+    Device, Errno, FileDevice, FileOptions, OpenFileError, OverlayDevice, beside,
+    file::new_file::create_like, planted, real_path,
+};
 
 use super::analysis::Loser;
 use super::checkpoint::Checkpoint;
@@ -17,13 +21,7 @@ use super::redo::RedoOptions;
 use super::report::Recovery;
 use super::run;
 use crate::btree::apply_redo_note;
-use crate::io::file::new_file::create_like;
-use crate::io::real_path;
-use crate::io::simulated::planted::planted;
-use crate::io::{
-    Device, Errno, FileDevice, FileOptions, OpenError, OpenFileError, OverlayDevice, PageStore,
-    beside, superblock_of,
-};
+use crate::io::{OpenError, PageStore, superblock_of};
 use crate::log::{Log, LogError, LogOptions, Tail};
 use crate::page::PageSize;
 use crate::page::record_body::OrphanRoot;

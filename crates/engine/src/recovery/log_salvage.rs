@@ -10,13 +10,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use millpond_base::Lsn;
+use millpond_device::Device;
 
 use super::damage::{LogDamage, LostRecords, Obstacle, StrayPages};
 use super::error::{OpenLogError, RecoveryError};
 use super::examine::{Examined, examine, stray_pages};
 use super::log_settings::LogSettings;
 use super::report::Salvaged;
-use crate::io::{Device, PageStore};
+use crate::io::PageStore;
 use crate::log::{Log, LogError, LogOptions};
 
 /// Returns whether the error may be due to damage in a log of which the rest can be read.

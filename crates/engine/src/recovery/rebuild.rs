@@ -4,11 +4,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use hashbrown::HashMap;
 use millpond_base::{Lsn, PageId, Reason};
+use millpond_device::{AlignedBuffer, planted};
 
 use super::error::RecoveryError;
 use super::generation;
-use crate::io::simulated::planted::planted;
-use crate::io::{AlignedBuffer, PageRead, PageStore, PageWrite, WriteError};
+use crate::io::{PageRead, PageStore, PageWrite, WriteError};
 use crate::log::Log;
 use crate::page::PageHeader;
 use crate::page::record_body::{Section, sections};

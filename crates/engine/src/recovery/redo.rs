@@ -17,6 +17,7 @@ use std::thread::{Scope, ScopedJoinHandle};
 
 use hashbrown::HashSet;
 use millpond_base::{Lsn, PageId};
+use millpond_device::BUFFER_ALIGNMENT;
 
 use super::analysis::Analysis;
 use super::analysis::is_about_pages;
@@ -29,7 +30,7 @@ use super::rebuild::Batch;
 use super::rebuild::Piece;
 use super::rebuild::Rebuild;
 use super::rebuild::Tally;
-use crate::io::{BUFFER_ALIGNMENT, PageStore};
+use crate::io::PageStore;
 use crate::lock::is_interrupted;
 use crate::log::Log;
 use crate::page::record_body::{Section, sections};

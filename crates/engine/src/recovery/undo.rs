@@ -6,6 +6,7 @@ use std::collections::{BinaryHeap, HashMap, HashSet};
 use std::sync::Arc;
 
 use millpond_base::{Lsn, Mark, PageId};
+use millpond_device::AlignedBuffer;
 
 use super::analysis::Loser;
 use super::error::UndoError;
@@ -13,7 +14,7 @@ use super::progress::{Phase, Progress};
 use crate::btree::{BTree, Undo};
 use crate::hash_index::HashIndex;
 use crate::heap::Heap;
-use crate::io::{AlignedBuffer, PageStore};
+use crate::io::PageStore;
 use crate::lock::is_interrupted;
 use crate::log::{Log, Record};
 use crate::page::record_body::{OrphanRoot, Section, sections};

@@ -36,9 +36,9 @@ mod tests {
 
     use super::*;
     use crate::Options;
-    use crate::io::MemoryDevice;
     use crate::store::combinations::SwizzledAny;
     use crate::store::{Builder, Store};
+    use millpond_device::MemoryDevice;
 
     /// A store, whose housekeeping takes no checkpoint of its own in a test that logs so little.
     fn store() -> Arc<Store<SwizzledAny>> {

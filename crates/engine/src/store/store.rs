@@ -22,7 +22,7 @@
 //! 4. The page store is closed, and then each file's gate is shut ([`FileDevice`]): writes and
 //!    reads that are under way are waited for, and later ones fail.
 //!
-//! [`FileDevice`]: crate::io::FileDevice
+//! [`FileDevice`]: millpond_device::FileDevice
 //!
 //! Each named structure is opened once and shared by all its handles: its root hangs below one
 //! anchor, or there would be two swips to one page.

@@ -3,7 +3,8 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::io::Device;
+use millpond_device::Device;
+
 use crate::tier::counts::TierCounts;
 use crate::tier::residency::Residency;
 use crate::tier::second_tier::SecondTier;

@@ -9,8 +9,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use millpond_base::PageId;
+use millpond_device::{AlignedBuffer, ReadRequest, Tag};
 
-use crate::io::{AlignedBuffer, ReadRequest, Tag};
 use crate::tier::cache::{Fill, Found, Place};
 use crate::tier::parts::{FromCache, ToCache};
 use crate::tier::second_tier::SecondTier;

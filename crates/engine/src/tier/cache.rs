@@ -14,11 +14,10 @@
 use std::ops::Range;
 
 use millpond_base::{FrameId, Mark, PageId};
+use millpond_device::{Tag, planted};
 use millpond_policies::contract::{Access, NEVER, Shape};
 use millpond_policies::policy_host::ErasedPolicyHost;
 
-use crate::io::Tag;
-use crate::io::simulated::planted::planted;
 use crate::tier::copy::Copy;
 use crate::tier::counts::TierCounts;
 use crate::tier::directory::{Entry, Layout};

@@ -29,10 +29,9 @@
 //! All integers are little-endian. While the tier is open its header states so, durably, before
 //! anything else is written: after a crash the cache is empty.
 
+use millpond_device::{AlignedBuffer, Device, planted};
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::io::simulated::planted::planted;
-use crate::io::{AlignedBuffer, Device};
 use crate::tier::error::TierError;
 
 /// The version that this code reads and writes.
@@ -303,7 +302,7 @@ fn is_unmarked(device: &dyn Device) -> Result<bool, TierError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::io::{Alignment, DeviceError, MemoryDevice};
+    use millpond_device::{Alignment, DeviceError, MemoryDevice};
 
     fn layout() -> Layout {
         Layout::within(1 << 20, 4096, 512)

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::io::{DeviceError, OpenFileError};
+use millpond_device::{DeviceError, OpenFileError};
 
 /// A second tier that cannot be used.
 ///

@@ -3,10 +3,10 @@
 use std::ops::Range;
 
 use millpond_base::{FrameId, PageId};
+use millpond_device::planted;
 use millpond_policies::contract::{Cooled, Host, OfferOutcome, PageState, RefusalReason};
 use millpond_policies::parts::PageMap;
 
-use crate::io::simulated::planted::planted;
 use crate::tier::copy::Copy;
 use crate::tier::directory::Layout;
 use crate::tier::dirty::Dirty;

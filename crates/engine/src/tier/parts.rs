@@ -4,7 +4,8 @@
 use std::io::IoSlice;
 use std::ops::{Range, RangeInclusive};
 
-use crate::io::{Device, DeviceError, ReadRequest, WriteRequest};
+use millpond_device::{Device, DeviceError, ReadRequest, WriteRequest};
+
 use crate::tier::cache::{Fill, Found};
 
 /// Slots that are written together: no more buffers go into one system call (`IOV_MAX`).

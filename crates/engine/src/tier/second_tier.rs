@@ -20,12 +20,11 @@ use std::sync::{Arc, MutexGuard, PoisonError};
 
 use millpond_base::sync::unmodelled::Mutex;
 use millpond_base::{Mark, PageId};
+use millpond_device::{Alignment, Device, DeviceError, ReadRequest, WriteRequest, planted};
 use millpond_policies::contract::Shape;
 use millpond_policies::policy_host::ErasedPolicyHost;
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::io::simulated::planted::planted;
-use crate::io::{Alignment, Device, DeviceError, ReadRequest, WriteRequest};
 use crate::tier::cache::{Cache, Place};
 use crate::tier::counts::TierCounts;
 pub use crate::tier::directory::Identity;

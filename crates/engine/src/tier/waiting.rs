@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{MutexGuard, PoisonError};
 
 use millpond_base::sync::unmodelled::Mutex;
+use millpond_device::AlignedBuffer;
 
-use crate::io::AlignedBuffer;
 use crate::tier::cache::Fill;
 use crate::tier::parts::ToCache;
 

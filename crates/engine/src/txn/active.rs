@@ -28,8 +28,8 @@ use std::time::Duration;
 use hashbrown::HashMap;
 use millpond_base::Lsn;
 use millpond_base::sync::unmodelled::Mutex;
+use millpond_device::{planted, unless_planted};
 
-use crate::io::simulated::planted::{planted, unless_planted};
 use crate::lock::{Spinlock, SpinlockGuard};
 use crate::pool::{PoolError, borrowed};
 use crate::stats::thread_slot::{OWNED, thread_slot};

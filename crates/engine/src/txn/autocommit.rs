@@ -5,7 +5,8 @@ use std::cell::Cell;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::io::simulated::planted::planted;
+use millpond_device::planted;
+
 use crate::lock::{LockError, LockManager, LockMode, LockOwner};
 use crate::pool::PoolError;
 use crate::pool::borrowed::pages_borrowed;

@@ -3,10 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use millpond_device::kind_of;
+
 use crate::btree::WriteError;
 use crate::hash_index;
 use crate::heap;
-use crate::io::{SpillError, kind_of};
+use crate::io::SpillError;
 use crate::lock::{LockError, TreeName};
 use crate::log::LogError;
 use crate::pool::PoolError;

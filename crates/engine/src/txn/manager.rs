@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use millpond_base::Lsn;
 use millpond_base::sync::unmodelled::Mutex;
+use millpond_device::{Life, planted};
 
-use crate::io::simulated::planted::planted;
-use crate::io::{Life, SpillFile};
+use crate::io::SpillFile;
 use crate::lock::{LockManager, LockOwner};
 use crate::log::{Log, LogError};
 use crate::pool::mini_transaction::RowCounts;

@@ -12,12 +12,12 @@
 use std::sync::Arc;
 
 use millpond_base::Lsn;
+use millpond_device::planted;
 
 use crate::btree::{
     Detached, NewValue, UpdateOutcome, Updated, WriteCondition, WriteContext, WriteOutcome,
     WriteRequest,
 };
-use crate::io::simulated::planted::planted;
 use crate::lock::{LockMode, LockOwner};
 use crate::log::{LogError, Record};
 use crate::pool::mini_transaction::kind;

@@ -12,8 +12,9 @@ use std::io;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use millpond_device::unless_planted;
+
 use crate::btree::{Before, Detached};
-use crate::io::simulated::planted::unless_planted;
 use crate::pool::PoolError;
 use crate::pool::mini_transaction::RowCounts;
 use crate::txn::before_image::BeforeImage;

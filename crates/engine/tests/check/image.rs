@@ -9,13 +9,14 @@ use millpond::internals::admin::check::{CheckOptions, Fault, Named, Report, Root
 use millpond::internals::btree::{self, BTree, StoredNode};
 use millpond::internals::hash_index::{self, HashIndex};
 use millpond::internals::heap::{self, Heap};
-use millpond::internals::io::{MemoryDevice, PageStore};
+use millpond::internals::io::PageStore;
 use millpond::internals::page::superblock::Superblock;
 use millpond::internals::page::{PageBuffer, PageHeader, PageSize, PageType, free_map};
 use millpond::internals::pool::{HostedPolicy, Optimistic};
 use millpond::internals::pool::{Pool, PoolOptions};
 use millpond::internals::store::combinations::Compiled;
 use millpond_base::{PageId, Reason};
+use millpond_device::MemoryDevice;
 use millpond_policies::config::Spec;
 use millpond_policies::contract::{PolicySpec, Shape};
 use millpond_policies::policy::LeanEvict;

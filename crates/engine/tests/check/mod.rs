@@ -53,7 +53,7 @@ fn a_sound_store_has_no_problem_and_every_page_is_accounted_for() {
 #[test]
 fn progress_is_told_up_to_the_end_and_can_stop_the_check() {
     use millpond::internals::admin::check::{CheckError, CheckOptions, check_store};
-    let device = millpond::internals::io::MemoryDevice::from_bytes(&SOUND.bytes);
+    let device = millpond_device::MemoryDevice::from_bytes(&SOUND.bytes);
     let store =
         millpond::internals::io::PageStore::salvage_on(std::sync::Arc::new(device), None).unwrap();
     let (mut last, mut calls) = (0, 0);

@@ -6,10 +6,11 @@ use std::sync::Arc;
 use millpond::internals::admin::dump::{DumpReader, DumpWriter, Form, Item};
 use millpond::internals::admin::salvage::{Lost, SalvageReport, salvage};
 use millpond::internals::btree::StoredNode;
-use millpond::internals::io::{MemoryDevice, PageStore};
+use millpond::internals::io::PageStore;
 use millpond::internals::page::PageSize;
 use millpond::internals::page::superblock::Superblock;
 use millpond_base::PageId;
+use millpond_device::MemoryDevice;
 
 use crate::check::image::{CATALOG, Image, LARGE, ROOTS, WORDS};
 

@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use millpond::internals::io::Fault;
+use millpond_device::Fault;
 
 use crate::plan::{Blow, Forced, Place, Plan};
 use crate::story::{Tally, tell, tell_forced};

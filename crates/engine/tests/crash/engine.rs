@@ -6,7 +6,7 @@ use std::sync::Arc;
 use millpond::internals::admin::check::{CATALOG, CheckOptions, check_store, rows_in_log};
 use millpond::internals::btree::BulkOptions;
 use millpond::internals::heap::RecordId;
-use millpond::internals::io::{Device, MemoryDevice, PageStore, PowerSupply};
+use millpond::internals::io::PageStore;
 use millpond::internals::pool::SyncMode;
 use millpond::internals::store::options::policy_choice::PolicyChoice;
 use millpond::internals::tier::BackTier;
@@ -17,6 +17,7 @@ use millpond::{
 };
 use millpond_base::Share;
 use millpond_base::cleaning::Cleaning;
+use millpond_device::{Device, MemoryDevice, PowerSupply};
 
 use crate::oracle::{State, Tree};
 use crate::plan::Start;

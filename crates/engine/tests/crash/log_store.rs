@@ -9,9 +9,9 @@ use std::hash::{DefaultHasher, Hasher};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use millpond::internals::io::{Device, FaultyDevice};
 use millpond::internals::log::{Log, LogOptions, Record};
 use millpond_base::Lsn;
+use millpond_device::{Device, FaultyDevice};
 
 use crate::draft::{Draft, Keeper};
 use crate::oracle::{Change, State, Tree};

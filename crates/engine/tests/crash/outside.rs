@@ -1,7 +1,7 @@
 //! Events besides the power: the disk of a store is full for a while, its data file is missing, a
 //! file has some bytes too many.
 
-use millpond::internals::io::{Device, FaultyDevice, MemoryDevice, PowerSupply};
+use millpond_device::{Device, FaultyDevice, MemoryDevice, PowerSupply};
 
 use crate::plan::Kind;
 use crate::story::Story;

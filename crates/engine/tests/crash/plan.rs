@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use fastrand::Rng;
-use millpond::internals::io::Fault;
+use millpond_device::Fault;
 
 /// The default is there more often than others.
 const POLICIES: [&str; 6] = ["lean-evict(cooling=50%)", "random", "lru", "watt", "tide", "tide"];

@@ -8,7 +8,7 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use millpond::internals::io::simulated::planted::{Bug, plant};
+use millpond_device::planted::{Bug, plant};
 
 use crate::campaign::{Seeds, Tale, tell_tale};
 use crate::engine::Engine;

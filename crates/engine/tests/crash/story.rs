@@ -6,7 +6,7 @@
 //! story goes on, and whatever happens to its recovery, it must come to the same contents.
 
 use fastrand::Rng;
-use millpond::internals::io::{Aim, Device, Fault, Faults, MemoryDevice, PowerSupply};
+use millpond_device::{Aim, Device, Fault, Faults, MemoryDevice, PowerSupply};
 
 use crate::common::{COMMON, Common, counter, own_group, tag_of};
 use crate::oracle::{Change, State, Tree};

@@ -4,7 +4,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use millpond::internals::io::FaultyDevice;
+use millpond_device::FaultyDevice;
 
 use crate::oracle::{State, Tree};
 use crate::plan::Start;

@@ -5,7 +5,7 @@
 use std::hash::{DefaultHasher, Hasher};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use millpond::internals::io::{Device, FaultyDevice};
+use millpond_device::{Device, FaultyDevice};
 
 use crate::draft::{Draft, Keeper};
 use crate::oracle::{Change, State, Tree};

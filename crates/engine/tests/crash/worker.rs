@@ -11,7 +11,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use fastrand::Rng;
-use millpond::internals::io::PowerSupply;
+use millpond_device::PowerSupply;
 
 use crate::common::Common;
 use crate::oracle::{Change, Oracle, State, Tree, Value, name_of, shown};

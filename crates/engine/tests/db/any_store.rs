@@ -6,11 +6,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use millpond::internals::btree::{Report, TreeStats};
-use millpond::internals::io::{Device, MemoryDevice};
 use millpond::internals::pool::recording::recorder::Recorder;
 use millpond::internals::store::options::policy_choice::PolicyChoice;
 use millpond::internals::store::{Combination, LabError};
 use millpond::{Db, Error, KeyRange, Options, RawTree, Stats, report::Shrunk};
+use millpond_device::{Device, MemoryDevice};
 
 /// An owned entry.
 pub(super) type Row = (Vec<u8>, Vec<u8>);

@@ -10,7 +10,8 @@ use millpond::internals::admin::check::{CATALOG, CheckOptions, check};
 use millpond::internals::admin::dump::{DumpWriter, Form};
 use millpond::internals::admin::salvage::salvage;
 use millpond::internals::btree::BulkOptions;
-use millpond::internals::io::{Device, FileDevice, FileOptions, PageStore};
+use millpond::internals::io::PageStore;
+use millpond_device::{Device, FileDevice, FileOptions};
 
 use millpond::internals::store::options::policy_choice::PolicyChoice;
 use millpond::internals::tier::BackTier;

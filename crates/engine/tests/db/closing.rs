@@ -4,9 +4,9 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, RwLock};
 
-use millpond::internals::io::{Device, MemoryDevice};
 use millpond::{Db, Error, ErrorKind, Options, Published, Tree};
 use millpond_base::rounds::rounds;
+use millpond_device::{Device, MemoryDevice};
 
 use super::{assert_sound, place, tiny};
 use crate::byte_calls::TxnCalls;

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use millpond::error::OptionsError;
 use millpond::internals::btree::{BulkError, BulkOptions, WriteError};
-use millpond::internals::io::{Device, MemoryDevice, OpenError, OpenFileError};
+use millpond::internals::io::OpenError;
 use millpond::internals::store::{Combination, LabError, LatchingMode, TranslationMode};
 use millpond::{Db, Error, Options};
+use millpond_device::{Device, MemoryDevice, OpenFileError};
 
 use super::{place, tiny};
 

@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use fastrand::Rng;
-use millpond::internals::io::{Device, MemoryDevice};
 use millpond::internals::stats::counters::Counter;
 use millpond::{BulkOptions, Db, Durability, Error, Options, RawTree, TxnOptions};
+use millpond_device::{Device, MemoryDevice};
 
 fn options() -> Options {
     // What merges makes references, too.

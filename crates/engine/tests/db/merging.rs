@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use millpond::internals::io::MemoryDevice;
 use millpond::internals::pool::PoolError;
 use millpond::internals::stats::counters::Counter;
 use millpond::internals::store::Builder;
 use millpond::internals::store::combinations::SwizzledAny;
 use millpond::{Db, Options, RawTree};
+use millpond_device::MemoryDevice;
 
 use super::{assert_sound, place};
 

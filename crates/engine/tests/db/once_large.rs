@@ -9,10 +9,11 @@ use millpond::internals::admin::check::CATALOG;
 use millpond::internals::admin::dump::{DumpReader, DumpWriter, Form, Item};
 use millpond::internals::admin::salvage::salvage;
 use millpond::internals::btree::BulkOptions;
-use millpond::internals::io::{AlignedBuffer, Device, MemoryDevice, PageStore, PowerSupply};
+use millpond::internals::io::PageStore;
 use millpond::internals::page::PageSize;
 use millpond::{Compression, Db, Durability, KeyRange, Options, Placement};
 use millpond_base::rounds::rounds;
+use millpond_device::{AlignedBuffer, Device, MemoryDevice, PowerSupply};
 
 const KEPT: u32 = 200;
 

@@ -3,8 +3,9 @@
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use millpond::internals::io::{OpenError, OpenFileError};
+use millpond::internals::io::OpenError;
 use millpond::{Db, Error, Options};
+use millpond_device::OpenFileError;
 
 use super::{place, tiny};
 use crate::byte_calls::{SnapshotCalls, TxnCalls};

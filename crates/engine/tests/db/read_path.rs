@@ -11,10 +11,10 @@ use std::process::{Command, ExitStatus};
 use std::sync::Arc;
 
 use millpond::Options;
-use millpond::internals::io::MemoryDevice;
 use millpond::internals::pool::PoolStrategy;
 use millpond::internals::store::Builder;
 use millpond::internals::store::combinations::SwizzledAny;
+use millpond_device::MemoryDevice;
 
 const ROWS: u32 = 20_000;
 const THIS: &str = "db::read_path::reading_in_memory_writes_to_no_frame";

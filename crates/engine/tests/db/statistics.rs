@@ -3,8 +3,8 @@
 use std::sync::{Mutex, mpsc};
 use std::time::Duration;
 
-use millpond::internals::io::{MemoryDevice, PowerSupply};
 use millpond::{Db, Durability, EvictionMode, Options, Published, Stats, TxnOptions};
+use millpond_device::{MemoryDevice, PowerSupply};
 
 use super::{place, tiny};
 

@@ -65,7 +65,7 @@ fn write_one<M: PoolStrategy>(store: Arc<Store<M>>, rows: u64) {
 
 #[test]
 fn structures_of_other_kinds_have_names_too() {
-    let device = Arc::new(millpond::internals::io::MemoryDevice::new());
+    let device = Arc::new(millpond_device::MemoryDevice::new());
     let store = Builder::device(device, &tiny(32)).open::<SwizzledAny>().unwrap();
     let index = store.hash_index("h").unwrap();
     assert_eq!(store.entry("h").unwrap().root, index.structure().root());

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use millpond::internals::heap::RecordId;
-use millpond::internals::io::{FaultyDevice, MemoryDevice};
 use millpond::{Db, Error, HashIndex, Heap, Options, Structure};
 use millpond_base::rounds::rounds;
+use millpond_device::{FaultyDevice, MemoryDevice};
 
 use super::{assert_sound, free_pages, place, tiny};
 

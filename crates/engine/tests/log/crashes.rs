@@ -8,10 +8,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use millpond::internals::io::{Device, FaultyDevice, MemoryDevice, PowerSupply};
 use millpond::internals::log::{Log, LogOptions, Record};
 use millpond_base::Lsn;
 use millpond_base::rounds::rounds;
+use millpond_device::{Device, FaultyDevice, MemoryDevice, PowerSupply};
 
 use super::support::{Entry, ID, append, length, read, tiny};
 

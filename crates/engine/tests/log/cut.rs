@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use millpond::internals::io::{FaultyDevice, MemoryDevice, PowerSupply};
 use millpond::internals::log::{Log, LogError, Record};
 use millpond_base::Lsn;
 use millpond_base::rounds::rounds;
+use millpond_device::{FaultyDevice, MemoryDevice, PowerSupply};
 
 use super::support::{ID, copy, fresh, open, tiny};
 
@@ -167,6 +167,6 @@ trait WriteAt {
 
 impl WriteAt for MemoryDevice {
     fn write_at(&self, at: u64, bytes: &[u8]) {
-        millpond::internals::io::Device::write(self, at, bytes).unwrap();
+        millpond_device::Device::write(self, at, bytes).unwrap();
     }
 }

@@ -3,9 +3,9 @@
 
 use std::sync::Arc;
 
-use millpond::internals::io::{Device, FaultyDevice, MemoryDevice, PowerSupply};
 use millpond::internals::log::{Log, LogOptions};
 use millpond_base::Lsn;
+use millpond_device::{Device, FaultyDevice, MemoryDevice, PowerSupply};
 
 use super::support::{Entry, ID, append, fresh, open, read, tiny};
 

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use millpond::internals::io::{Device, MemoryDevice};
 use millpond::internals::log::{Log, LogError};
 use millpond_base::Lsn;
+use millpond_device::{Device, MemoryDevice};
 
 use super::support::{Entry, ID, append, copy, fresh, length, read, tiny};
 

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use millpond::internals::io::{Device, DeviceError, FaultyDevice, MemoryDevice};
 use millpond::internals::log::{Log, LogError, LogOptions, Record};
 use millpond_base::Lsn;
+use millpond_device::{Device, DeviceError, FaultyDevice, MemoryDevice};
 
 use super::support::{ID, Told, append, open, read, tiny};
 

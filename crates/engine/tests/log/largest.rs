@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use millpond::internals::io::{Device, FileDevice, FileOptions};
 use millpond::internals::log::{Log, LogError, LogOptions};
 use millpond_base::Lsn;
 use millpond_base::rounds::rounds;
+use millpond_device::{Device, FileDevice, FileOptions};
 
 use super::support::{Entry, ID, append, check_at};
 

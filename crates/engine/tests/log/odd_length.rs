@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use millpond::internals::io::{Device, MemoryDevice};
 use millpond::internals::log::{Log, LogOptions};
 use millpond_base::Lsn;
+use millpond_device::{Device, MemoryDevice};
 
 use super::support::ID;
 

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use millpond::internals::io::{Device, FileDevice, FileOptions, MemoryDevice};
 use millpond::internals::log::{Appended, Log, LogError, LogOptions, Record};
 use millpond_base::Lsn;
+use millpond_device::{Device, FileDevice, FileOptions, MemoryDevice};
 
 use super::support::{ID, Seen, Told, append, check_at, copy, fresh, length, open, read, tiny};
 
@@ -171,7 +171,7 @@ fn sizes_that_cannot_be_are_refused() {
         (1 << 40, 16384),
     ] {
         let options = LogOptions { segment_bytes, buffer_bytes, ..tiny() };
-        let device = std::sync::Arc::new(millpond::internals::io::MemoryDevice::new());
+        let device = std::sync::Arc::new(millpond_device::MemoryDevice::new());
         let error = Log::create(device, ID, Lsn(0), &options).unwrap_err();
         assert!(matches!(error, LogError::BadOption { .. }), "{error}");
     }

@@ -4,9 +4,9 @@ use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
-use millpond::internals::io::{Alignment, Device, DeviceError, MemoryDevice};
 use millpond::internals::log::{Appended, Log, LogOptions, Record};
 use millpond_base::Lsn;
+use millpond_device::{Alignment, Device, DeviceError, MemoryDevice};
 
 pub const ID: [u8; 16] = *b"the store's name";
 

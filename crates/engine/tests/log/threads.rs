@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use millpond::internals::io::{Faults, FaultyDevice, MemoryDevice};
 use millpond::internals::log::{Log, LogOptions};
 use millpond_base::Lsn;
+use millpond_device::{Faults, FaultyDevice, MemoryDevice};
 
 use super::support::{Entry, ID, append, check_at, fresh, read, tiny};
 

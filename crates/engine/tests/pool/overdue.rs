@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use millpond::internals::io::MemoryDevice;
 use millpond::internals::log::{Log, LogOptions};
 use millpond::internals::pool::{HostedPolicy, Latched, Optimistic, Pool, PoolStrategy};
 use millpond::internals::stats::counters::Counter;
 use millpond_base::{FrameId, Lsn, Reason};
+use millpond_device::MemoryDevice;
 use millpond_policies::policy::Lru;
 
 use super::forest::Forest;

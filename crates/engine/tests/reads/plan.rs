@@ -1,6 +1,6 @@
 //! What a seed decides: the store, what is in it, how reads go wrong, and what is done meanwhile.
 
-use millpond::internals::io::ReadFault;
+use millpond_device::ReadFault;
 
 /// Kinds of structures.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

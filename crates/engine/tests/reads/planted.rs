@@ -4,7 +4,7 @@
 //!
 //! `READS_SEEDS` bounds the stories; with `READS_BUG` only that bug is planted.
 
-use millpond::internals::io::simulated::planted::{Bug, plant};
+use millpond_device::planted::{Bug, plant};
 
 use crate::campaign::{Seeds, attempt};
 

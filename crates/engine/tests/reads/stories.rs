@@ -7,16 +7,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use millpond::internals::admin::check::{CATALOG, CheckOptions, check_store};
-use millpond::internals::io::{
-    Alignment, Device, DeviceError, MemoryDevice, OpenError, PageStore, PowerSupply, ReadFault,
-    ReadFaultDevice, ReadFaults, ReadRequest,
-};
+use millpond::internals::io::{OpenError, PageStore};
 use millpond::internals::page::{PageHeader, PageType};
 use millpond::{
     Db, Error, Options, Placement,
     error::{BackupError, TierError, TxnError},
 };
 use millpond_base::PageId;
+use millpond_device::{
+    Alignment, Device, DeviceError, MemoryDevice, PowerSupply, ReadFault, ReadFaultDevice,
+    ReadFaults, ReadRequest,
+};
 
 const PAGE: usize = 4096;
 

@@ -8,12 +8,11 @@ use std::sync::{Arc, RwLock};
 
 use millpond::internals::admin::check::{CATALOG, CheckOptions, Fault, Problem, check_store};
 use millpond::internals::btree::BulkOptions;
-use millpond::internals::io::{
-    Device, MemoryDevice, PageStore, PowerSupply, ReadFault, ReadFaultDevice, ReadFaults,
-};
+use millpond::internals::io::PageStore;
 use millpond::internals::page::PageHeader;
 use millpond::{Db, Error};
 use millpond_base::PageId;
+use millpond_device::{Device, MemoryDevice, PowerSupply, ReadFault, ReadFaultDevice, ReadFaults};
 
 use crate::model::{Model, Wrong};
 use crate::plan::{Deed, Place, Plan};

@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use millpond::internals::io::{Device, MemoryDevice, PowerSupply, ReadFault, ReadFaultDevice};
 use millpond::internals::recovery::RecoveryError;
 use millpond::{Compression, Db, Error, Options, Placement};
 use millpond_base::PageId;
+use millpond_device::{Device, MemoryDevice, PowerSupply, ReadFault, ReadFaultDevice};
 
 type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
 

@@ -6,13 +6,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, RwLock};
 
 use millpond::internals::btree::StoredNode;
-use millpond::internals::io::{Device, FaultyDevice, Misread, ReadFault, ReadFaultDevice};
 use millpond::internals::page::{PageHeader, PageType, View};
 use millpond::{
     Compression, Db, Error, EvictionMode, HashIndex, Heap, Options, Placement, RawTree, Tree,
 };
 use millpond_base::cleaning::Cleaning;
 use millpond_base::{PageId, Share};
+use millpond_device::{Device, FaultyDevice, Misread, ReadFault, ReadFaultDevice};
 
 use crate::model::{Model, Wrong};
 use crate::plan::{Kind, Plan};

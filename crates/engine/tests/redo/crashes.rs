@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use millpond::internals::io::{Device, FaultyDevice, MemoryDevice, PageStore};
+use millpond::internals::io::PageStore;
 use millpond::internals::log::Log;
 use millpond::internals::recovery::{Recovered, RecoveryError, RedoOptions, recover};
 use millpond::report::Progress;
 use millpond_base::PageId;
+use millpond_device::{Device, FaultyDevice, MemoryDevice};
 
 use super::world::{SIZE, State, World, apply_note, log_options};
 

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use millpond::internals::io::{MemoryDevice, PageStore};
+use millpond::internals::io::PageStore;
 use millpond::internals::log::{Log, LogError, Record};
 use millpond::internals::page::record_body::{
     OrphanRoot, put_difference, put_freed, put_image, put_orphaned, put_physiological, put_taken,
@@ -13,6 +13,7 @@ use millpond::internals::recovery::{
     Active, Checkpoint, Recovered, RecoveryError, RedoOptions, recover,
 };
 use millpond_base::{Lsn, PageId, Reason};
+use millpond_device::MemoryDevice;
 
 use super::world::{SIZE, apply_note, log_options};
 

@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use millpond::internals::io::{
-    CloseError, Device, FaultyDevice, MemoryDevice, OpenError, PageStore, SyncError,
-};
+use millpond::internals::io::{CloseError, OpenError, PageStore, SyncError};
 use millpond::internals::page::PageSize;
 use millpond_base::{Lsn, PageId};
+use millpond_device::{Device, FaultyDevice, MemoryDevice};
 
 use super::world::SIZE;
 

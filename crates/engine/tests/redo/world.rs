@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use millpond::internals::io::{FaultyDevice, MemoryDevice, PageStore, PageWrite};
+use millpond::internals::io::{PageStore, PageWrite};
 use millpond::internals::log::{Log, LogOptions, Record};
 use millpond::internals::page::PageSize;
 use millpond::internals::page::record_body::{
@@ -15,6 +15,7 @@ use millpond::internals::page::record_undo::put_undo;
 use millpond::internals::pool::mini_transaction::{PageSpace, kind};
 use millpond::internals::recovery::{Active, Checkpoint, Loser};
 use millpond_base::{Lsn, PageId, Reason};
+use millpond_device::{FaultyDevice, MemoryDevice};
 
 pub const SIZE: PageSize = PageSize::TINY;
 

@@ -227,7 +227,7 @@ fn a_page_whose_write_fails_is_never_taken_for_clean() {
 #[cfg(feature = "planted")]
 #[test]
 fn each_planted_half_is_caught() {
-    use millpond::internals::io::simulated::planted::{Bug, plant};
+    use millpond_device::planted::{Bug, plant};
     let _planting = crate::schedules::PLANTING.lock();
     for bug in [Bug::FlagsReadApart, Bug::DirtyNotAtomic] {
         plant(Some(bug));

@@ -262,7 +262,7 @@ fn who_sees_no_writer_of_a_key_has_read_nothing_uncommitted_of_it() {
 #[cfg(feature = "planted")]
 #[test]
 fn each_planted_bug_of_locks_is_caught() {
-    use millpond::internals::io::simulated::planted::{Bug, plant};
+    use millpond_device::planted::{Bug, plant};
     static SEEN: Seen = Seen { waits: AtomicU64::new(0), deadlocks: AtomicU64::new(0) };
     let _planting = crate::schedules::PLANTING.lock();
     // Nothing that is wrong is found where nothing is.

@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use crate::schedules::{check, seed};
 use crate::support::{Entry, ID, append, check_at, read, tiny};
-use millpond::internals::io::{Device, FaultyDevice, MemoryDevice};
 use millpond::internals::log::{Log, LogCounts, LogError, LogOptions};
 use millpond_base::Lsn;
+use millpond_device::{Device, FaultyDevice, MemoryDevice};
 
 /// Schedules of each model.
 const SCHEDULES: usize = 300;

@@ -13,12 +13,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::schedules::{check, seed};
-use millpond::internals::io::{
-    Alignment, Device, DeviceError, FaultyDevice, MemoryDevice, ReadRequest, Tag, WriteRequest,
-};
 use millpond::internals::store::options::policy_choice::PolicyChoice;
 use millpond::internals::tier::{BackTier, TierOptions};
 use millpond_base::{PageId, Reason};
+use millpond_device::{
+    Alignment, Device, DeviceError, FaultyDevice, MemoryDevice, ReadRequest, Tag, WriteRequest,
+};
 
 /// Schedules of each model.
 const SCHEDULES: usize = 150;
@@ -288,7 +288,7 @@ fn the_thread_sleeps_through_no_ring_and_ends_when_it_is_to() {
 #[cfg(feature = "planted")]
 #[test]
 fn each_planted_bug_of_the_thread_that_destages_is_caught() {
-    use millpond::internals::io::simulated::planted::{Bug, plant};
+    use millpond_device::planted::{Bug, plant};
     let _planting = crate::schedules::PLANTING.lock();
     // Nothing that is wrong is found where nothing is.
     for bug in [None].into_iter().chain(Bug::OF_DESTAGING.map(Some)) {

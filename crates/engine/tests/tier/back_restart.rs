@@ -5,10 +5,11 @@ use std::sync::Arc;
 use millpond::internals::admin::check::CATALOG;
 use millpond::internals::admin::dump::{DumpReader, DumpWriter, Form, Item};
 use millpond::internals::admin::salvage::salvage;
-use millpond::internals::io::{BackMark, Device, MemoryDevice, PageStore};
+use millpond::internals::io::{BackMark, PageStore};
 use millpond::internals::tier::BackTier;
 use millpond::{Compression, Db, Error, Options, error::TierError};
 use millpond_base::Reason;
+use millpond_device::{Device, MemoryDevice};
 
 use super::{PAGE, back_options, content, open_as, open_back, options, read, write};
 

@@ -3,9 +3,8 @@
 use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex};
 
-use millpond::internals::io::{Alignment, Device, DeviceError, MemoryDevice};
-use millpond::internals::io::{ReadRequest, WriteRequest};
 use millpond_base::Reason;
+use millpond_device::{Alignment, Device, DeviceError, MemoryDevice, ReadRequest, WriteRequest};
 
 use super::{PAGE, back_options, content, open_back, read, write};
 

@@ -11,10 +11,10 @@ mod stress;
 use std::io::{IoSlice, IoSliceMut};
 use std::sync::Arc;
 
-use millpond::internals::io::{Device, DeviceError, ReadRequest, Tag, WriteRequest};
 use millpond::internals::store::options::policy_choice::PolicyChoice;
 use millpond::internals::tier::{BackTier, Identity, SecondTier, TierError, TierOptions};
 use millpond_base::{PageId, Reason};
+use millpond_device::{Device, DeviceError, ReadRequest, Tag, WriteRequest};
 
 /// Every policy of a second tier that can run live.
 const POLICIES: [&str; 11] = [

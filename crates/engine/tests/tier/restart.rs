@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use millpond::internals::io::{Device, MemoryDevice};
 use millpond::{Compression, Db, Error, Options, error::TierError};
 use millpond_base::Reason;
+use millpond_device::{Device, MemoryDevice};
 
 use super::{PAGE, content, open_as, options, read, write};
 

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use millpond::internals::io::{Device, Faults, FaultyDevice, MemoryDevice};
 use millpond_base::Reason;
 use millpond_base::rounds::rounds;
+use millpond_device::{Device, Faults, FaultyDevice, MemoryDevice};
 
 use super::{PAGE, back_options, content, open, open_back, read, write};
 

@@ -6,9 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use millpond::internals::admin::check::{CATALOG, CheckOptions, check, check_store};
-use millpond::internals::io::{
-    Alignment, Device, DeviceError, FaultyDevice, MemoryDevice, PageStore,
-};
+use millpond::internals::io::PageStore;
 use millpond::internals::page::PageHeader;
 use millpond::{
     Db, Durability, Error, Options, OwnPolicies,
@@ -16,6 +14,7 @@ use millpond::{
     report::{BackupPhase, BackupProgress},
 };
 use millpond_base::FrameId;
+use millpond_device::{Alignment, Device, DeviceError, FaultyDevice, MemoryDevice};
 use millpond_policies::contract::{
     Access, EvictRequest, Frames, GhostHit, Host, Policy, PolicySpec, Shape,
 };
@@ -303,7 +302,7 @@ fn a_backup_in_a_file_is_a_closed_store_of_its_own() {
     });
     db.close().unwrap();
     let id = |name: &str| {
-        let file = millpond::internals::io::FileOptions { read_only: true, ..Default::default() };
+        let file = millpond_device::FileOptions { read_only: true, ..Default::default() };
         PageStore::open_for_salvage(&path(name), None, &file).unwrap().uuid()
     };
     assert!(id("a.mp") != id("b.mp") && id("b.mp") != id("c.mp"));
@@ -475,7 +474,7 @@ fn a_damaged_page_is_no_part_of_a_backup() {
 
 /// Pages that are in use in the closed store at `path`, and where they begin.
 fn used_pages(path: &Path) -> Vec<(u64, u64)> {
-    let file = millpond::internals::io::FileOptions { read_only: true, ..Default::default() };
+    let file = millpond_device::FileOptions { read_only: true, ..Default::default() };
     let store = PageStore::open(path, None, &file).unwrap();
     let is_used = |page: &u64| {
         let page = millpond_base::PageId(*page);

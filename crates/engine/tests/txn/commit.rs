@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
-use millpond::internals::io::{FaultyDevice, MemoryDevice};
 use millpond::{Db, Error, Isolation, Options, TxnOptions};
+use millpond_device::{FaultyDevice, MemoryDevice};
 
 use crate::byte_calls::TxnCalls;
 

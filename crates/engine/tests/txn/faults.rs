@@ -12,12 +12,11 @@ use std::time::Duration;
 use millpond::internals::admin::check::{CATALOG, CheckOptions, check_store};
 use millpond::{Db, Durability, Error, Options, RawTree, Txn, TxnOptions, error::TxnError};
 
-use millpond::internals::io::{
-    Device, Fault, Faults, FaultyDevice, MemoryDevice, PageStore, PowerSupply,
-};
+use millpond::internals::io::PageStore;
 use millpond::internals::lock::LockError;
 use millpond::internals::pool::PoolError;
 use millpond_base::rounds::rounds;
+use millpond_device::{Device, Fault, Faults, FaultyDevice, MemoryDevice, PowerSupply};
 
 use Durability::{Async, Sync};
 

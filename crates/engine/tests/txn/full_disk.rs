@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use millpond::internals::io::MemoryDevice;
 use millpond::internals::log::{Log, LogError, LogOptions};
 use millpond::{Db, Durability, Error, Options, RawTree, Txn};
 use millpond_base::Lsn;
+use millpond_device::MemoryDevice;
 
 use crate::byte_calls::TxnCalls;
 

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use millpond::internals::io::{FaultyDevice, MemoryDevice};
 use millpond::{Db, Durability, Error, ErrorKind, Options, RawTree};
+use millpond_device::{FaultyDevice, MemoryDevice};
 
 const SEGMENT: u64 = 64 << 10;
 

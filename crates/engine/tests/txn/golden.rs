@@ -15,9 +15,9 @@ use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use millpond::internals::admin::check::{CATALOG, CheckOptions, check};
 use millpond::internals::admin::log_view::read_log;
-use millpond::internals::io::{FaultyDevice, MemoryDevice};
 use millpond::internals::page::superblock::FORMAT_VERSION;
 use millpond::{Db, Error, Options, RawTree, report::Phase};
+use millpond_device::{FaultyDevice, MemoryDevice};
 
 use crate::byte_calls::TxnCalls;
 

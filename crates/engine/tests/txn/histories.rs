@@ -8,10 +8,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use fastrand::Rng;
-use millpond::internals::io::MemoryDevice;
 use millpond::{
     Db, Durability, Error, Isolation, Options, RawTree, Savepoint, Snapshot, Txn, TxnOptions,
 };
+use millpond_device::MemoryDevice;
 
 use crate::byte_calls::{SnapshotCalls, TxnCalls};
 use crate::txn::history::{Anomaly, Entry, History, Key, Value};

@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
-use millpond::internals::io::MemoryDevice;
 use millpond::{Db, Error, Isolation, Options, RawTree, Txn, TxnOptions};
+use millpond_device::MemoryDevice;
 
 use Isolation::{ReadCommitted, Serializable};
 

@@ -1,8 +1,8 @@
 //! A store that is being made when the power fails.
 
-use millpond::internals::io::{MemoryDevice, PowerSupply};
 use millpond::{Db, Error, Options};
 use millpond_base::rounds::rounds;
+use millpond_device::{MemoryDevice, PowerSupply};
 
 fn make(supply: &PowerSupply, page_size: u32) -> Result<(), Error> {
     let device = |name| supply.device(name, MemoryDevice::from_bytes(&[]));

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use millpond::internals::io::MemoryDevice;
 use millpond::{Db, Options, RawTree, Txn};
+use millpond_device::MemoryDevice;
 
 type Map = BTreeMap<Vec<u8>, Vec<u8>>;
 type Entry = Option<(Vec<u8>, Vec<u8>)>;

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use millpond::internals::io::{FaultyDevice, MemoryDevice};
 use millpond::{Db, Durability, Options, TxnOptions};
+use millpond_device::{FaultyDevice, MemoryDevice};
 
 use crate::byte_calls::TxnCalls;
 
@@ -101,7 +101,7 @@ fn an_asynchronous_commit_is_lost_as_a_whole_or_not_at_all() {
 /// records.
 #[test]
 fn writers_do_not_run_away_from_checkpoints() {
-    use millpond::internals::io::{Device, MemoryDevice, SlowDevice, SlowProfile};
+    use millpond_device::{Device, MemoryDevice, SlowDevice, SlowProfile};
     const GAP: u64 = 1 << 20;
     let profile = SlowProfile { write_us: 300, channels: 1, ..SlowProfile::NVME };
     let data = Arc::new(SlowDevice::new(Arc::new(MemoryDevice::new()), profile, 1));
@@ -148,7 +148,7 @@ fn checkpoints_let_the_log_be_used_again() {
         }
     }
     db.flush().unwrap();
-    use millpond::internals::io::Device;
+    use millpond_device::Device;
     assert!(world.log.length() < 2 << 20, "{}", world.log.length());
     let db2 = world.crash(3).open();
     let tree2 = db2.open_tree("tree").unwrap();

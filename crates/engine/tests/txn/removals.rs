@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use millpond::internals::io::MemoryDevice;
 use millpond::{Db, Durability, Error, Options, RawTree, TransactOptions, Txn, TxnOptions};
+use millpond_device::MemoryDevice;
 use proptest::prelude::*;
 
 type Map = BTreeMap<Vec<u8>, Vec<u8>>;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use millpond::internals::admin::check::{CATALOG, CheckOptions, check_store};
-use millpond::internals::io::{Device, MemoryDevice, PageStore, PowerSupply};
+use millpond::internals::io::PageStore;
 use millpond::internals::log::{Log, LogOptions};
 use millpond::internals::pool::mini_transaction::kind;
 use millpond::{
@@ -14,6 +14,7 @@ use millpond::{
 };
 use millpond_base::Lsn;
 use millpond_base::rounds::rounds;
+use millpond_device::{Device, MemoryDevice, PowerSupply};
 
 use crate::byte_calls::TxnCalls;
 

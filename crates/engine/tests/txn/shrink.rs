@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use millpond::internals::admin::check::{CATALOG, CheckOptions, check, check_store};
-use millpond::internals::io::{Device, FaultyDevice, MemoryDevice, PageStore, PowerSupply};
+use millpond::internals::io::PageStore;
 use millpond::{Db, Durability, Error, Options, error::BackupError};
 use millpond_base::rounds::rounds;
+use millpond_device::{Device, FaultyDevice, MemoryDevice, PowerSupply};
 
 fn options() -> Options {
     Options::new()

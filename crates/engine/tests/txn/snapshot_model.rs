@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::Arc;
 
-use millpond::internals::io::MemoryDevice;
 use millpond::{Db, KeyRange, Options, RawTree, Savepoint, Snapshot, Txn};
+use millpond_device::MemoryDevice;
 
 use crate::byte_calls::{SnapshotCalls, TxnCalls};
 

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use millpond::internals::io::MemoryDevice;
 use millpond::{Db, Error, Options, RawTree, Snapshot};
+use millpond_device::MemoryDevice;
 
 use crate::byte_calls::{SnapshotCalls, TxnCalls};
 

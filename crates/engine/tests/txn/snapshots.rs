@@ -2,8 +2,8 @@
 //! everything: a thread that waited for another would wait for ever.
 
 use millpond::internals::btree::BulkOptions;
-use millpond::internals::io::MemoryDevice;
 use millpond::{Db, Error, KeyRange, Options, RawTree, Snapshot, error::TxnError};
+use millpond_device::MemoryDevice;
 
 use crate::byte_calls::{SnapshotCalls, TxnCalls};
 

@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use millpond::internals::io::{FaultyDevice, MemoryDevice};
 use millpond::{Db, Options, RawTree};
+use millpond_device::{FaultyDevice, MemoryDevice};
 
 use crate::byte_calls::TxnCalls;
 

@@ -5,8 +5,8 @@ use std::io::Read;
 use std::ops::Bound;
 use std::sync::Arc;
 
-use millpond::internals::io::MemoryDevice;
 use millpond::{Db, Error, Options, Snapshot, Tree};
+use millpond_device::MemoryDevice;
 
 type Key = (String, u32);
 type Map = BTreeMap<Key, String>;

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use crate::experiment::{Need, Scale};
 use millpond::EvictionMode;
-use millpond::internals::io::SlowProfile;
 use millpond::internals::store::TranslationMode;
+use millpond_device::SlowProfile;
 use millpond_workload::tpcc;
 
 use super::stated::{self, ATTEMPTS_MAX, STATED};

@@ -1,8 +1,8 @@
 //! How LeanStore's TPC-C and lookups are run at a scale: data, threads, device, length.
 
 use crate::experiment::{Need, Scale};
-use millpond::internals::io::SlowProfile;
 use millpond_base::Size;
+use millpond_device::SlowProfile;
 use millpond_workload::keys::Distribution;
 use millpond_workload::{tpcc, ycsb};
 

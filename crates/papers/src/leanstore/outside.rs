@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::experiment::{About, Figure, Grid};
-use millpond::internals::io::SlowProfile;
 use millpond_base::Size;
+use millpond_device::SlowProfile;
 use millpond_lab::report::{Claim, Line, LinePlot, Section};
 use millpond_lab::table::{Table, Value};
 use millpond_workload::tpcc;

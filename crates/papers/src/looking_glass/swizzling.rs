@@ -3,8 +3,8 @@
 //! explain. Here each run is sampled, and what its threads waited is told apart.
 
 use crate::experiment::{About, Figure, Grid};
-use millpond::internals::io::SlowProfile;
 use millpond::internals::store::{LatchingMode, TranslationMode};
+use millpond_device::SlowProfile;
 use millpond_lab::interval::Interval;
 use millpond_lab::report::{Bar, BarPlot, Claim, Section};
 use millpond_lab::table::{Table, Value};

@@ -9,9 +9,9 @@
 //! pays (11) in `worker`.
 
 use crate::experiment::{About, Figure, Grid, Scale};
-use millpond::internals::io::SlowProfile;
 use millpond::internals::store::HitDelivery;
 use millpond_base::Size;
+use millpond_device::SlowProfile;
 use millpond_lab::report::{Line, LinePlot, Section};
 use millpond_lab::table::Table;
 

@@ -3,8 +3,8 @@
 
 use crate::experiment::{About, Grid, Scale};
 use millpond::EvictionMode;
-use millpond::internals::io::SlowProfile;
 use millpond_base::Size;
+use millpond_device::SlowProfile;
 use millpond_lab::report::Section;
 use millpond_lab::table::Table;
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use millpond::internals::io::{
+use millpond_device::{
     Alignment, Device, DeviceError, Errno, Operation, ReadRequest, Tag, WriteRequest,
 };
 

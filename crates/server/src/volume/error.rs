@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use millpond::internals::io::{DeviceError, OpenFileError};
 use millpond::internals::tier::TierError;
+use millpond_device::{DeviceError, OpenFileError};
 
 use crate::protocol::errors;
 

@@ -1,4 +1,4 @@
-//! A block device of bytes over a [`Device`](millpond::internals::io::Device): requests of any
+//! A block device of bytes over a [`Device`](millpond_device::Device): requests of any
 //! offset and length become blocks, which are the pages of a second tier.
 
 mod backing;

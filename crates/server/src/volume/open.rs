@@ -4,11 +4,10 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use millpond::internals::io::{
-    BackMark, Device, Errno, FileDevice, FileOptions, OpenFileError, real_path,
-};
+use millpond::internals::io::BackMark;
 use millpond::internals::store::options::policy_choice::PolicyChoice;
 use millpond::internals::tier::{AnyTier, BackTier, SecondTier, TierError, TierOptions};
+use millpond_device::{Device, Errno, FileDevice, FileOptions, OpenFileError, real_path};
 
 use super::backing::BackingFile;
 use super::error::{OpenVolumeError, VolumeError};

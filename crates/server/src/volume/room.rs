@@ -2,7 +2,7 @@
 
 use std::ops::{Deref, DerefMut, Range};
 
-use millpond::internals::io::AlignedBuffer;
+use millpond_device::AlignedBuffer;
 
 /// The bytes of a request, within memory for all blocks that they are in: so blocks that they
 /// cover in part are completed in place, and direct I/O needs no copy. Dereferences to the

@@ -3,8 +3,8 @@
 use std::io::IoSlice;
 use std::ops::Range;
 
-use millpond::internals::io::{DeviceError, WriteRequest};
 use millpond_base::Reason;
+use millpond_device::{DeviceError, WriteRequest};
 
 use super::error::VolumeError;
 use super::requests::{Volume, ZEROS};

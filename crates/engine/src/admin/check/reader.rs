@@ -1,8 +1,9 @@
 //! Reading many pages of a store at once, each with its own result.
 
 use millpond_base::PageId;
+use millpond_device::AlignedBuffer;
 
-use crate::io::{AlignedBuffer, PageRead, PageStore, ReadError};
+use crate::io::{PageRead, PageStore, ReadError};
 use crate::page::View;
 
 /// Pages read together.

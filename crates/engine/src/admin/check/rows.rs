@@ -4,10 +4,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use millpond_base::Lsn;
+use millpond_device::{Device, FileDevice, FileOptions};
 
 use crate::admin::check::fault::Fault;
 use crate::admin::check::walk::Walk;
-use crate::io::{Device, FileDevice, FileOptions, PageStore};
+use crate::io::PageStore;
 use crate::recovery::log_open::{log_path, read_closed};
 use crate::store::entry::Structure;
 

@@ -7,6 +7,7 @@
 use std::path::Path;
 
 use millpond_base::PageId;
+use millpond_device::{AlignedBuffer, FileOptions};
 
 use crate::admin::check::fault::Fault;
 use crate::admin::check::report::{PageCounts, Problem, Report};
@@ -14,7 +15,7 @@ use crate::admin::check::rows::{Rows, compare, rows_beside};
 use crate::admin::check::structure::{Named, Roots};
 use crate::admin::check::sweep::Sweep;
 use crate::admin::check::walk::Walk;
-use crate::io::{AlignedBuffer, FileOptions, OpenError, PageStore};
+use crate::io::{OpenError, PageStore};
 use crate::page::superblock::{Placement, Superblock};
 use crate::page::{PageHeader, PageSize, PageType};
 use crate::store::entry::{Structure, TypeNames};

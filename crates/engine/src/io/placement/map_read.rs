@@ -8,17 +8,15 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use millpond_base::{Lsn, PageId};
+use millpond_device::{AlignedBuffer, DeviceError, planted};
 
 use super::page_map::PageMap;
 use super::units::UnitMap;
-use crate::io::buffer::AlignedBuffer;
-use crate::io::device::{Device, ReadRequest};
-use crate::io::error::DeviceError;
-use crate::io::simulated::planted::planted;
 use crate::page::packed::{units_of, unpack};
 use crate::page::page_map::{entries, node_id, nodes_by_level, per_node};
 use crate::page::superblock::{Compression, Superblock};
 use crate::page::{MapEntry, PageHeader, PageSize, PageType, Spot};
+use millpond_device::device::{Device, ReadRequest};
 
 /// Nodes read together.
 const BATCH: usize = 64;
@@ -354,7 +352,7 @@ pub(in crate::io) fn page_size_by_free_map(device: &dyn Device) -> Option<PageSi
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::io::MemoryDevice;
+    use millpond_device::MemoryDevice;
 
     #[test]
     fn a_page_whose_id_is_the_highest_of_all_costs_the_others_nothing() {

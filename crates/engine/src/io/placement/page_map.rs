@@ -19,9 +19,9 @@
 use std::ops::Range;
 
 use millpond_base::PageId;
+use millpond_device::planted;
 
 use super::space::Space;
-use crate::io::simulated::planted::planted;
 use crate::page::page_map::{nodes_by_level, per_node};
 use crate::page::{MapEntry, PageSize, Spot};
 

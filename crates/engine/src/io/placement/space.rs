@@ -1,10 +1,10 @@
 //! Which room of the file is free: places of a page each, or where pages are compressed, units.
 
 use millpond_base::PageId;
+use millpond_device::planted;
 
 use super::bitmap::Bitmap;
 use super::units::UnitMap;
-use crate::io::simulated::planted::planted;
 use crate::page::{PageSize, Spot};
 
 /// Part of the room of compressed pages that may be gaps when the file is packed.

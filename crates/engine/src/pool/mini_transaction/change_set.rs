@@ -5,8 +5,8 @@ use std::ops::Range;
 use std::ptr::NonNull;
 
 use millpond_base::{Lsn, PageId};
+use millpond_device::planted;
 
-use crate::io::simulated::planted::planted;
 use crate::log::Record;
 use crate::page::record_body;
 use crate::page::record_body::OrphanRoot;

@@ -8,9 +8,9 @@
 use std::ptr::NonNull;
 
 use millpond_base::{FrameId, Lsn, Mark, PageId, PageKind};
+use millpond_device::planted;
 use millpond_policies::contract::{Access, HitHook, HitOn};
 
-use crate::io::simulated::planted::planted;
 use crate::page::PageHeader;
 use crate::pool::borrowed::back_off;
 use crate::pool::buffer_pool::Pool;

@@ -6,8 +6,8 @@
 //! by is [`Pool::redo_bound`], which looks at all frames anew, and not what was chosen.
 
 use millpond_base::{FrameId, Lsn, Reason};
+use millpond_device::planted;
 
-use crate::io::simulated::planted::planted;
 use crate::pool::buffer_pool::Pool;
 use crate::pool::error::PoolError;
 use crate::pool::frame::FrameHeader;

@@ -14,9 +14,8 @@ use std::time::Duration;
 use millpond_base::sync::Mutex;
 use millpond_base::sync_list::SyncList;
 use millpond_base::{FrameId, Lsn, Mark, PageId, Reason};
+use millpond_device::{AlignedBuffer, planted};
 
-use crate::io::AlignedBuffer;
-use crate::io::simulated::planted::planted;
 use crate::page::{PageHeader, View};
 use crate::pool::buffer_pool::Pool;
 use crate::pool::error::PoolError;

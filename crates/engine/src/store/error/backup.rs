@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use crate::io::{DeviceError, MapError, ReadError};
+use millpond_device::DeviceError;
+
+use crate::io::{MapError, ReadError};
 
 /// Why there is no backup. Nothing of it is left behind, and the store stays in use.
 ///

@@ -1,7 +1,8 @@
 //! The errors of the layers below as errors of a store.
 
+use millpond_device::{DeviceError, OpenFileError};
+
 use crate::btree::{StreamError, WriteError};
-use crate::io::{DeviceError, OpenFileError};
 use crate::lock::LockError;
 use crate::log::LogError;
 use crate::pool::PoolError;

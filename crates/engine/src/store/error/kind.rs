@@ -4,12 +4,14 @@
 
 use std::error::Error as StdError;
 
+use millpond_device::{DeviceError, OpenFileError};
+
 use crate::btree::{BulkError, StreamError, WriteError};
 use crate::hash_index::WriteError as HashWriteError;
 use crate::heap::WriteError as HeapWriteError;
 use crate::io::{
-    AllocateError, CloseError, CreateError, DeviceError, MapError, OpenError, OpenFileError,
-    ReadError, SpillError, SyncError, WriteError as PageWriteError,
+    AllocateError, CloseError, CreateError, MapError, OpenError, ReadError, SpillError, SyncError,
+    WriteError as PageWriteError,
 };
 use crate::lock::LockError;
 use crate::log::LogError;
@@ -155,23 +157,23 @@ fn of_options(error: &OptionsError) -> ErrorKind {
 
 fn of_device(error: &DeviceError) -> ErrorKind {
     match error {
-        DeviceError::Io { .. } | DeviceError::Folder { .. } | DeviceError::Misaligned { .. } => {
-            ErrorKind::Io
-        }
         DeviceError::DiskFull { .. } | DeviceError::TooLong { .. } => ErrorKind::DiskFull,
         DeviceError::PastEnd { .. } | DeviceError::Damaged { .. } => ErrorKind::Damaged,
         DeviceError::ReadOnly { .. } => ErrorKind::ReadOnly,
         DeviceError::Forked { .. } => ErrorKind::InUse,
         DeviceError::Closed { .. } => ErrorKind::Closed,
+        // `Io`, `Folder`, `Misaligned`, and later ones.
+        _ => ErrorKind::Io,
     }
 }
 
 fn of_file(error: &OpenFileError) -> ErrorKind {
     match error {
-        OpenFileError::Io { .. } => ErrorKind::Io,
         OpenFileError::Locked { .. } => ErrorKind::InUse,
         OpenFileError::NotAFile { .. } => ErrorKind::Invalid,
         OpenFileError::Exists { .. } => ErrorKind::Exists,
+        // `Io`, and later ones.
+        _ => ErrorKind::Io,
     }
 }
 

@@ -12,13 +12,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use millpond_device::{Device, FileDevice, FileOptions, OpenFileError, planted, real_path};
 use millpond_policies::contract::Shape;
 
-use crate::io::simulated::planted::planted;
-use crate::io::{
-    CreateError, Device, FileDevice, FileOptions, OpenError, OpenFileError, PageStore, SpillFile,
-    is_probe, real_path,
-};
+use crate::io::{CreateError, OpenError, PageStore, SpillFile, is_probe};
 use crate::log::LogOptions;
 use crate::page::PageSize;
 use crate::pool::{Pool, PoolOptions, PoolStrategy};

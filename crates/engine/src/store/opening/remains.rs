@@ -8,7 +8,9 @@ use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::io::{Device, FileDevice, FileOptions, Submission, beside, is_spill, spill_path};
+use millpond_device::{Device, FileDevice, FileOptions, Submission, beside};
+
+use crate::io::{is_spill, spill_path};
 use crate::log::{Log, LogError};
 use crate::pool::mini_transaction::kind;
 use crate::recovery::log_open::log_path;

@@ -3,8 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::io::file::new_file::create_like;
-use crate::io::{BackMark, Device, FileDevice, FileOptions, PageStore, real_path, superblock_of};
+use millpond_device::{Device, FileDevice, FileOptions, file::new_file::create_like, real_path};
+
+use crate::io::{BackMark, PageStore, superblock_of};
 use crate::page::PageSize;
 use crate::page::superblock::Compression;
 use crate::store::error::Error;

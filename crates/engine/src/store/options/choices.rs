@@ -68,9 +68,9 @@ mod tests {
     use std::str::FromStr;
 
     use super::*;
-    use crate::io::Submission;
     use crate::pool::{EvictionMode, Reclamation};
     use crate::words::ChoiceError;
+    use millpond_device::Submission;
 
     fn assert_words<T>(words: &[&str], default: &str)
     where

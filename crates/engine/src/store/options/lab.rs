@@ -1,8 +1,8 @@
 //! Settings that only measurements and tests change.
 
 use millpond_base::cleaning::Cleaning;
+use millpond_device::Submission;
 
-use crate::io::Submission;
 use crate::page::superblock::Placement;
 use crate::pool::{EvictionMode, HitDelivery, Reclamation, SyncMode};
 use crate::store::options::choices::{DirectIo, LatchingMode, TranslationMode};

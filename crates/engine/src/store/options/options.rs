@@ -7,9 +7,9 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::io::Submission;
-use crate::io::{FileDevice, FileOptions};
-use crate::page::superblock::Compression;
+use millpond_device::{FileDevice, FileOptions, Submission};
+
+use crate::page::superblock::{Compression, Superblock};
 use crate::recovery::Progress;
 use crate::store::options::choices::DirectIo;
 use crate::store::options::error::OptionsError;
@@ -337,6 +337,7 @@ impl Options {
             direct: self.lab.direct_io != DirectIo::Off,
             submission: self.lab.submission,
             fills_holes: true,
+            holder: Superblock::peek_pid,
             ..FileOptions::default()
         }
     }

@@ -23,11 +23,10 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
+use millpond_device::{beside, file::new_file::create_like, real_path};
 #[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
 
-use crate::io::file::new_file::create_like;
-use crate::io::{beside, real_path};
 use crate::store::stats::Stats;
 use crate::store::stats::json::Object;
 use crate::store::stats::process::Process;

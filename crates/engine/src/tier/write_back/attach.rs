@@ -9,11 +9,12 @@ use std::sync::Arc;
 
 use millpond_base::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use millpond_base::sync::{Condvar, Mutex};
+use millpond_device::{AlignedBuffer, Device, DeviceError};
 use millpond_policies::contract::Shape;
 use millpond_policies::policy_host::ErasedPolicyHost;
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::io::{AlignedBuffer, BackMark, Device, DeviceError, MARK_BYTES};
+use crate::io::{BackMark, MARK_BYTES};
 use crate::page::superblock::new_uuid;
 use crate::tier::back_layout::BackLayout;
 use crate::tier::cache::Cache;

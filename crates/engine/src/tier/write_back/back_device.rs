@@ -26,8 +26,8 @@ use std::time::Duration;
 use millpond_base::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use millpond_base::sync::{Condvar, Mutex, MutexGuard};
 use millpond_base::{Mark, PageId};
+use millpond_device::{Alignment, Device, DeviceError, ReadRequest, WriteRequest};
 
-use crate::io::{Alignment, Device, DeviceError, ReadRequest, WriteRequest};
 use crate::tier::back_layout::BackLayout;
 use crate::tier::cache::Cache;
 use crate::tier::counts::TierCounts;

@@ -11,10 +11,10 @@ use std::time::Duration;
 
 use millpond_base::sync::thread::{Builder, JoinHandle};
 use millpond_base::sync::unmodelled::Mutex;
+use millpond_device::{Alignment, Device, DeviceError, ReadRequest, WriteRequest};
 use millpond_policies::contract::Shape;
 use millpond_policies::policy_host::ErasedPolicyHost;
 
-use crate::io::{Alignment, Device, DeviceError, ReadRequest, WriteRequest};
 use crate::tier::error::TierError;
 use crate::tier::options::TierOptions;
 use crate::tier::write_back::back_device::BackDevice;

@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use millpond_base::sync::atomic::{AtomicBool, Ordering};
 use millpond_base::sync::{Condvar, Mutex, MutexGuard};
-
-use crate::io::simulated::planted::{planted, unless_planted};
+use millpond_device::{planted, unless_planted};
 
 #[derive(Default)]
 struct State {

@@ -9,10 +9,9 @@ use std::sync::PoisonError;
 
 use millpond_base::sync::MutexGuard;
 use millpond_base::sync::atomic::Ordering;
+use millpond_device::{AlignedBuffer, DeviceError, ReadRequest, WriteRequest, planted};
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::io::simulated::planted::planted;
-use crate::io::{AlignedBuffer, DeviceError, ReadRequest, WriteRequest};
 use crate::tier::dirty::Extent;
 use crate::tier::write_back::back_device::BackDevice;
 

@@ -42,9 +42,9 @@
 //! ```
 //! All integers are little-endian. A batch is written when every copy that it names is durable.
 
+use millpond_device::{AlignedBuffer, Device, DeviceError};
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::io::{AlignedBuffer, Device, DeviceError};
 use crate::tier::back_layout::{BLOCK, BackLayout};
 use crate::tier::directory::{BACK_MAGIC, ENTRY_BYTES, Entry, Layout, put, u32_at, u64_at};
 use crate::tier::error::TierError;

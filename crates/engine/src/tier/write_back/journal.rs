@@ -4,9 +4,8 @@ use std::sync::PoisonError;
 
 use millpond_base::sync::MutexGuard;
 use millpond_base::sync::atomic::Ordering;
+use millpond_device::{DeviceError, planted};
 
-use crate::io::DeviceError;
-use crate::io::simulated::planted::planted;
 use crate::tier::write_back::back_device::BackDevice;
 use crate::tier::write_back::format::{Journal, State, batch, batch_offset};
 

@@ -2,8 +2,8 @@
 
 use std::io::IoSliceMut;
 
-use crate::io::simulated::planted::planted;
-use crate::io::{AlignedBuffer, DeviceError, ReadRequest};
+use millpond_device::{AlignedBuffer, DeviceError, ReadRequest, planted};
+
 use crate::tier::copy::Copy;
 use crate::tier::parts::{ToCache, read_below};
 use crate::tier::write_back::back_device::BackDevice;

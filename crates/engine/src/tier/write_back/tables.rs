@@ -4,9 +4,8 @@
 use std::ops::Range;
 
 use millpond_base::{FrameId, Mark, PageId};
+use millpond_device::{Tag, planted};
 
-use crate::io::Tag;
-use crate::io::simulated::planted::planted;
 use crate::tier::cache::{Cache, Fill};
 use crate::tier::copy::Copy;
 use crate::tier::directory::Entry;

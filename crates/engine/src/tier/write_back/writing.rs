@@ -5,9 +5,9 @@ use std::ops::Range;
 use std::sync::PoisonError;
 
 use millpond_base::sync::atomic::Ordering;
+use millpond_device::{DeviceError, Errno, Operation, ReadRequest, WriteRequest};
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::io::{DeviceError, Errno, Operation, ReadRequest, WriteRequest};
 use crate::tier::parts::{ToCache, write_slots};
 use crate::tier::waiting::{NewCopy, WaitingCopy};
 use crate::tier::write_back::back_device::BackDevice;

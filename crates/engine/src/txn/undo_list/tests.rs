@@ -1,7 +1,9 @@
 //! Tests of undo lists.
 
+use millpond_device::MemoryDevice;
+
 use super::*;
-use crate::io::{MemoryDevice, SpillFile};
+use crate::io::SpillFile;
 use crate::log::{Log, LogOptions};
 
 fn kinds() -> [Before<'static>; 3] {

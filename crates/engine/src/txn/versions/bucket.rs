@@ -11,7 +11,8 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::io::simulated::planted::planted;
+use millpond_device::planted;
+
 use crate::txn::before_image::BeforeImage;
 use crate::txn::commit_stamp::{COMMITTING, CommitStamp};
 use crate::txn::versions::version::{Image, Stamp};

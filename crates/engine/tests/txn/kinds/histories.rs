@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use millpond::internals::heap::RecordId;
-use millpond::internals::io::{FaultyDevice, MemoryDevice};
 use millpond::{Db, Error, RawTree, Snapshot, Txn};
+use millpond_device::{FaultyDevice, MemoryDevice};
 
 use super::scene::*;
 

@@ -6,8 +6,8 @@ use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use millpond::internals::heap::RecordId;
-use millpond::internals::io::{FaultyDevice, MemoryDevice};
 use millpond::{Db, Durability, Error, Heap, Isolation, Options, TxnOptions};
+use millpond_device::{FaultyDevice, MemoryDevice};
 
 use super::scene::*;
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 
-use millpond::internals::io::{Device, MemoryDevice};
 use millpond::{Db, Error, RawTree, error::BackupError};
+use millpond_device::{Device, MemoryDevice};
 
 use super::scene::{Rows, all_of, build, fill, is_built, is_tight, options, sound};
 use crate::byte_calls::{SnapshotCalls, TxnCalls};

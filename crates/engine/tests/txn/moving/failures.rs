@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use millpond::internals::heap::RecordId;
-use millpond::internals::io::{Device, Fault, FaultyDevice, MemoryDevice, PowerSupply};
 use millpond::{Db, Placement};
 use millpond_base::rounds::rounds;
+use millpond_device::{Device, Fault, FaultyDevice, MemoryDevice, PowerSupply};
 
 use super::scene::{PLACEMENTS, build, fill, holds, is_built, is_tight, options, placed, sound};
 

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use millpond::internals::admin::check::{CATALOG, CheckOptions, check_store};
 use millpond::internals::heap::RecordId;
-use millpond::internals::io::{Device, PageStore};
+use millpond::internals::io::PageStore;
 use millpond::{Db, Durability, Options, Placement, RawTree, report::Shrunk};
+use millpond_device::Device;
 
 pub const PAGE: u64 = 4096;
 

@@ -3,9 +3,9 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use millpond::internals::io::{Device, MemoryDevice, PowerSupply};
 use millpond::{Db, Placement, Structure, report::ShrinkProgress};
 use millpond_base::rounds::rounds;
+use millpond_device::{Device, MemoryDevice, PowerSupply};
 
 use super::scene::{
     Model, PLACEMENTS, all_of, build, fill, holds, is_built, is_tight, key, placed, sound,

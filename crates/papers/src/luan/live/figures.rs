@@ -11,8 +11,8 @@ use crate::luan::live::{
     CPU, HIS_PAGES, IO, RANDOM, draw_reads, draw_sharing, draw_times, policies,
 };
 use crate::luan::warehouses;
-use millpond::internals::io::SlowProfile;
 use millpond_base::Size;
+use millpond_device::SlowProfile;
 use millpond_lab::table::Value;
 use millpond_workload::tpcc;
 

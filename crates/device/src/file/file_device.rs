@@ -19,22 +19,23 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::fs::FallocateFlags;
 
-use super::file_open::{Origin, Submission};
+use super::file_open::Origin;
 use super::gate::{Gate, Passage};
 use super::lock;
 use super::new_file::{folder_of, sync_folder_of};
+use super::options::Submission;
 use super::range_sync::sync_ranges;
 use super::ring::RingPool;
 use super::system;
-use crate::io::buffer::{AlignedBuffer, read_batch_aligned, with_aligned};
-use crate::io::device::Alignment;
-use crate::io::device::Device;
-use crate::io::device::ReadRequest;
-use crate::io::device::WriteRequest;
-use crate::io::error::DeviceError;
-use crate::io::error::Errno;
-use crate::io::error::Operation;
-use crate::io::process::Process;
+use crate::buffer::{AlignedBuffer, read_batch_aligned, with_aligned};
+use crate::device::Alignment;
+use crate::device::Device;
+use crate::device::ReadRequest;
+use crate::device::WriteRequest;
+use crate::error::DeviceError;
+use crate::error::Errno;
+use crate::error::Operation;
+use crate::process::Process;
 
 /// Zeros that are written by one call while the file grows, by any thread: each would keep such
 /// memory of its own.
@@ -477,7 +478,7 @@ impl Drop for FileDevice {
 mod tests {
     use super::*;
 
-    use crate::io::FileOptions;
+    use crate::FileOptions;
 
     #[test]
     fn a_copy_of_the_descriptor_does_not_keep_the_lock_of_a_device_that_is_closed() {

@@ -1,22 +1,21 @@
 //! Linux.
 
 use std::fs::{File, Metadata};
-use std::num::NonZeroU64;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 
 use rustix::fs::{Advice, AtFlags, StatxFlags};
 
-use crate::io::device::{Alignment, DIRECT_BLOCK_MAX};
-use crate::io::error::Errno;
+use crate::device::{Alignment, DIRECT_BLOCK_MAX};
+use crate::error::Errno;
 
 /// The flag that opens a file for direct I/O.
-pub(in crate::io::file) const DIRECT: Option<i32> = Some(libc::O_DIRECT);
+pub(crate) const DIRECT: Option<i32> = Some(libc::O_DIRECT);
 
 /// What `statfs` says of ext2 to ext4, and of XFS.
 const RANGES_KNOWN: [u64; 2] = [0xef53, 0x5846_5342];
 
 /// What direct I/O on `file` demands, `None` if it is not possible after all.
-pub(in crate::io::file) fn direct_alignment(file: &File) -> Option<Alignment> {
+pub(crate) fn direct_alignment(file: &File) -> Option<Alignment> {
     let Ok(stat) = rustix::fs::statx(file, c"", AtFlags::EMPTY_PATH, StatxFlags::DIOALIGN) else {
         return Some(likely_alignment(file));
     };
@@ -59,22 +58,22 @@ fn logical_block(file: &File) -> Option<u64> {
 /// Advises the kernel that the file is read here and there. Read-ahead would make its cache, and
 /// later write back, in units far larger than a page; a file system that ignores advice works the
 /// same.
-pub(in crate::io::file) fn expect_random_reads(file: &File) {
+pub(crate) fn expect_random_reads(file: &File) {
     let _ = rustix::fs::fadvise(file, 0, None, Advice::Random);
 }
 
 /// Makes what was written durable, and what is needed to find it.
-pub(in crate::io::file) fn sync_data(file: &File) -> Result<(), Errno> {
+pub(crate) fn sync_data(file: &File) -> Result<(), Errno> {
     rustix::io::retry_on_intr(|| rustix::fs::fdatasync(file)).map_err(Errno::from)
 }
 
 /// Whether the file system of `file` is one whose ranges can be synced.
-pub(in crate::io::file) fn knows_ranges(file: &File) -> bool {
+pub(crate) fn knows_ranges(file: &File) -> bool {
     rustix::fs::fstatfs(file).is_ok_and(|system| RANGES_KNOWN.contains(&(system.f_type as u64)))
 }
 
 /// The name of a file in `/proc/locks`.
-pub(in crate::io::file) fn place_in_locks(of: &Metadata) -> Option<String> {
+pub(crate) fn place_in_locks(of: &Metadata) -> Option<String> {
     let device = of.dev();
     let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
     Some(format!("{major:02x}:{minor:02x}:{}", of.ino()))
@@ -82,6 +81,7 @@ pub(in crate::io::file) fn place_in_locks(of: &Metadata) -> Option<String> {
 
 /// Asks the kernel not to bundle this thread's wake-ups, which it otherwise does within 50 µs;
 /// whether it does so.
-pub(in crate::io) fn wake_punctually() -> bool {
-    rustix::thread::set_current_timer_slack(NonZeroU64::new(1)).is_ok()
+#[cfg(feature = "simulated")]
+pub(crate) fn wake_punctually() -> bool {
+    rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1)).is_ok()
 }

@@ -17,7 +17,7 @@ use super::error::DeviceError;
 
 /// The largest block that direct I/O may demand; a file system that wants more is read and
 /// written through the page cache. The smallest page has this size.
-pub(in crate::io) const DIRECT_BLOCK_MAX: u64 = 4096;
+pub(crate) const DIRECT_BLOCK_MAX: u64 = 4096;
 
 /// What direct I/O asks of addresses, offsets and lengths: multiples of these, in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

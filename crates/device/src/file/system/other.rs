@@ -2,23 +2,23 @@
 
 use std::fs::{File, Metadata};
 
-use crate::io::device::Alignment;
-use crate::io::error::Errno;
+use crate::device::Alignment;
+use crate::error::Errno;
 
 /// There is no flag that opens a file for direct I/O.
-pub(in crate::io::file) const DIRECT: Option<i32> = None;
+pub(crate) const DIRECT: Option<i32> = None;
 
 /// There is no direct I/O.
-pub(in crate::io::file) fn direct_alignment(_: &File) -> Option<Alignment> {
+pub(crate) fn direct_alignment(_: &File) -> Option<Alignment> {
     None
 }
 
 /// There is no advice.
-pub(in crate::io::file) fn expect_random_reads(_: &File) {}
+pub(crate) fn expect_random_reads(_: &File) {}
 
 /// Makes what was written durable: on a Mac, where `fsync` leaves it in the drive's cache, by
 /// `F_FULLFSYNC`.
-pub(in crate::io::file) fn sync_data(file: &File) -> Result<(), Errno> {
+pub(crate) fn sync_data(file: &File) -> Result<(), Errno> {
     rustix::io::retry_on_intr(|| {
         #[cfg(target_vendor = "apple")]
         return rustix::fs::fcntl_fullfsync(file);
@@ -29,16 +29,17 @@ pub(in crate::io::file) fn sync_data(file: &File) -> Result<(), Errno> {
 }
 
 /// There are no syncs of ranges.
-pub(in crate::io::file) fn knows_ranges(_: &File) -> bool {
+pub(crate) fn knows_ranges(_: &File) -> bool {
     false
 }
 
 /// There is no list of locks.
-pub(in crate::io::file) fn place_in_locks(_: &Metadata) -> Option<String> {
+pub(crate) fn place_in_locks(_: &Metadata) -> Option<String> {
     None
 }
 
 /// Wake-ups are as they are.
-pub(in crate::io) fn wake_punctually() -> bool {
+#[cfg(feature = "simulated")]
+pub(crate) fn wake_punctually() -> bool {
     false
 }

@@ -17,9 +17,9 @@ use io_uring::{IoUring, opcode, squeue, types};
 use millpond_base::sync::unmodelled::Mutex;
 
 use super::new_file::take_low_descriptors;
-use crate::io::device::ReadRequest;
-use crate::io::device::WriteRequest;
-use crate::io::error::Errno;
+use crate::device::ReadRequest;
+use crate::device::WriteRequest;
+use crate::error::Errno;
 
 /// Rings that a pool keeps for the next batch; more are made when needed and dropped after use.
 const RINGS_KEPT: usize = 8;

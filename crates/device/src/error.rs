@@ -261,7 +261,7 @@ impl fmt::Display for HolderName {
 }
 
 /// Says what the system refused, without the text of its error, which is a source.
-pub(crate) fn kind_of(error: &std::io::Error) -> String {
+pub fn kind_of(error: &std::io::Error) -> String {
     let kind = error.kind().to_string();
     match error.raw_os_error() {
         // Rust has a kind for the usual ones only.

@@ -17,7 +17,7 @@ pub enum Fault {
 
 /// The outcome of an operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(in crate::io) enum Turn {
+pub(crate) enum Turn {
     Works,
     Fails(Fault),
     /// The power fails at this operation.
@@ -28,7 +28,7 @@ pub(in crate::io) enum Turn {
 
 /// An operation on a device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(in crate::io) enum DeviceOperation {
+pub(crate) enum DeviceOperation {
     /// It writes at this place.
     Write(u64),
     Sync,
@@ -116,23 +116,23 @@ impl Line {
 
 /// The connection of a device to its supply, and its name.
 #[derive(Debug)]
-pub(in crate::io) struct Plug {
+pub(crate) struct Plug {
     pub(super) line: Arc<Line>,
     pub(super) name: PathBuf,
     pub(super) device: usize,
 }
 
 impl Plug {
-    pub(in crate::io) fn name(&self) -> &Path {
+    pub(crate) fn name(&self) -> &Path {
         &self.name
     }
 
-    pub(in crate::io) fn is_off(&self) -> bool {
+    pub(crate) fn is_off(&self) -> bool {
         self.line.schedule().is_off
     }
 
     /// Counts an operation and returns its outcome.
-    pub(in crate::io) fn turn(&self, operation: DeviceOperation) -> Turn {
+    pub(crate) fn turn(&self, operation: DeviceOperation) -> Turn {
         let mut schedule = self.line.schedule();
         if schedule.is_off {
             return Turn::Off;

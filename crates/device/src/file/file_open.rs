@@ -1,82 +1,20 @@
-//! How a file is opened as a device: options, direct I/O, io_uring.
+//! How a file is opened as a device: direct I/O, io_uring, holes.
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::io;
 use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use millpond_policies::choice;
-use millpond_policies::config::Param;
 use rustix::fs::{FallocateFlags, SeekFrom};
 
 use super::lock;
 use super::new_file::open_above_standard;
+use super::options::FileOptions;
 use super::ring::RingPool;
 use super::system::{self, DIRECT};
-use crate::io::buffer::AlignedBuffer;
-use crate::io::device::{Alignment, DIRECT_BLOCK_MAX};
-use crate::io::error::{Errno, OpenFileError};
-use crate::words::by_word;
-
-choice! {
-    /// How reads and writes reach the kernel.
-    ///
-    /// ```
-    /// use millpond::{Options, Submission};
-    /// let options = Options::new().lab(|lab| lab.submission = Submission::Sync);
-    /// options.check().unwrap();
-    /// assert_eq!("uring".parse(), Ok(Submission::Uring));
-    /// ```
-    #[derive(Default, Hash)]
-    pub enum Submission {
-        /// io_uring where the kernel allows it; else calls that wait, with one warning.
-        #[default]
-        Auto = "auto",
-        /// Calls that wait: `pread` and `pwrite`.
-        Sync = "sync",
-        /// io_uring, or the store does not open.
-        Uring = "uring",
-    }
-}
-by_word! {
-    Submission "submission";
-}
-
-/// How a file is opened as a device.
-#[derive(Clone, Debug)]
-pub struct FileOptions {
-    /// For reading only, shared with other readers; otherwise exclusively, also for writing.
-    pub read_only: bool,
-    /// Bypass the kernel's page cache where the file system allows it.
-    pub direct: bool,
-    /// How batches reach the kernel.
-    pub submission: Submission,
-    /// Requests of a batch that are under way at once, 1 to 4096 (io_uring only).
-    pub depth: u32,
-    /// Grow by zeros that are really written. Without them the file's blocks are only reserved,
-    /// which takes no time; but what is written there first costs the file system a note of its
-    /// own, for which a sync waits.
-    pub zeros: bool,
-    /// Allocate the blocks that a file lacks when it is opened for writing: a copy tool may have
-    /// left holes in it. Writes into a file that was grown then need no room of the disk.
-    pub fills_holes: bool,
-    /// Take a block device, too: of a length that stays.
-    pub block_devices: bool,
-}
-
-impl Default for FileOptions {
-    fn default() -> FileOptions {
-        FileOptions {
-            read_only: false,
-            direct: true,
-            submission: Submission::Auto,
-            depth: 64,
-            zeros: true,
-            fills_holes: false,
-            block_devices: false,
-        }
-    }
-}
+use crate::buffer::AlignedBuffer;
+use crate::device::{Alignment, DIRECT_BLOCK_MAX};
+use crate::error::{Errno, OpenFileError};
 
 /// What is at `path` instead of a regular file, or a block device if those are taken. Opening some
 /// of it would wait for somebody else, or act on a device.
@@ -190,14 +128,14 @@ pub(super) fn lock_and_probe(
     path: &Path,
     options: &FileOptions,
 ) -> Result<OpenedFile, OpenFileError> {
-    lock::acquire(&opened.file, path, !options.read_only)?;
+    lock::acquire(&opened.file, path, options)?;
     let Some(need) = opened.direct else { return Ok(opened) };
     let read = |file: &File, block: &mut [u8]| file.read_at(block, 0);
     let reopened = reopen_if_reads_fail(&opened.file, need, path, options, &read);
     let fail = |errno| OpenFileError::Io { path: path.to_path_buf(), errno };
     let Some(plain) = reopened.map_err(fail)? else { return Ok(opened) };
     drop(opened);
-    lock::acquire(&plain, path, !options.read_only)?;
+    lock::acquire(&plain, path, options)?;
     Ok(OpenedFile { file: plain, direct: None })
 }
 

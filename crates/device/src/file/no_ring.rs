@@ -2,9 +2,9 @@
 
 use std::fs::File;
 
-use crate::io::device::ReadRequest;
-use crate::io::device::WriteRequest;
-use crate::io::error::Errno;
+use crate::device::ReadRequest;
+use crate::device::WriteRequest;
+use crate::error::Errno;
 
 /// The rings of one device: there are none.
 #[derive(Debug)]

@@ -12,7 +12,7 @@ use std::sync::LazyLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::io::file::system::wake_punctually;
+use crate::file::system::wake_punctually;
 
 /// The longest end of a pause that is waited for awake, in nanoseconds.
 const AWAKE_NS_MAX: u64 = 60_000;

@@ -11,10 +11,10 @@
 
 use std::ops::Range;
 
-use crate::io::memory::MemoryDevice;
+use crate::memory::MemoryDevice;
 
 /// Bytes that a drive writes whole or not at all.
-pub(in crate::io) const SECTOR: usize = 512;
+pub(crate) const SECTOR: usize = 512;
 
 /// A write, or a part of one, that no sync has covered yet.
 #[derive(Debug)]
@@ -56,7 +56,7 @@ impl Pending {
 
 /// Everything that a device was told since a known state.
 #[derive(Debug)]
-pub(in crate::io) struct Journal {
+pub(crate) struct Journal {
     /// What is certainly there.
     durable: Vec<u8>,
     /// Writes since, in their order.
@@ -72,22 +72,22 @@ pub(in crate::io) struct Journal {
 
 impl Journal {
     /// A journal that begins with `content`, which is durable.
-    pub(in crate::io) fn new(content: Vec<u8>) -> Journal {
+    pub(crate) fn new(content: Vec<u8>) -> Journal {
         let length = content.len() as u64;
         Journal { durable: content, pending: Vec::new(), has_given_up: false, length, cut: None }
     }
 
-    pub(in crate::io) fn write(&mut self, offset: u64, bytes: &[u8]) {
+    pub(crate) fn write(&mut self, offset: u64, bytes: &[u8]) {
         if !bytes.is_empty() {
             self.pending.push(Pending { offset, bytes: bytes.to_vec(), is_given_up: false });
         }
     }
 
-    pub(in crate::io) fn grow(&mut self, length: u64) {
+    pub(crate) fn grow(&mut self, length: u64) {
         self.length = self.length.max(length);
     }
 
-    pub(in crate::io) fn shrink(&mut self, length: u64) {
+    pub(crate) fn shrink(&mut self, length: u64) {
         self.length = self.length.min(length);
         self.cut = Some(self.cut.map_or(length, |cut| cut.min(length)));
         // Nobody reads them any more, whether they landed or not.
@@ -105,7 +105,7 @@ impl Journal {
     }
 
     /// All of it is durable from now on.
-    pub(in crate::io) fn sync(&mut self) {
+    pub(crate) fn sync(&mut self) {
         self.sync_length();
         for write in std::mem::take(&mut self.pending) {
             let whole = write.offset..write.end();
@@ -115,13 +115,13 @@ impl Journal {
     }
 
     /// A sync failed.
-    pub(in crate::io) fn fail_sync(&mut self) {
+    pub(crate) fn fail_sync(&mut self) {
         self.pending.iter_mut().for_each(|write| write.is_given_up = true);
         self.has_given_up = !self.pending.is_empty();
     }
 
     /// What was written into `ranges` is durable from now on, and the length.
-    pub(in crate::io) fn sync_ranges(&mut self, ranges: &[Range<u64>]) {
+    pub(crate) fn sync_ranges(&mut self, ranges: &[Range<u64>]) {
         self.sync_length();
         for range in ranges {
             for write in std::mem::take(&mut self.pending) {
@@ -150,7 +150,7 @@ impl Journal {
     }
 
     /// Bits that rot do so in what is durable.
-    pub(in crate::io) fn flip(&mut self, offset: u64, mask: u8) {
+    pub(crate) fn flip(&mut self, offset: u64, mask: u8) {
         if let Some(byte) = self.durable.get_mut(offset as usize) {
             *byte ^= mask;
         }
@@ -158,11 +158,7 @@ impl Journal {
 
     /// One of the images that the contract allows, drawn by `random`; one as `lean` wants it, if
     /// there is one.
-    pub(in crate::io) fn image(
-        &self,
-        lean: Option<Lean>,
-        random: &mut fastrand::Rng,
-    ) -> MemoryDevice {
+    pub(crate) fn image(&self, lean: Option<Lean>, random: &mut fastrand::Rng) -> MemoryDevice {
         let mut image = self.durable.clone();
         if let Some(cut) = self.cut.filter(|_| random.bool()) {
             image.truncate(cut as usize);
@@ -221,13 +217,13 @@ enum Part {
 /// Crashes that chance would hardly bring about: of many writes just some part lands whole, or all
 /// the rest.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::io) struct Lean {
+pub(crate) struct Lean {
     what: Part,
     is_reversed: bool,
 }
 
 impl Lean {
-    pub(in crate::io) fn draw(random: &mut fastrand::Rng) -> Lean {
+    pub(crate) fn draw(random: &mut fastrand::Rng) -> Lean {
         let parts = [Part::All, Part::Newest, Part::Lowest, Part::One, Part::Beginning];
         Lean { what: parts[random.usize(..parts.len())], is_reversed: random.bool() }
     }

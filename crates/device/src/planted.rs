@@ -282,17 +282,19 @@ impl Bug {
 /// `planted!(X)` is the condition, the constant `false` without the feature `planted`;
 /// `planted!(X, work)` does `work` if bug `X` is planted, and is nothing without the feature;
 /// `planted!(X, dawdle)` widens the race in which the bug shows.
+#[macro_export]
+#[doc(hidden)]
 macro_rules! planted {
     ($bug:ident) => {
-        $crate::io::simulated::planted::is_planted($crate::io::simulated::planted::Bug::$bug)
+        $crate::planted::is_planted($crate::planted::Bug::$bug)
     };
     ($bug:ident, dawdle) => {
         #[cfg(feature = "planted")]
-        $crate::io::simulated::planted::dawdle($crate::io::simulated::planted::Bug::$bug);
+        $crate::planted::dawdle($crate::planted::Bug::$bug);
     };
     ($bug:ident, $work:expr) => {
         #[cfg(feature = "planted")]
-        if $crate::io::simulated::planted::planted!($bug) {
+        if $crate::planted!($bug) {
             $work;
         }
     };
@@ -300,10 +302,12 @@ macro_rules! planted {
 
 /// Does `work` unless a bug is planted that leaves it out: `unless_planted!(X, work)` is `work;`
 /// without the feature `planted`.
+#[macro_export]
+#[doc(hidden)]
 macro_rules! unless_planted {
     ($bug:ident, $work:expr) => {
         #[cfg(feature = "planted")]
-        if !$crate::io::simulated::planted::planted!($bug) {
+        if !$crate::planted!($bug) {
             $work;
         }
         #[cfg(not(feature = "planted"))]
@@ -311,27 +315,25 @@ macro_rules! unless_planted {
     };
 }
 
-pub(crate) use {planted, unless_planted};
-
 #[cfg(feature = "planted")]
 static PLANTED: std::sync::atomic::AtomicU8 = std::sync::atomic::AtomicU8::new(0);
 
 /// Whether `bug` is planted.
 #[cfg(feature = "planted")]
-pub(crate) fn is_planted(bug: Bug) -> bool {
+pub fn is_planted(bug: Bug) -> bool {
     PLANTED.load(std::sync::atomic::Ordering::Relaxed) == bug as u8
 }
 
 /// Whether `bug` is planted: no.
 #[cfg(not(feature = "planted"))]
 #[inline(always)]
-pub(crate) const fn is_planted(_: Bug) -> bool {
+pub const fn is_planted(_: Bug) -> bool {
     false
 }
 
 /// Widens the race in which `bug` shows, if it is planted: threads seldom meet there.
 #[cfg(feature = "planted")]
-pub(crate) fn dawdle(bug: Bug) {
+pub fn dawdle(bug: Bug) {
     if is_planted(bug) {
         std::thread::sleep(std::time::Duration::from_micros(50));
     }

@@ -26,13 +26,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use millpond_base::PageId;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use crate::io::device::{Alignment, Device};
-use crate::io::error::{DeviceError, Errno, Operation};
-use crate::io::simulated::crash::SECTOR;
-use crate::page::PAGE_HEADER;
+use crate::device::{Alignment, Device};
+use crate::error::{DeviceError, Errno, Operation};
+use crate::simulated::crash::SECTOR;
 
 /// Older versions of a page that are kept.
 const VERSIONS_MAX: usize = 6;
+/// Bytes of a page that the ledger keeps of each misread.
+const HEAD_BYTES: usize = 32;
 
 /// How a read goes wrong.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -91,7 +92,7 @@ pub struct Misread {
     /// Whether a byte was returned that is not the one stored. Never of a read that failed.
     pub changed: bool,
     /// The first bytes of the page as it is stored: its header, if it is a page of a store.
-    pub head: [u8; PAGE_HEADER],
+    pub head: [u8; HEAD_BYTES],
     /// Of an older version that differs: its bytes, and those stored.
     pub versions: Option<Box<(Vec<u8>, Vec<u8>)>>,
 }
@@ -246,9 +247,9 @@ impl ReadFaultDevice {
     fn note(&self, struck: &Struck, changed: bool, versions: Option<Box<(Vec<u8>, Vec<u8>)>>) {
         let Struck { page, read, fault, .. } = *struck;
         let (page_id, mut head, mut whole) =
-            (PageId(page), [0; PAGE_HEADER], vec![0; self.page_bytes as usize]);
+            (PageId(page), [0; HEAD_BYTES], vec![0; self.page_bytes as usize]);
         if self.read_page(page, &mut whole).is_ok() {
-            head.copy_from_slice(&whole[..PAGE_HEADER]);
+            head.copy_from_slice(&whole[..HEAD_BYTES]);
         }
         let misread = Misread { page: page_id, read, fault, changed, head, versions };
         self.state().ledger.push(misread);

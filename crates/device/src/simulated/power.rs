@@ -18,15 +18,15 @@
 //! One operation can also fail while everything else works ([`PowerSupply::fail_at`]): with all
 //! operations of a run in turn, every place that writes or syncs sees every error.
 //!
-//! [`Errno::NO_DEVICE`]: crate::io::error::Errno::NO_DEVICE
+//! [`Errno::NO_DEVICE`]: crate::error::Errno::NO_DEVICE
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::io::memory::MemoryDevice;
-use crate::io::simulated::crash::Lean;
-use crate::io::simulated::faulty::FaultyDevice;
-use crate::io::simulated::plug::{Aim, Fault, Line, Plug};
+use crate::memory::MemoryDevice;
+use crate::simulated::crash::Lean;
+use crate::simulated::faulty::FaultyDevice;
+use crate::simulated::plug::{Aim, Fault, Line, Plug};
 
 /// Devices whose power fails at one moment.
 #[derive(Debug, Default)]
@@ -143,7 +143,7 @@ impl PowerSupply {
             // Each device has a journal, since the supply made it.
             let lean = random.bool().then(|| Lean::draw(&mut random));
             let image = device.image(lean, &mut random)?;
-            Some(supply.device(&crate::io::Device::path(&**device).to_string_lossy(), image))
+            Some(supply.device(&crate::Device::path(&**device).to_string_lossy(), image))
         });
         let images = images.collect();
         (supply, images)
@@ -157,7 +157,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::io::{Device, DeviceError, Errno};
+    use crate::{Device, DeviceError, Errno};
 
     fn two() -> (PowerSupply, Arc<FaultyDevice>, Arc<FaultyDevice>) {
         let supply = PowerSupply::new();
@@ -200,7 +200,7 @@ mod tests {
         data.grow(2048).unwrap();
         let (a, b) = ([2; 512], [3; 512]);
         let parts = [std::io::IoSlice::new(&a), std::io::IoSlice::new(&b)];
-        let request = |offset| crate::io::WriteRequest::new(offset, &parts);
+        let request = |offset| crate::WriteRequest::new(offset, &parts);
         data.write_batch(&mut [request(0), request(1024)]);
         assert_eq!(supply.operations(), 9);
         assert_eq!(data.path(), Path::new("data"));

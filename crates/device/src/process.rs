@@ -20,7 +20,7 @@ static FORKS: AtomicU32 = AtomicU32::new(0);
 /// The process in which something was opened.
 ///
 /// ```
-/// use millpond::internals::io::Process;
+/// use millpond_device::Process;
 ///
 /// assert!(Process::this().is_this());
 /// ```

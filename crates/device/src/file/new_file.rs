@@ -47,7 +47,7 @@ pub fn open_above_standard(how: &OpenOptions, path: &Path) -> io::Result<File> {
 ///
 /// # Errors
 /// The file exists, or cannot be created.
-pub(crate) fn create_like(path: &Path, store: &Path) -> io::Result<File> {
+pub fn create_like(path: &Path, store: &Path) -> io::Result<File> {
     let mut how = OpenOptions::new();
     how.read(true).write(true).create_new(true);
     let Ok(found) = std::fs::metadata(store) else { return open_above_standard(&how, path) };
@@ -83,7 +83,7 @@ pub(crate) fn create_like(path: &Path, store: &Path) -> io::Result<File> {
 ///
 /// # Errors
 /// The folder cannot be opened or synced.
-pub(crate) fn sync_folder_of(path: &Path) -> io::Result<()> {
+pub fn sync_folder_of(path: &Path) -> io::Result<()> {
     let parent = folder_of(path);
     let synced = File::open(parent).and_then(|folder| folder.sync_all());
     let Err(error) = synced else { return Ok(()) };

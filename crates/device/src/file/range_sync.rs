@@ -14,7 +14,7 @@ use std::fs::File;
 use std::ops::Range;
 
 use super::ring::RingPool;
-use crate::io::error::Errno;
+use crate::error::Errno;
 
 /// The unit of the page cache: ranges are synced in such units.
 const UNIT: u64 = 4096;

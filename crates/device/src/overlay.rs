@@ -139,7 +139,7 @@ impl Device for OverlayDevice {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::io::MemoryDevice;
+    use crate::MemoryDevice;
 
     #[test]
     fn what_is_written_is_read_and_nothing_of_it_is_below() {

@@ -14,11 +14,11 @@ use std::time::Duration;
 
 use rustix::fs::{FlockOperation, flock};
 
+use super::options::FileOptions;
 use super::system;
-use crate::io::buffer::AlignedBuffer;
-use crate::io::error::Errno;
-use crate::io::error::OpenFileError;
-use crate::page::superblock::Superblock;
+use crate::buffer::AlignedBuffer;
+use crate::error::Errno;
+use crate::error::OpenFileError;
 
 /// How often a lock is tried again whose holder is not to be named: of a process that is gone the
 /// kernel tells no id.
@@ -30,11 +30,15 @@ const TRIES_MAX_GONE: u32 = 3000;
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// Takes the lock, without waiting for anybody who lives.
-pub(super) fn acquire(file: &File, path: &Path, exclusive: bool) -> Result<(), OpenFileError> {
-    let operation = if exclusive {
-        FlockOperation::NonBlockingLockExclusive
-    } else {
+pub(super) fn acquire(
+    file: &File,
+    path: &Path,
+    options: &FileOptions,
+) -> Result<(), OpenFileError> {
+    let operation = if options.read_only {
         FlockOperation::NonBlockingLockShared
+    } else {
+        FlockOperation::NonBlockingLockExclusive
     };
     let mut tries = 0;
     loop {
@@ -42,7 +46,7 @@ pub(super) fn acquire(file: &File, path: &Path, exclusive: bool) -> Result<(), O
             Ok(()) => return Ok(()),
             Err(rustix::io::Errno::INTR) => {}
             Err(rustix::io::Errno::WOULDBLOCK) => {
-                let pid = holder_by_kernel(file).or_else(|| holder_by_superblock(file));
+                let pid = holder_by_kernel(file).or_else(|| holder_by_head(file, options.holder));
                 tries += 1;
                 let most = match pid {
                     None => TRIES_MAX,
@@ -89,10 +93,10 @@ fn holder_in(listing: &str, place: &str) -> Option<u32> {
     })
 }
 
-fn holder_by_superblock(file: &File) -> Option<u32> {
+fn holder_by_head(file: &File, holder: fn(&[u8]) -> Option<u32>) -> Option<u32> {
     let mut head = AlignedBuffer::new(4096);
     let read = rustix::io::pread(file, &mut head[..], 0).ok()?;
-    Superblock::peek_pid(head.get(..read)?)
+    holder(head.get(..read)?)
 }
 
 #[cfg(test)]
@@ -120,12 +124,23 @@ mod tests {
     }
 
     #[test]
+    fn where_the_kernel_names_no_holder_the_first_bytes_do() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), b"writer: 7").unwrap();
+        let holder = |head: &[u8]| head.starts_with(b"writer: 7").then_some(7);
+        assert_eq!(holder_by_head(file.as_file(), holder), Some(7));
+        assert_eq!(holder_by_head(file.as_file(), FileOptions::default().holder), None);
+    }
+
+    #[test]
     fn a_lock_excludes_and_is_given_back() {
+        let writer = FileOptions::default();
+        let reader = FileOptions { read_only: true, ..FileOptions::default() };
         let file = tempfile::NamedTempFile::new().unwrap();
         let again = File::open(file.path()).unwrap();
         let third = File::open(file.path()).unwrap();
-        acquire(file.as_file(), file.path(), true).unwrap();
-        let error = acquire(&again, file.path(), false).unwrap_err();
+        acquire(file.as_file(), file.path(), &writer).unwrap();
+        let error = acquire(&again, file.path(), &reader).unwrap_err();
         let pid = std::process::id();
         assert_eq!(
             error,
@@ -133,8 +148,8 @@ mod tests {
         );
         assert!(error.to_string().contains(&pid.to_string()), "{error}");
         release(file.as_file()).unwrap();
-        acquire(&again, file.path(), false).unwrap();
-        acquire(&third, file.path(), false).unwrap();
-        assert!(acquire(file.as_file(), file.path(), true).is_err());
+        acquire(&again, file.path(), &reader).unwrap();
+        acquire(&third, file.path(), &reader).unwrap();
+        assert!(acquire(file.as_file(), file.path(), &writer).is_err());
     }
 }

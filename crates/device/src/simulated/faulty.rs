@@ -4,7 +4,7 @@
 //! [`FaultyDevice::with_crashes`] it also remembers what was synced, and
 //! [`FaultyDevice::crash`] draws what a power failure at this moment may leave.
 //!
-//! Several of them can hang on one [`PowerSupply`](crate::io::simulated::power::PowerSupply), which
+//! Several of them can hang on one [`PowerSupply`](crate::simulated::power::PowerSupply), which
 //! then counts their operations and fails for all of them at once; see there.
 //!
 //! One thread and one seed give the same faults again; with more threads the order of their calls
@@ -15,13 +15,13 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::io::buffer::AlignedBuffer;
-use crate::io::device::{Alignment, Device};
-use crate::io::error::{DeviceError, Errno, Operation};
-use crate::io::memory::MemoryDevice;
-use crate::io::simulated::crash::{Journal, Lean, SECTOR};
-use crate::io::simulated::pause;
-use crate::io::simulated::plug::{DeviceOperation, Fault, Plug, Turn};
+use crate::buffer::AlignedBuffer;
+use crate::device::{Alignment, Device};
+use crate::error::{DeviceError, Errno, Operation};
+use crate::memory::MemoryDevice;
+use crate::simulated::crash::{Journal, Lean, SECTOR};
+use crate::simulated::pause;
+use crate::simulated::plug::{DeviceOperation, Fault, Plug, Turn};
 
 /// How often which fault strikes: shares of the operations, 0 to 1.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
@@ -120,7 +120,7 @@ impl FaultyDevice {
     }
 
     /// The same, hanging on a power supply.
-    pub(in crate::io) fn plugged_in(inner: MemoryDevice, seed: u64, plug: Plug) -> FaultyDevice {
+    pub(crate) fn plugged_in(inner: MemoryDevice, seed: u64, plug: Plug) -> FaultyDevice {
         FaultyDevice { plug: Some(plug), ..Self::with_crashes(inner, seed) }
     }
 
@@ -206,7 +206,7 @@ impl FaultyDevice {
     }
 
     /// The same, as `lean` wants it.
-    pub(in crate::io) fn image(
+    pub(crate) fn image(
         &self,
         lean: Option<Lean>,
         random: &mut fastrand::Rng,

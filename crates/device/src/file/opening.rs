@@ -5,13 +5,14 @@ use std::sync::atomic::AtomicU64;
 
 use super::file_device::FileDevice;
 use super::file_open::{
-    FileOptions, OpenedFile, Origin, Submission, create_file, fill_holes, length_of,
-    lock_and_probe, open_file, rings, what_else,
+    OpenedFile, Origin, create_file, fill_holes, length_of, lock_and_probe, open_file, rings,
+    what_else,
 };
 use super::gate::Gate;
+use super::options::{FileOptions, Submission};
 use super::{lock, system};
-use crate::io::error::OpenFileError;
-use crate::io::process::Process;
+use crate::error::OpenFileError;
+use crate::process::Process;
 
 impl FileDevice {
     /// Opens the file at `path`, which exists, and locks it: exclusively, or shared if
@@ -35,7 +36,7 @@ impl FileDevice {
         let is_new = made.is_some();
         if let Some(made) = made {
             // Whatever keeps this process from opening it is found out while it has the lock.
-            let tried = lock::acquire(&made, path, true)
+            let tried = lock::acquire(&made, path, &options)
                 .and_then(|()| open_file(path, &options).map_err(fail));
             match tried {
                 Ok(_) => {}

@@ -33,9 +33,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::io::device::{Alignment, Device, ReadRequest, WriteRequest};
-use crate::io::error::DeviceError;
-use crate::io::simulated::pause;
+use crate::device::{Alignment, Device, ReadRequest, WriteRequest};
+use crate::error::DeviceError;
+use crate::simulated::pause;
 
 /// The moving parts of a disk.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -360,7 +360,7 @@ impl Device for SlowDevice {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::io::memory::MemoryDevice;
+    use crate::memory::MemoryDevice;
 
     const SECOND: u64 = 1_000_000_000;
 

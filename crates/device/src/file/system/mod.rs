@@ -4,9 +4,9 @@
 #[cfg(target_os = "linux")]
 mod linux;
 #[cfg(target_os = "linux")]
-pub(in crate::io) use linux::*;
+pub(crate) use linux::*;
 
 #[cfg(not(target_os = "linux"))]
 mod other;
 #[cfg(not(target_os = "linux"))]
-pub(in crate::io) use other::*;
+pub(crate) use other::*;

@@ -5,12 +5,13 @@ pub mod file_device;
 pub mod file_open;
 mod gate;
 mod lock;
-pub(crate) mod new_file;
+pub mod new_file;
 mod opening;
+mod options;
 mod range_sync;
 #[cfg_attr(not(target_os = "linux"), path = "no_ring.rs")]
 mod ring;
-pub(in crate::io) mod system;
+pub(crate) mod system;
 
 pub use file_device::FileDevice;
-pub use file_open::{FileOptions, Submission};
+pub use options::{FileOptions, Submission};

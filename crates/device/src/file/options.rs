@@ -1,0 +1,91 @@
+//! Options of a file that is opened as a device.
+
+use std::fmt;
+use std::str::FromStr;
+
+use millpond_base::words::ChoiceError;
+
+/// How reads and writes reach the kernel.
+///
+/// ```
+/// use millpond_device::Submission;
+///
+/// assert_eq!(Submission::default(), Submission::Auto);
+/// assert_eq!("uring".parse(), Ok(Submission::Uring));
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Submission {
+    /// io_uring where the kernel allows it; else calls that wait, with one warning.
+    #[default]
+    Auto,
+    /// Calls that wait: `pread` and `pwrite`.
+    Sync,
+    /// io_uring, or the store does not open.
+    Uring,
+}
+
+impl Submission {
+    fn word(self) -> &'static str {
+        match self {
+            Submission::Auto => "auto",
+            Submission::Sync => "sync",
+            Submission::Uring => "uring",
+        }
+    }
+}
+
+impl FromStr for Submission {
+    type Err = ChoiceError;
+
+    fn from_str(text: &str) -> Result<Submission, ChoiceError> {
+        let all = [Submission::Auto, Submission::Sync, Submission::Uring];
+        let wrong = || ChoiceError::new("submission", text, "one of auto sync uring".to_string());
+        all.into_iter().find(|submission| submission.word() == text).ok_or_else(wrong)
+    }
+}
+
+impl fmt::Display for Submission {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.word())
+    }
+}
+
+/// How a file is opened as a device.
+#[derive(Clone, Debug)]
+pub struct FileOptions {
+    /// For reading only, shared with other readers; otherwise exclusively, also for writing.
+    pub read_only: bool,
+    /// Bypass the kernel's page cache where the file system allows it.
+    pub direct: bool,
+    /// How batches reach the kernel.
+    pub submission: Submission,
+    /// Requests of a batch that are under way at once, 1 to 4096 (io_uring only).
+    pub depth: u32,
+    /// Grow by zeros that are really written. Without them the file's blocks are only reserved,
+    /// which takes no time; but what is written there first costs the file system a note of its
+    /// own, for which a sync waits.
+    pub zeros: bool,
+    /// Allocate the blocks that a file lacks when it is opened for writing: a copy tool may have
+    /// left holes in it. Writes into a file that was grown then need no room of the disk.
+    pub fills_holes: bool,
+    /// Take a block device, too: of a length that stays.
+    pub block_devices: bool,
+    /// Reads the id of the process that has the file open from the file's first 4,096 bytes, for
+    /// systems whose kernel does not name the holder of a lock.
+    pub holder: fn(&[u8]) -> Option<u32>,
+}
+
+impl Default for FileOptions {
+    fn default() -> FileOptions {
+        FileOptions {
+            read_only: false,
+            direct: true,
+            submission: Submission::Auto,
+            depth: 64,
+            zeros: true,
+            fills_holes: false,
+            block_devices: false,
+            holder: |_| None,
+        }
+    }
+}

@@ -1,0 +1,8 @@
+//! Devices that fail, lose power, read wrongly or are slow: tests and campaigns run against them.
+pub(crate) mod crash;
+pub mod faulty;
+pub(crate) mod pause;
+pub(crate) mod plug;
+pub mod power;
+pub mod read_faults;
+pub mod slow;
