@@ -2,25 +2,12 @@
 //! nothing to complain of, on a desktop and on a phone. Without Chromium it is left out.
 
 use std::fs;
-use std::path::{Path, PathBuf};
 use std::process::Command;
 
 #[path = "pages/browser.rs"]
 mod browser;
 
 use browser::{browser, check};
-
-/// Pages of the repository.
-fn published() -> Vec<PathBuf> {
-    let reports = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reports");
-    let mut pages = Vec::new();
-    for entry in fs::read_dir(reports).unwrap() {
-        let page = entry.unwrap().path().join("report.html");
-        pages.extend(page.is_file().then(|| page.canonicalize().unwrap()));
-    }
-    pages.sort();
-    pages
-}
 
 #[test]
 fn comparisons_and_reports_are_whole_on_a_desktop_and_on_a_phone() {
@@ -50,13 +37,4 @@ fn comparisons_and_reports_are_whole_on_a_desktop_and_on_a_phone() {
     for page in ["compared.html", "report.html"] {
         check(browser, &folder.path().join(page), folder.path());
     }
-}
-
-#[test]
-fn published_pages_are_whole_on_a_desktop_and_on_a_phone() {
-    let Some(browser) = browser() else { return };
-    let folder = tempfile::tempdir().unwrap();
-    let pages = published();
-    assert!(pages.len() >= 4, "{pages:?}");
-    pages.iter().for_each(|page| check(browser, page, folder.path()));
 }
