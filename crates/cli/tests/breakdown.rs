@@ -227,3 +227,19 @@ fn what_cannot_be_compared_is_named() {
         assert_eq!(output.status.code(), Some(code), "{args:?}: {error}");
     }
 }
+
+#[test]
+fn pages_of_the_published_pairs_are_made_of_their_rows() {
+    let folder = tempfile::tempdir().unwrap();
+    let reports = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reports/breakdown");
+    for pair in ["ids", "leaf", "redo", "log"] {
+        let file = |side: &str| reports.join(format!("{pair}-{side}.json")).display().to_string();
+        let (before, after) = (file("before"), file("after"));
+        let text =
+            printed(&compare(folder.path(), &[&before, &after, "--html", "c.html"])).unwrap();
+        let page = std::fs::read_to_string(folder.path().join("c.html")).unwrap();
+        let components = text.lines().filter(|line| line.contains(" (")).count();
+        assert!(page.contains("<rect") && page.contains("before and after"), "{pair}");
+        assert!(components > 5 && text.contains("\nall "), "{pair}: {text}");
+    }
+}

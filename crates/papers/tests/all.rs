@@ -4,4 +4,5 @@ mod commands;
 mod experiment;
 mod faces;
 mod factors;
+mod reports;
 mod stalls;
