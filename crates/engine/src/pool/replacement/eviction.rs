@@ -54,7 +54,7 @@ pub(crate) struct LiveHost<'a, M: PoolStrategy> {
     is_thorough: bool,
     /// Pages that are evicted stay in memory: they stand by (li's free list).
     pub(super) keeps: bool,
-    /// Those that do.
+    /// Pages that stand by.
     pub(super) kept: Vec<(PageId, FrameId)>,
     /// Chooses one of several children: by the pool's seed, so that runs repeat.
     random: fastrand::Rng,
@@ -188,7 +188,7 @@ impl<'a, M: PoolStrategy> LiveHost<'a, M> {
         M::SWIZZLES && M::HAS_TABLE && is_inner()
     }
 
-    /// Evicts a swizzled victim, or returns why not.
+    /// Evicts a swizzled victim, or returns the reason for a refusal.
     fn unswizzle(&mut self, frame: NonNull<FrameHeader>) -> Result<OfferOutcome, RefusalReason> {
         let pool = self.pool;
         let header = pool.header(frame);
@@ -219,7 +219,7 @@ impl<'a, M: PoolStrategy> LiveHost<'a, M> {
         Ok(OfferOutcome::Taken(page))
     }
 
-    /// Evicts a victim from the page table, or returns why not.
+    /// Evicts a victim from the page table, or returns the reason for a refusal.
     fn take_from_table(
         &mut self,
         frame: NonNull<FrameHeader>,
@@ -445,7 +445,7 @@ impl<M: PoolStrategy> Pool<M> {
         };
         count(round.taken);
         if round.taken > 0 && self.options.background_writer && !self.cleans() {
-            // What is dirty is written in the background.
+            // Dirty pages are written in the background.
             self.hand_over(&round.dirty);
             return Ok(true);
         }
@@ -465,8 +465,8 @@ impl<M: PoolStrategy> Pool<M> {
         Ok(written + evicted > 0)
     }
 
-    /// Writes what a round found dirty; returns how many pages were written, and how many more were
-    /// evicted. Where they cannot be written, others may be clean.
+    /// Writes the dirty victims of a round; returns the number of pages written, and of further
+    /// pages evicted. Where they cannot be written, others may be clean.
     ///
     /// # Errors
     /// Pages could not be written, and no other can be evicted.

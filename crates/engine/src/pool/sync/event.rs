@@ -16,7 +16,7 @@ use millpond_base::sync::{Condvar, Mutex};
 
 use crate::pool::sync::locked::locked;
 
-/// Where threads sleep.
+/// An event on which threads sleep.
 #[derive(Default)]
 pub(crate) struct Event {
     /// Threads inside [`Event::wait`].

@@ -31,7 +31,7 @@ enum Chunk {
     Mapped(NonNull<u8>, usize),
 }
 
-/// Where memory comes from.
+/// Source of the twin's memory.
 enum Source {
     Plain,
     /// A file that has no name any more, and its length.
@@ -45,7 +45,8 @@ pub(in crate::pool) struct TwinMemory {
     chunks: Vec<Chunk>,
     /// Frames that were given back.
     free: Vec<NonNull<FrameHeader>>,
-    /// The first frame of the last chunk that was never handed out, and how many follow with it.
+    /// The first frame of the last chunk that was never handed out, and the number of frames from
+    /// it on.
     fresh: Option<(NonNull<u8>, usize)>,
 }
 
@@ -95,7 +96,7 @@ impl TwinMemory {
         self.free.push(frame);
     }
 
-    /// Adds a chunk, and returns its first frame and how many it has.
+    /// Adds a chunk, and returns its first frame and number of frames.
     fn grow(&mut self) -> Result<(NonNull<u8>, usize), PoolError> {
         let frames = (CHUNK_BYTES / self.stride).max(1);
         let bytes = frames * self.stride;
