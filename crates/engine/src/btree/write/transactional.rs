@@ -144,7 +144,7 @@ impl<P: Pages> BTree<P> {
     /// Reads up to `max` bytes of a detached value from `offset`, at least one, into `out`.
     ///
     /// # Errors
-    /// As [`BTree::read_detached`].
+    /// See [`BTree::read_detached`].
     pub fn read_detached_from(
         &self,
         value: &Detached,
