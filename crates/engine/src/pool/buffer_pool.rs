@@ -105,7 +105,7 @@ pub struct Pool<M: PoolStrategy> {
     /// Events on which threads wait for work, or for a frame.
     pub(crate) sleep: Sleep,
 
-    // The options of a run and what it reports.
+    // Options of a run, and its reports.
     pub(crate) options: PoolOptions,
     pub(crate) recorder: Recorder,
     pub(crate) storage_recorder: StorageRecorder,

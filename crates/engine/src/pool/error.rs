@@ -141,7 +141,7 @@ pub enum PoolError {
         /// The mismatch, in words.
         what: String,
     },
-    /// A page does not hold what its parent requires.
+    /// A page does not fit the requirements of its parent.
     #[error("page {page} does not fit its parent ({what}): run `check` on the store")]
     Corrupt {
         /// The page.

@@ -12,7 +12,7 @@
 //! that a run pays for what it measures and for nothing else. Either way, a page that a user's
 //! closure looks at is held in shared mode.
 //!
-//! The file is long because the word and the three ways to use it are one argument.
+//! Long because the word and the three ways to use it are one argument.
 //!
 //! # Rules
 //!
@@ -76,7 +76,7 @@ impl Latch {
     #[inline(always)]
     pub fn is_still(&self, version: u64) -> bool {
         debug_assert_eq!(version & !VERSION_MASK, 0, "a version has no mode bits");
-        // What was read before must be read before the word is.
+        // Earlier reads of the page must come before the read of the word.
         fence(Ordering::Acquire);
         self.0.load(Ordering::Relaxed) & (VERSION_MASK | EXCLUSIVE) == version
     }

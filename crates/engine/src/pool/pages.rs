@@ -157,8 +157,7 @@ pub trait Pages: Send + Sync + Sized + 'static {
     fn swip(&self, page: &Write<'_, Self>) -> Swip;
     /// Returns the page that `word`, a swip in a page that is held exclusively, refers to.
     fn page_of(&self, word: Swip) -> PageId;
-    /// Records that the swip `word` is in the page of `parent` from now on; see
-    /// [`MiniTransaction::adopt`].
+    /// Records that the swip `word` is in `parent` now; see [`MiniTransaction::adopt`].
     fn adopt(&self, word: Swip, parent: NonNull<FrameHeader>);
     /// Returns whether the page of a swip is in memory: a hint, which may be outdated at once.
     fn is_resident(&self, word: Swip) -> bool;
@@ -204,8 +203,7 @@ pub trait Pages: Send + Sync + Sized + 'static {
         let _ = owner;
     }
 
-    /// Makes room for `bytes` in the log. Work that takes many mini-transactions calls it before
-    /// each.
+    /// Makes room for `bytes` in the log; work of many mini-transactions calls it before each.
     ///
     /// # Errors
     /// There is no room.
@@ -251,8 +249,7 @@ pub trait Pages: Send + Sync + Sized + 'static {
         self.run_after(0, attempt)
     }
 
-    /// Runs `attempt` like [`Pages::run`]; the policy already received its first `notified`
-    /// references.
+    /// Like [`Pages::run`]; the policy already received the first `notified` references.
     ///
     /// # Errors
     /// See [`Pages::run`].

@@ -44,7 +44,7 @@ pub(super) enum Step {
     Spill,
     /// The old value's pages need an anchor.
     Trash,
-    /// It is not known yet whether a value in overflow pages equals the expected one.
+    /// An entry's value in overflow pages is yet to be compared with the expected one.
     Compare,
 }
 

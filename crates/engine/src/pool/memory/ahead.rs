@@ -107,8 +107,8 @@ impl<'a> Populating<'a> {
         Populating { memory, ahead, parts: parts.collect() }
     }
 
-    /// Does what threads asked for, by one step in each part; `false` once all is populated,
-    /// or the system cannot.
+    /// Does one step of the requested work in each part; `false` once all is populated, or the
+    /// system cannot.
     pub fn advance(&mut self, used: &[Range<u32>]) -> bool {
         let stride = self.memory.stride() as u64;
         for ((part, used), due) in self.parts.iter_mut().zip(used).zip(&self.ahead.due) {
@@ -143,7 +143,8 @@ mod tests {
     const FRAMES: u32 = 20_000;
     const FRAME: u64 = 4096 + FRAME_HEADER_BYTES as u64;
 
-    /// How far the memory is populated, as the asks of one part after the other would have it.
+    /// Returns how far the memory is populated, as the asks of one part after the other would have
+    /// it.
     fn fill(parts: &[Range<u32>]) -> Vec<(u64, u64)> {
         let memory = FrameMemory::map(FRAMES, 4096).unwrap();
         let ahead = Ahead::new(parts.len());

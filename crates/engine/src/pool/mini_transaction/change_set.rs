@@ -218,8 +218,7 @@ impl ChangeSet {
         self.pages.len() - 1
     }
 
-    /// Enters a page that is about to change in a way that shows only in its bytes, which `copy`
-    /// appends.
+    /// Enters a page whose coming change shows only in its bytes, which `copy` appends.
     #[inline]
     pub(in crate::pool) fn page_changes(
         &mut self,
@@ -239,8 +238,7 @@ impl ChangeSet {
         }
     }
 
-    /// Enters a page that is about to change as the physiological redo record describes that `redo`
-    /// appends.
+    /// Enters a page that is about to change as described by the redo record of `redo`.
     #[inline]
     pub(in crate::pool) fn page_changes_by(
         &mut self,

@@ -107,7 +107,7 @@ impl Buffer {
         true
     }
 
-    /// Moves what is kept behind `out`.
+    /// Moves the kept references to the end of `out`.
     fn take_kept(&self, out: &mut Vec<Reference>) {
         let (noted, kept) = (self.noted.load(Ordering::Relaxed), self.kept.load(Ordering::Relaxed));
         let Some(cells) = self.cells.get() else { return };

@@ -26,7 +26,7 @@ const BATCH: usize = 4096;
 pub struct StorageRequest {
     /// The page.
     pub page: PageId,
-    /// Read, write or dsync, why, and what kind of page it is, without a depth.
+    /// Kind of request (read, write or dsync), its reason, and the page's kind, without a depth.
     pub mark: Mark,
     /// The end of the log at that time; 0 without a log.
     pub lsn: Lsn,

@@ -31,7 +31,7 @@ const LOOKS_PART: u32 = 20;
 /// State of the page cleaners.
 #[derive(Default)]
 pub(crate) struct PageCleaners {
-    /// Dirty pages to be written, until the dirty share is what it may be.
+    /// Dirty pages to be written, until the dirty share is low enough.
     excess: AtomicU32,
     /// Time at which the dirty pages are counted next; held by the thread that counts them.
     next_look: Mutex<Option<Instant>>,
@@ -89,7 +89,7 @@ impl<M: PoolStrategy> Pool<M> {
         }
         let Ok(mut next_look) = self.cleaners.next_look.try_lock() else { return false };
         let begun = Instant::now();
-        // A model checker repeats what it does by its own choices, not by the clock's.
+        // A model checker repeats its runs by its own choices, not by the clock's.
         if !IS_MODEL && next_look.is_some_and(|next| begun < next) {
             return false;
         }

@@ -182,7 +182,8 @@ impl<'a, M: PoolStrategy> LiveHost<'a, M> {
     }
 
     /// Returns whether it is an inner page of a tree where those are never evicted (gilbert 2.4.1).
-    /// Read without a latch: what becomes one meanwhile has children, which have to go first.
+    /// Read without a latch: a page that becomes one meanwhile has children, which have to go
+    /// first.
     fn stays(&self, frame: NonNull<FrameHeader>) -> bool {
         let is_inner = || PageHeader::type_in(self.pool.view(frame)) == PageType::BTREE_INNER;
         M::SWIZZLES && M::HAS_TABLE && is_inner()
@@ -322,7 +323,7 @@ impl<M: PoolStrategy> Host for LiveHost<'_, M> {
             return self.refuse(RefusalReason::Dirty);
         }
         if header.is_dirty() {
-            // What is in the write buffer is on its way.
+            // Frames in the write buffer are on their way.
             if !header.is_queued() {
                 self.note_dirty(frame);
             }

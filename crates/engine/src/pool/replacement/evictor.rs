@@ -219,8 +219,8 @@ impl<M: PoolStrategy> Pool<M> {
         Ok(all)
     }
 
-    /// Evicts all pages that can be evicted, writing what is dirty; for tests and for closing.
-    /// Returns how many pages remain.
+    /// Evicts all pages that can be evicted, writing dirty ones; for tests and for closing. Returns
+    /// the number of pages that remain.
     ///
     /// # Errors
     /// A page that could not be written.
@@ -280,10 +280,10 @@ impl<M: PoolStrategy> Pool<M> {
         count
     }
 
-    /// Makes every page in memory dirty, as if each had been changed: to measure what evicting
-    /// dirty pages costs. Pages whose latch is held stay as they are; returns how many were made
-    /// dirty. None is, if there is a log: it would have no image of a page that is torn while it is
-    /// written.
+    /// Makes every page in memory dirty, as if each had been changed, to measure the cost of
+    /// evicting dirty pages. Pages whose latch is held stay as they are; returns the number of
+    /// pages that became dirty. With a log none does: it would have no image of a page that is torn
+    /// while it is written.
     pub fn make_dirty(&self) -> u32 {
         if self.redo_log().log().is_some() {
             return 0;

@@ -48,7 +48,7 @@ impl Event {
         }
     }
 
-    /// Wakes all threads that sleep here; what they wait for has been done.
+    /// Wakes all threads that sleep here, once their reason to wait is gone.
     #[inline]
     pub(crate) fn signal(&self) {
         if self.has_sleepers() {

@@ -33,7 +33,7 @@ pub struct Arrived {
     pub frame: NonNull<FrameHeader>,
     /// The policy's ghost hit, from when the page missed.
     pub ghost_hit: GhostHit,
-    /// It was loaded ahead of its use.
+    /// `true` if the page was loaded ahead of its use.
     pub prefetched: bool,
 }
 

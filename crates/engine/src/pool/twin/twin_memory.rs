@@ -118,7 +118,7 @@ impl TwinMemory {
     }
 }
 
-/// Creates a file without a name: no other process can change or shorten what is mapped.
+/// Creates a file without a name: no other process can change or shorten the mapped part.
 fn unnamed(folder: &Path) -> io::Result<File> {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let number = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -143,7 +143,7 @@ fn plain_chunk(bytes: usize) -> Chunk {
     Chunk::Plain(start, layout)
 }
 
-/// Makes the file longer and maps what was added.
+/// Makes the file longer and maps the new part.
 fn mapped_chunk(file: &File, length: &mut u64, bytes: usize) -> io::Result<Chunk> {
     use rustix::fs::{FallocateFlags, fallocate};
     use rustix::mm::{MapFlags, ProtFlags, mmap};

@@ -419,7 +419,7 @@ impl<M: PoolStrategy> Pool<M> {
                 self.memory.header(*id).is_some_and(FrameHeader::is_dirty_or_writing)
             };
             let frames: Vec<FrameId> = (0..self.frames()).map(FrameId).filter(dirty).collect();
-            // What others have taken from the write buffer, they evict when they are done.
+            // Frames that others have taken from the write buffer, they evict when they are done.
             let is_settled = self.writes.buffer.pending() == 0 || attempt > TRIES_MAX / 100;
             if frames.is_empty() && is_settled {
                 return Ok(written);
