@@ -24,7 +24,7 @@ pub struct Fences {
 pub struct StoredChild {
     /// Offset of its swip in the parent's page.
     pub at: usize,
-    /// Index of the child.
+    /// Index of the child, counted from 0.
     pub index: usize,
     /// Its swip.
     pub swip: Swip,

@@ -11,8 +11,8 @@
 //! The order lets a crash come at any moment:
 //!
 //! 1. The header of the record at the hole, or the part of it that is left. Otherwise zeros might
-//!    make a record whole that is damaged where it had zeros, and another attempt would find another
-//!    hole.
+//!    make a record whole that is damaged where it had zeros, and another attempt would find
+//!    another hole.
 //! 2. Slots outside the run of segments around the hole: their segments, then, once these are
 //!    durable, their headers. Opening fails as before, unless such a header was all that showed
 //!    the hole; then it finds the end there, and nothing behind.
