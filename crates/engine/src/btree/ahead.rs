@@ -6,7 +6,7 @@
 //! neighbours in the file. Where leaves were missing, the next parents are ordered, too, before
 //! their leaves are.
 //!
-//! All of this is a hint. What was ordered too little is read when it is needed; an error waits for
+//! All of this is a hint. A leaf that was not ordered is read when it is needed; an error waits for
 //! the scan that needs the page.
 
 use millpond_base::PageId;
@@ -22,7 +22,7 @@ pub(crate) const AHEAD_MAX: usize = 128;
 /// Parents that are ordered together.
 const PARENTS: usize = 4;
 
-/// Which leaves to fetch.
+/// The leaves to fetch.
 #[derive(Clone, Copy)]
 pub(crate) struct Wish<'k> {
     pub(crate) seek: Seek<'k>,
@@ -35,13 +35,13 @@ pub(crate) struct Wish<'k> {
     pub(crate) stop: Option<&'k [u8]>,
     /// The leaves are marked as referenced by a scan.
     pub(crate) scan: bool,
-    /// Whether values are wanted, too.
+    /// `true` if values are wanted, too.
     pub(crate) values: bool,
     /// The first leaf comes right after the last one of the batch, in the direction of the scan.
     pub(crate) goes_on: bool,
 }
 
-/// What a scan has looked at ahead of it.
+/// The part of the tree that a scan has looked at ahead of it.
 #[derive(Default)]
 pub(crate) struct Ahead {
     /// The parent of the last leaf that was fetched.
@@ -50,8 +50,9 @@ pub(crate) struct Ahead {
     rest: usize,
     /// Leaves that were looked at and not fetched since, of this parent and of others.
     looked: usize,
-    /// Where to look at next, once all of this parent were looked at: the fence before the parent
-    /// there, and how many of its children were looked at. `None` where nothing comes.
+    /// Position of the next look, once all of this parent were looked at: the fence before the
+    /// parent there, and the number of its children that were looked at. `None` where nothing
+    /// comes.
     next: Option<(Vec<u8>, usize)>,
     /// The parents after this one were ordered.
     has_ordered: bool,
@@ -59,7 +60,7 @@ pub(crate) struct Ahead {
     is_cold: bool,
 }
 
-/// What one look beyond the parent of a scan came to.
+/// Result of one look beyond the parent of a scan.
 struct Look {
     /// Leaves looked at.
     passed: usize,
@@ -102,7 +103,7 @@ impl Ahead {
         self.next = if goes_on { fence(inner, wish).map(|fence| (fence, 0)) } else { None };
     }
 
-    /// Frames that are wanted for what it looks at next, if leaves were missing.
+    /// Frames for the leaves that it looks at next, if leaves were missing.
     fn frames(&self, wish: Wish<'_>) -> Option<u32> {
         let is_due = 2 * self.looked < wish.ahead;
         let comes = self.looked < self.rest || self.next.is_some();
@@ -150,10 +151,10 @@ fn children(
 }
 
 impl<P: Pages> BTree<P> {
-    /// Makes frames for what a scan will order next.
+    /// Makes frames for the pages that a scan will order next.
     pub(crate) fn make_ready(&self, ahead: &Ahead, wish: Wish<'_>) {
         if let Some(frames) = ahead.frames(wish) {
-            // Nothing is read ahead without free frames. What fails here, the load meets.
+            // Nothing is read ahead without free frames. The load meets the error, if any.
             let _ = self.pages.make_ready(frames);
         }
     }
@@ -174,7 +175,7 @@ impl<P: Pages> BTree<P> {
         for _ in 0..PARENTS {
             let lack = wish.ahead.saturating_sub(ahead.looked);
             let Some((fence, skip)) = ahead.next.take().filter(|_| lack > 0) else { return };
-            // What fails here, the load meets.
+            // The load meets the error, if any.
             let Ok(Some(look)) = self.look_at(&fence, (skip, lack), wish) else { return };
             ahead.looked += look.passed;
             ahead.next = match look.fence {
@@ -217,7 +218,7 @@ impl<P: Pages> BTree<P> {
     fn order_parents(&self, ahead: &Ahead, wish: Wish<'_>) {
         let Some((fence, _)) = &ahead.next else { return };
         let seek = if wish.forward { Seek::At(fence) } else { Seek::Below(fence) };
-        // What fails here, the load meets.
+        // The load meets the error, if any.
         let _ = self.pages.run(|mtr| {
             if let Some(place) = self.place(mtr, seek, 2)? {
                 let inner = Node::inner(place.node.view());

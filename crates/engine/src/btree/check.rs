@@ -54,7 +54,7 @@ pub enum Violation {
         /// Bytes of garbage.
         garbage: usize,
     },
-    /// A fence is outside the heap, or the prefix is not what the fences share.
+    /// A fence is outside the heap, or the prefix is not the common part of the fences.
     #[error("the fences, or the prefix of {prefix} bytes, are wrong")]
     Fences {
         /// Length of the prefix.
@@ -63,7 +63,7 @@ pub enum Violation {
     /// An entry is outside the heap.
     #[error("entry {entry} lies outside the heap, at byte {at}")]
     Outside {
-        /// Which entry.
+        /// Index of the entry.
         entry: usize,
         /// Its offset, as its slot states it.
         at: usize,
@@ -71,25 +71,25 @@ pub enum Violation {
     /// Two entries or fences overlap.
     #[error("two things lie at byte {at}")]
     Overlap {
-        /// Where.
+        /// Offset in the page.
         at: usize,
     },
     /// A key is not above the one before it.
     #[error("the key of entry {entry} is not above the one before it")]
     Order {
-        /// Which entry.
+        /// Index of the entry.
         entry: usize,
     },
     /// A key is not between the fences.
     #[error("the key of entry {entry} is not between the fences")]
     BeyondFence {
-        /// Which entry.
+        /// Index of the entry.
         entry: usize,
     },
     /// A hint is not the head of its entry.
     #[error("hint {hint} is wrong")]
     Hint {
-        /// Which hint.
+        /// Index of the hint.
         hint: usize,
     },
     /// The number of overflow values is wrong.
@@ -103,7 +103,7 @@ pub enum Violation {
     /// A child's fences are not those that its parent's separators give it.
     #[error("child {child} has other fences than its parent gives it")]
     ChildFences {
-        /// Which child.
+        /// Index of the child.
         child: usize,
     },
     /// The page can be reached in two ways.
@@ -121,30 +121,30 @@ pub enum Violation {
     /// A child refers to nothing.
     #[error("child {child} refers to nothing")]
     Missing {
-        /// Which child.
+        /// Index of the child.
         child: usize,
     },
     /// The page held a reference there when the walk visited it, and holds none now: the tree is
     /// being changed.
     #[error("the reference at byte {at} is gone: the tree was changed during the walk")]
     Moved {
-        /// Where.
+        /// Offset in the page.
         at: usize,
     },
 }
 
-/// What a walk found.
+/// Result of a walk.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
     /// All pages that were reached, the root first.
     pub pages: Vec<PageId>,
     /// Entries in leaves.
     pub entries: u64,
-    /// What is wrong, and in which page.
+    /// The violations, each with its page.
     pub violations: Vec<(PageId, Violation)>,
 }
 
-/// Returns what is wrong with a page of a tree, as far as the page alone shows it.
+/// Returns the faults of a page of a tree, as far as the page alone shows them.
 pub fn check_page(page: View<'_>) -> Vec<Violation> {
     let mut found = Vec::new();
     let node = Node::of(page);
@@ -183,8 +183,8 @@ fn check_fences(node: Node<'_>, found: &mut Vec<Violation>) {
     }
 }
 
-/// Checks that every entry and fence is in the heap, that none overlap, and that what is not
-/// garbage adds up.
+/// Checks that every entry and fence is in the heap, that none overlap, and that the bytes outside
+/// the garbage add up.
 fn check_places(node: Node<'_>, found: &mut Vec<Violation>) {
     let (heap, size) = (node.heap(), node.view.len());
     let mut spans = Vec::new();
@@ -254,7 +254,7 @@ fn check_hints(node: Node<'_>, found: &mut Vec<Violation>) {
     }
 }
 
-/// A page that the walk is about to visit, and what its parent states about it.
+/// A page that the walk is about to visit, and its parent's description of it.
 struct Visit {
     /// Offsets of swips, from the anchor down.
     path: Vec<usize>,
@@ -268,7 +268,7 @@ enum Role {
 }
 
 impl<P: Pages> BTree<P> {
-    /// Walks the whole tree and reports what is wrong with it.
+    /// Walks the whole tree and reports its faults.
     ///
     /// # Errors
     /// The memory behind the tree failed, other than by a page that cannot be read: such a page
@@ -284,13 +284,13 @@ impl<P: Pages> BTree<P> {
         Ok(report)
     }
 
-    /// Walks the whole tree as [`BTree::check`] does, in memory for one path from the root to a
-    /// leaf, until `next` is `false`: it is called before each page.
+    /// Walks the whole tree like [`BTree::check`], in memory for one path from the root to a leaf,
+    /// until `next` is `false`: it is called before each page.
     ///
-    /// That two references lead to one page is found by the page's fences, or by its stamp.
+    /// Two references to one page are found by the page's fences, or by its stamp.
     ///
     /// # Errors
-    /// As [`BTree::check`].
+    /// See [`BTree::check`].
     #[cfg_attr(test, allow(dead_code, reason = "used by what unit tests are built without"))]
     pub(crate) fn check_lean(&self, next: &mut dyn FnMut() -> bool) -> Result<Report, PoolError> {
         let mut report = Report::default();

@@ -15,7 +15,7 @@ pub(crate) struct Tally {
     loosened: AtomicU64,
 }
 
-/// How often a tree changed its structure since it was opened.
+/// Numbers of structural changes of a tree since it was opened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counters {
     /// Leaf splits.
@@ -32,8 +32,8 @@ pub struct Counters {
     pub shrunk: u64,
     /// Full leaves that shared their entries with a neighbour instead of being split.
     pub shifts: u64,
-    /// About how many bytes became free in leaves, by splits in the middle and by removals: what a
-    /// background merge may gain, if no inserts fill them.
+    /// Approximate bytes that became free in leaves, by splits in the middle and by removals: the
+    /// possible gain of a background merge, if no inserts fill them.
     pub loosened: u64,
 }
 

@@ -19,15 +19,15 @@ use crate::btree::within::{end_in, fence_of, first_in, key_of, place_in};
 use crate::page::Scratch;
 use crate::pool::{Pages, PoolError};
 
-/// Leaves that a scan enters for each that is copied at once: what it copies and does not need is
-/// cold memory, while another descent is not.
+/// Leaves that a scan enters for each that is copied at once: copied bytes that it does not need
+/// are cold memory, while another descent is not.
 const PATIENCE: usize = 4;
 
-/// Which values a cursor reads.
+/// The values that a cursor reads.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Values {
     All,
-    /// Those that are in leaves.
+    /// Values that are in leaves.
     InLeaves,
     None,
 }
@@ -58,9 +58,9 @@ pub struct Cursor<'t, P: Pages> {
     value: Span,
     large: Option<Vec<u8>>,
     value_len: u64,
-    /// How often it entered a leaf, or read a value in overflow pages.
+    /// Number of leaves entered, and of values read in overflow pages.
     looks: u64,
-    /// How often it copied leaves.
+    /// Number of times that it copied leaves.
     fetches: u64,
 }
 
@@ -117,7 +117,7 @@ impl<P: Pages> Cursor<'_, P> {
         self
     }
 
-    /// Whether it is on an entry.
+    /// Returns whether the cursor is on an entry.
     pub fn is_valid(&self) -> bool {
         self.valid
     }
@@ -141,18 +141,19 @@ impl<P: Pages> Cursor<'_, P> {
         }
     }
 
-    /// Whether the value is in overflow pages.
+    /// Returns whether the value is in overflow pages.
     pub(crate) fn is_large(&self) -> bool {
         self.valid && self.large.is_some()
     }
 
-    /// Returns how often it read the tree: if the number changed, what it shows was read since.
+    /// Returns the number of reads of the tree. If it changed, the cursor shows an entry that was
+    /// read since.
     #[inline]
     pub(crate) fn looks(&self) -> u64 {
         self.looks
     }
 
-    /// Whether values of the present leaf are in overflow pages.
+    /// Returns whether values of the present leaf are in overflow pages.
     #[cfg_attr(test, allow(dead_code, reason = "used by what unit tests are built without"))]
     pub(crate) fn has_large(&self) -> bool {
         self.batch.len() > 0 && self.batch.leaf(self.current).overflows() > 0
@@ -195,7 +196,7 @@ impl<P: Pages> Cursor<'_, P> {
     /// Moves to the last entry.
     ///
     /// # Errors
-    /// As [`Cursor::first`].
+    /// See [`Cursor::first`].
     pub fn last(&mut self) -> Result<bool, PoolError> {
         let bound = match &self.upper {
             Bound::Included(key) => Some((key.clone(), false)),
@@ -214,7 +215,7 @@ impl<P: Pages> Cursor<'_, P> {
     /// Moves to the first entry whose key is not below `key`.
     ///
     /// # Errors
-    /// As [`Cursor::first`].
+    /// See [`Cursor::first`].
     pub fn seek(&mut self, key: &[u8]) -> Result<bool, PoolError> {
         if key_of(&self.lower).is_some_and(|lower| lower > key) {
             return self.first();
@@ -227,7 +228,7 @@ impl<P: Pages> Cursor<'_, P> {
     /// Moves to the last entry whose key is not above `key`.
     ///
     /// # Errors
-    /// As [`Cursor::first`].
+    /// See [`Cursor::first`].
     pub fn seek_for_prev(&mut self, key: &[u8]) -> Result<bool, PoolError> {
         if key_of(&self.upper).is_some_and(|upper| upper < key) {
             return self.last();
@@ -240,7 +241,7 @@ impl<P: Pages> Cursor<'_, P> {
     /// Moves to the next entry; a cursor on no entry stays so.
     ///
     /// # Errors
-    /// As [`Cursor::first`].
+    /// See [`Cursor::first`].
     #[inline]
     #[allow(clippy::should_implement_trait)] // it lends, which `Iterator` cannot
     pub fn next(&mut self) -> Result<bool, PoolError> {
@@ -253,7 +254,7 @@ impl<P: Pages> Cursor<'_, P> {
     /// Moves to the previous entry; a cursor on no entry stays so.
     ///
     /// # Errors
-    /// As [`Cursor::first`].
+    /// See [`Cursor::first`].
     #[inline]
     pub fn prev(&mut self) -> Result<bool, PoolError> {
         if !self.valid {

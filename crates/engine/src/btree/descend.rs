@@ -6,7 +6,7 @@ use crate::btree::node::layout::{LEVEL, Node};
 use crate::btree::tree::{BTree, corrupt, mark};
 use crate::pool::{Anchor, MiniTransaction, Pages, PoolError, Read, Try, Write};
 
-/// Which node of a level a descent leads to.
+/// The node of a level that a descent leads to.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Seek<'k> {
     /// The node that covers this key.
@@ -45,7 +45,7 @@ pub(crate) fn ahead(
     }
 }
 
-/// The error of a node whose fences do not enclose the key that led to it.
+/// Returns the error of a node whose fences do not enclose the key that led to it.
 #[cold]
 pub(crate) fn astray(page: PageId) -> PoolError {
     let what = "its fences are not around the key that led to it".to_string();
@@ -56,7 +56,7 @@ pub(crate) fn astray(page: PageId) -> PoolError {
 pub(crate) struct Place<'o, P: Pages> {
     /// `None`: the node is the root.
     pub(crate) parent: Option<Read<'o, P>>,
-    /// Which child of the parent.
+    /// Index of the child in its parent.
     pub(crate) index: usize,
     pub(crate) node: Read<'o, P>,
     pub(crate) depth: u8,

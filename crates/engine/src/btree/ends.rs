@@ -10,7 +10,7 @@ use crate::btree::write::finger::{Finger, is_leaf_of};
 use crate::page::View;
 use crate::pool::{MiniTransaction, PageHint, Pages, PoolError, Read, Try};
 
-/// What is at an end of a tree.
+/// The entry at an end of a tree.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum EndEntry {
     /// Nothing: the tree is empty.
@@ -22,7 +22,7 @@ pub enum EndEntry {
     Elsewhere,
 }
 
-/// Whether a leaf is the first of its tree, or the last.
+/// Returns whether a leaf is the first of its tree, or the last.
 fn is_outermost(leaf: View<'_>, first: bool) -> bool {
     let node = Node::leaf(leaf);
     if first { node.lower().len == 0 } else { node.upper().is_none() }
@@ -121,7 +121,7 @@ impl<P: Pages> BTree<P> {
     }
 }
 
-/// Whether one leaf begins where the other ends; `fence` is overwritten.
+/// Returns whether one leaf begins where the other ends; `fence` is overwritten.
 fn is_next(before: View<'_>, leaf: View<'_>, fence: &mut Vec<u8>) -> bool {
     let (before, leaf) = (Node::leaf(before), Node::leaf(leaf));
     let (Some(upper), lower) = (before.upper(), leaf.lower()) else { return false };

@@ -102,7 +102,7 @@ pub enum BulkError {
     /// A key is not above the one before it.
     #[error("row {row} is out of order: its key {key:?} is not above {previous:?}")]
     Order {
-        /// Which row, from 0.
+        /// Number of the row, from 0.
         row: u64,
         /// Its key.
         key: Vec<u8>,
@@ -112,9 +112,9 @@ pub enum BulkError {
     /// A row could not be written.
     #[error("row {row} could not be written: {error}")]
     Write {
-        /// Which row, from 0.
+        /// Number of the row, from 0.
         row: u64,
-        /// Why.
+        /// The reason.
         error: WriteError,
     },
 }

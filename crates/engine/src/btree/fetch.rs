@@ -29,7 +29,7 @@ pub(crate) struct Batch {
     len: usize,
     /// The parent of the last leaf, and which child that is.
     last: Option<(PageHint, usize)>,
-    /// How far down the leaves are.
+    /// Depth of the leaves.
     depth: u8,
     ahead: Ahead,
 }
@@ -128,7 +128,8 @@ fn copy_used(view: View<'_>, out: &mut [u8], values: bool) {
         return;
     }
     let copy = |span: Span, out: &mut [u8]| {
-        // What is not all there was changed meanwhile, and is found out when the copy is validated.
+        // Bytes that are not all there were changed meanwhile, which shows when the copy is
+        // validated.
         let _ = out.get_mut(span.at..span.end()).is_none_or(|out| view.copy_into(span.at, out));
     };
     copy(node.lower(), out);
@@ -241,7 +242,7 @@ impl<P: Pages> BTree<P> {
     }
 }
 
-/// Whether this leaf covers the last key that is asked for.
+/// Returns whether this leaf covers the last key that is asked for.
 fn reaches(leaf: Node<'_>, wish: Wish<'_>) -> bool {
     let Some(stop) = wish.stop else { return false };
     if wish.forward {

@@ -32,8 +32,8 @@ pub const KINDS: [(PageType, &dyn Kind); 3] = [
     (PageType::OVERFLOW, &OverflowKind),
 ];
 
-/// Whether a page of a tree, of any type, has a swip at byte `at`; a page that is no sound node has
-/// none.
+/// Returns whether a page of a tree, of any type, has a swip at byte `at`; a page that is no sound
+/// node has none.
 pub(crate) fn is_swip(page: View<'_>, at: usize) -> bool {
     let mut found = false;
     let mut visit = |swip| {
@@ -73,7 +73,8 @@ fn verify_fences(node: Node<'_>, lower: &[u8], upper: Option<&[u8]>) -> Result<(
     ))
 }
 
-/// Verifies that `page` is part of the value with that stamp and, if that is known, what it holds.
+/// Verifies that `page` is part of the value with that stamp and, if `expected` is known, holds
+/// that.
 fn verify_overflow(page: View<'_>, stamp: u64, expected: Option<Held>) -> Result<(), String> {
     if page.u64(STAMP) != stamp {
         return Err("it is part of another value".to_string());

@@ -31,8 +31,8 @@ pub enum Lookup<V> {
 }
 
 impl<V: AsRef<[u8]>> Lookup<V> {
-    /// Returns what `f` makes of the value, `scratch` being the look-up's; `None` if there is no
-    /// such key.
+    /// Calls `f` with the value and returns its result, `scratch` being the look-up's; `None` if
+    /// there is no such key.
     #[inline]
     pub fn map<R>(&self, scratch: &Scratch, f: impl FnOnce(&[u8]) -> R) -> Option<R> {
         match self {
@@ -69,7 +69,7 @@ impl ValueRef<'_> {
 }
 
 impl<P: Pages> BTree<P> {
-    /// Returns what `f` makes of the value of `key`; `None` if there is no such key.
+    /// Calls `f` with the value of `key` and returns its result; `None` if there is no such key.
     ///
     /// # Errors
     /// The memory behind the tree failed.
@@ -93,7 +93,7 @@ impl<P: Pages> BTree<P> {
     /// Looks `key` up; an inline value is copied to `scratch`, one in overflow pages is read as a
     /// whole.
     ///
-    /// As [`BTree::get`], but not generic, so that it is compiled in this crate.
+    /// Like [`BTree::get`], but not generic, so that it is compiled in this crate.
     ///
     /// # Errors
     /// The memory behind the tree failed.
@@ -115,7 +115,7 @@ impl<P: Pages> BTree<P> {
         }
     }
 
-    /// Returns what `f` makes of the value of `key`, which it sees in its page, without a copy;
+    /// Calls `f` with the value of `key` in its page, without a copy, and returns its result;
     /// `None` if there is no such key. A value in overflow pages is copied first.
     ///
     /// `f` runs once, under the leaf's shared latch: it blocks writers of the leaf, but no
@@ -163,7 +163,7 @@ impl<P: Pages> BTree<P> {
         self.get(key, <[u8]>::to_vec)
     }
 
-    /// Whether `key` is there.
+    /// Returns whether `key` is there.
     ///
     /// # Errors
     /// The memory behind the tree failed.

@@ -19,7 +19,7 @@ use crate::page::Scratch;
 use crate::pool::{MiniTransaction, Pages, PoolError, Read, Try};
 
 /// Keys that descend side by side: more than a processor has misses under way, and so few that
-/// what was asked for is still in the first cache when it is used.
+/// prefetched lines are still in the first cache when they are used.
 const GROUP: usize = 16;
 
 /// Keys whose reads are in flight together.
@@ -32,7 +32,7 @@ const LEAF_LINES: usize = 384;
 /// slots are that are needed next.
 const INNER_LINES: usize = 128;
 
-/// Bytes of an entry that are asked for ahead; what follows the processor fetches by itself.
+/// Bytes of an entry that are asked for ahead; the processor fetches the rest by itself.
 const ENTRY: usize = 256;
 
 /// A key that dropped out.
@@ -72,7 +72,7 @@ impl<P: Pages> BTree<P> {
                 left.into_iter().partition(|left| left.lacks_frame);
             if !lacking.is_empty() {
                 // With frames for all of them, their reads are ordered, too. The policy knows of
-                // what is on their way.
+                // the pages on their way.
                 self.pages.make_ready(lacking.len() as u32)?;
                 let again = self.descend_in_groups(u64::MAX, keys, &lacking, values)?;
                 let still = lacking.iter().filter(|left| again.iter().any(|a| a.key == left.key));
@@ -157,7 +157,7 @@ struct Descent<'k, 'o, P: Pages> {
     key: &'k [u8],
     /// Its place among all keys.
     at: usize,
-    /// Where it is: at the root if there is none.
+    /// The node that it has come to: the root if there is none.
     node: Option<Read<'o, P>>,
     /// Offset of the swip that it follows next.
     place: usize,
@@ -172,11 +172,11 @@ struct Group<'g, 'k, 'o, P: Pages> {
     left: &'g mut Vec<Left>,
 }
 
-/// Why, and after which references, a key drops out.
+/// The reason why a key drops out, and its references until then.
 struct DropOut {
     /// References below the root that it made.
     made: u8,
-    /// Whether the last of them was a leaf's.
+    /// `true` if the last of them was a leaf's.
     of_leaf: bool,
     /// References of which the policy was notified, the root's among them.
     notified: u8,
@@ -233,7 +233,7 @@ impl<P: Pages> Group<'_, '_, '_, P> {
                     }
                     descent.node = Some(child);
                 }
-                // By itself it finds out what is wrong.
+                // By itself it finds out the fault.
                 Ok(_) => {
                     let notified = depth.saturating_add(1);
                     descent.drop_out(mtr, left, DropOut { notified, ..how });
@@ -267,8 +267,8 @@ impl<P: Pages> Group<'_, '_, '_, P> {
     }
 }
 
-/// What `leaf` has of `key`; `None` if that is not to be known here: the leaf changed, or the value
-/// is in overflow pages.
+/// Returns the entry of `key` in `leaf`; `None` if that is not to be known here: the leaf changed,
+/// or the value is in overflow pages.
 #[inline(always)]
 fn read_value<P: Pages>(leaf: &Read<'_, P>, key: &[u8]) -> Option<Option<Vec<u8>>> {
     let node = Node::leaf(leaf.view());

@@ -183,7 +183,7 @@ impl<P: Pages> BTree<P> {
     /// called after some leaves, returns `true`.
     ///
     /// # Errors
-    /// As [`BTree::count`].
+    /// See [`BTree::count`].
     pub(crate) fn count_until(&self, is_over: impl Fn() -> bool) -> Result<u64, PoolError> {
         let mut count = 0;
         let mut key = Vec::new();

@@ -19,12 +19,12 @@ pub struct Fences {
     pub upper: Option<Vec<u8>>,
 }
 
-/// A child of an inner node, and what it must be.
+/// A child of an inner node, as its parent describes it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct StoredChild {
     /// Offset of its swip in the parent's page.
     pub at: usize,
-    /// Which child, counted from 0.
+    /// Index of the child, counted from 0.
     pub index: usize,
     /// Its swip.
     pub swip: Swip,
@@ -68,7 +68,7 @@ impl<'a> StoredNode<'a> {
     /// Reads the node in `page`, a copy, whose checksum need not have been right.
     ///
     /// # Errors
-    /// Everything that is wrong with it.
+    /// All faults of the node.
     pub fn of(page: View<'a>) -> Result<StoredNode<'a>, Vec<Violation>> {
         let wrong = check_page(page);
         if wrong.is_empty() { Ok(StoredNode { node: Node::of(page) }) } else { Err(wrong) }
@@ -79,7 +79,7 @@ impl<'a> StoredNode<'a> {
         self.node.level()
     }
 
-    /// Whether it is a leaf.
+    /// Returns whether the node is a leaf.
     pub fn is_leaf(self) -> bool {
         self.node.leaf
     }
@@ -162,7 +162,7 @@ impl<'a> StoredNode<'a> {
 /// data. [`overflow_data`] has the bytes in the page itself, which come before them.
 ///
 /// # Errors
-/// What is wrong with the page, if it is not that of `part`.
+/// The fault of the page, if it is not that of `part`.
 pub fn overflow_parts(page: View<'_>, part: &LargePart) -> Result<Vec<LargePart>, Violation> {
     if page.u8(KIND) != PageType::OVERFLOW.0 {
         return Err(Violation::Type { found: page.u8(KIND), expected: PageType::OVERFLOW.0 });

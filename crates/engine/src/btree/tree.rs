@@ -30,7 +30,7 @@ use crate::pool::{
     Write,
 };
 
-/// The owner of the catalog's own pages, whose entries nobody counts.
+/// The owner of the catalog's own pages, whose entries are not counted.
 const CATALOG: u32 = 0;
 /// Most bytes of a value.
 pub(crate) const VALUE_MAX: u64 = 1 << 30;
@@ -91,10 +91,10 @@ impl Limits {
         }
     }
 
-    /// Whether a value of `value` bytes is stored in the leaf of its key, of `key` bytes, at this
-    /// page size: always if both have at most `inline_max` bytes together; else if they have at
-    /// most `half_max`, both fit beside a fence of their own and one of `key_max` bytes, and the
-    /// leaf's fences leave the room.
+    /// Returns whether a value of `value` bytes is stored in the leaf of its key, of `key` bytes,
+    /// at this page size. It always is if both have at most `inline_max` bytes together. If they
+    /// have at most `half_max`, it is if both fit beside a fence of their own and one of `key_max`
+    /// bytes, and the leaf's fences leave the room.
     #[inline]
     pub const fn fits_inline(&self, key: usize, value: u64) -> bool {
         let entry = (key as u64).saturating_add(value);
@@ -111,7 +111,7 @@ pub struct BTree<P: Pages> {
     pub(crate) owner: u32,
     pub(crate) limits: Limits,
     pub(crate) tally: Tally,
-    /// Whether its entries are counted.
+    /// `true` if its entries are counted.
     is_counted: bool,
     root: AtomicU64,
     /// The key at which the next [`BTree::compact`] starts.
@@ -191,7 +191,8 @@ impl<P: Pages> BTree<P> {
         self.tally.counters()
     }
 
-    /// Whether an entry of this size is stored in a leaf, if the leaf's fences leave the room.
+    /// Returns whether an entry of this size is stored in a leaf, if the leaf's fences leave the
+    /// room.
     #[inline(always)]
     pub(crate) fn fits_inline(&self, key: &[u8], value: u64) -> bool {
         self.limits.fits_inline(key.len(), value)

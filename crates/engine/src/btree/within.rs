@@ -1,4 +1,4 @@
-//! Which entries of a leaf lie within the bounds of a range, and where the leaf ends.
+//! The entries of a leaf within the bounds of a range, and the end of the leaf.
 
 use std::ops::Bound;
 

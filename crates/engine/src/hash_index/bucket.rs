@@ -30,7 +30,7 @@ const HEAP: usize = 36;
 const GARBAGE: usize = 40;
 /// The leading hash bits, here and in directories.
 pub(crate) const PREFIX: usize = 48;
-/// Where the slots begin.
+/// Offset of the slots.
 pub(crate) const SLOTS: usize = 56;
 /// Bytes of a slot.
 pub(crate) const SLOT: usize = 8;
@@ -93,7 +93,8 @@ impl<'a> Bucket<'a> {
         self.0.u32(GARBAGE) as usize
     }
 
-    /// Whether count, heap and garbage are consistent with each other and with the page size.
+    /// Returns whether count, heap and garbage are consistent with each other and with the page
+    /// size.
     pub(crate) fn is_sound(self) -> bool {
         let slots_end = SLOTS + usize::from(self.0.u16(COUNT)) * SLOT;
         let heap = self.heap();
@@ -117,7 +118,7 @@ impl<'a> Bucket<'a> {
         self.0.u32(SLOTS + i * SLOT)
     }
 
-    /// The first slot whose word is not below `word`.
+    /// Returns the first slot whose word is not below `word`.
     #[inline(always)]
     pub(crate) fn lower_bound(self, word: u32) -> usize {
         let n = self.count();
@@ -161,7 +162,7 @@ impl<'a> Bucket<'a> {
         None
     }
 
-    /// Whether an entry is inside the heap.
+    /// Returns whether an entry is inside the heap.
     pub(crate) fn holds(self, entry: Entry) -> bool {
         entry.key >= self.heap() + RECORD_HEADER && entry.value + entry.value_len <= self.0.len()
     }
@@ -230,7 +231,7 @@ impl BucketMut<'_> {
         true
     }
 
-    /// Appends an entry whose word is not below any other.
+    /// Appends an entry whose word is the highest so far, or equal to it.
     pub(crate) fn push(&mut self, word: u32, key: &[u8], value: &[u8]) -> bool {
         let slot = self.read().count();
         self.insert_at(slot, word, key, value)

@@ -29,7 +29,7 @@ struct Pending<'r, 'a> {
     request: &'r mut WriteRequest<'a>,
 }
 
-/// How a write ended.
+/// Outcome of a write.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Done {
     existed: bool,
@@ -44,7 +44,8 @@ enum Step {
     Split(usize),
 }
 
-/// Whether a bucket is to be merged with a neighbour: less than a quarter of its bytes is in use.
+/// Returns whether a bucket is to be merged with a neighbour: less than a quarter of its bytes is
+/// in use.
 fn is_thin(bucket: Bucket<'_>) -> bool {
     bucket.count() == 0 || (bucket.used() * 4 < bucket.0.len() && bucket.count().is_multiple_of(4))
 }
@@ -70,7 +71,7 @@ impl<P: Pages> HashIndex<P> {
     /// Inserts an entry, or replaces the value of one; returns whether there was one.
     ///
     /// # Errors
-    /// As [`HashIndex::insert`].
+    /// See [`HashIndex::insert`].
     pub fn upsert(&self, key: &[u8], value: &[u8]) -> Result<bool, WriteError> {
         self.upsert_into(key, value, None)
     }
@@ -78,7 +79,7 @@ impl<P: Pages> HashIndex<P> {
     /// Inserts an entry, or replaces the value of one; returns the value that was replaced.
     ///
     /// # Errors
-    /// As [`HashIndex::insert`].
+    /// See [`HashIndex::insert`].
     pub fn upsert_returning(
         &self,
         key: &[u8],
@@ -88,7 +89,7 @@ impl<P: Pages> HashIndex<P> {
         Ok(self.upsert_into(key, value, Some(&mut old))?.then_some(old))
     }
 
-    /// As [`HashIndex::upsert`]; the value that was replaced is copied to `old`.
+    /// Like [`HashIndex::upsert`]; the replaced value is copied to `old`.
     pub(crate) fn upsert_into(
         &self,
         key: &[u8],
@@ -98,7 +99,7 @@ impl<P: Pages> HashIndex<P> {
         Ok(self.put(key, value, WriteCondition::Always, old)?.existed)
     }
 
-    /// As [`HashIndex::remove`]; the value that was removed is copied to `old`.
+    /// Like [`HashIndex::remove`]; the removed value is copied to `old`.
     pub(crate) fn remove_into(
         &self,
         key: &[u8],
@@ -110,7 +111,7 @@ impl<P: Pages> HashIndex<P> {
     /// Replaces the value of a key; `false`, and nothing changed, if the key is not there.
     ///
     /// # Errors
-    /// As [`HashIndex::insert`].
+    /// See [`HashIndex::insert`].
     pub fn replace(&self, key: &[u8], value: &[u8]) -> Result<bool, WriteError> {
         Ok(self.put(key, value, WriteCondition::Present, None)?.applied)
     }
@@ -119,7 +120,7 @@ impl<P: Pages> HashIndex<P> {
     /// whether it was, in one step as seen by all other threads.
     ///
     /// # Errors
-    /// As [`HashIndex::insert`].
+    /// See [`HashIndex::insert`].
     pub fn compare_and_swap(
         &self,
         key: &[u8],
@@ -153,9 +154,9 @@ impl<P: Pages> HashIndex<P> {
         Ok(self.remove_into(key, Some(&mut old))?.then_some(old))
     }
 
-    /// Lets `f` change the bytes of a value, but not their number; `None` if the key is not
-    /// there. `f` runs once, under the bucket's exclusive latch, so it must be short and must not
-    /// use the store. If it panics, the latch is released, and the value is what `f` left.
+    /// Lets `f` change the bytes of a value, but not their number; `None` if the key is not there.
+    /// `f` runs once, under the bucket's exclusive latch, so it must be short and must not use the
+    /// store. If it panics, the latch is released, and the value stays as `f` left it.
     ///
     /// # Errors
     /// The memory behind the index failed.
@@ -214,7 +215,7 @@ impl<P: Pages> HashIndex<P> {
     /// ([`HashIndex::name_entry`]).
     ///
     /// # Errors
-    /// As [`HashIndex::insert`].
+    /// See [`HashIndex::insert`].
     pub fn write(&self, mut request: WriteRequest<'_>) -> Result<WriteOutcome, WriteError> {
         let Some((hash, key)) = split_name(request.key) else {
             return Ok(WriteOutcome::refused(false));

@@ -67,13 +67,13 @@ pub enum Violation {
     /// A slot is not above the one before it.
     #[error("the hash of entry {entry} is below that of the one before it")]
     Order {
-        /// Which entry.
+        /// Index of the entry.
         entry: usize,
     },
     /// An entry is outside the heap.
     #[error("entry {entry} lies outside the heap, at byte {at}")]
     Outside {
-        /// Which entry.
+        /// Index of the entry.
         entry: usize,
         /// Its offset, as its slot states it.
         at: usize,
@@ -89,7 +89,7 @@ pub enum Violation {
     /// A key's hash is not the one of its slot, or belongs into another bucket.
     #[error("the key of entry {entry} hashes to {hash:#018x}, which does not belong here")]
     Hash {
-        /// Which entry.
+        /// Index of the entry.
         entry: usize,
         /// Its hash.
         hash: u64,
@@ -105,7 +105,7 @@ pub enum Violation {
     /// The depth of a slot is impossible, or differs within a run.
     #[error("slot {slot} says depth {byte:#04x}")]
     Depth {
-        /// Which slot.
+        /// Index of the slot.
         slot: usize,
         /// Its byte.
         byte: u8,
@@ -113,7 +113,7 @@ pub enum Violation {
     /// A slot that is not the first of its run holds a swip, or a directory's slot holds none.
     #[error("slot {slot} holds the word {word:#x}")]
     Swip {
-        /// Which slot.
+        /// Index of the slot.
         slot: usize,
         /// The word.
         word: u64,
@@ -126,14 +126,14 @@ pub enum Violation {
     },
 }
 
-/// What a check found.
+/// Result of a check.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Report {
     /// Pages that can be reached: all of them belong to the index.
     pub pages: HashSet<PageId>,
     /// Entries in them.
     pub entries: u64,
-    /// What is wrong, and on which page.
+    /// The violations, each with its page.
     pub violations: Vec<(PageId, Violation)>,
 }
 
@@ -142,7 +142,7 @@ pub fn seed_in(root: &[u8]) -> u64 {
     PageBuffer::copy_of(root).view().u64(SEED)
 }
 
-/// Returns what is wrong with a page of a hash index, as far as the page alone shows it.
+/// Returns the faults of a page of a hash index, as far as the page alone shows them.
 pub fn check_page(page: &[u8], seed: u64) -> Vec<Violation> {
     let copy = PageBuffer::copy_of(page);
     let mut found = Vec::new();
@@ -157,7 +157,8 @@ pub fn check_page(page: &[u8], seed: u64) -> Vec<Violation> {
     found
 }
 
-/// Whether the entries of a bucket can be read, as far as the bucket shows it without the seed.
+/// Returns whether the entries of a bucket can be read, as far as the bucket shows it without the
+/// seed.
 pub fn is_readable(bucket: &[u8]) -> bool {
     check_page(bucket, 0).iter().all(|violation| matches!(violation, Violation::Hash { .. }))
 }
@@ -245,7 +246,7 @@ fn check_bucket(page: &PageBuffer, seed: u64, found: &mut Vec<Violation>) {
     }
 }
 
-/// A child to be checked, and what its parent states about it.
+/// A child to be checked, and its parent's description of it.
 struct Expected {
     path: u64,
     /// Directories above.
@@ -258,7 +259,7 @@ impl<P: Pages> HashIndex<P> {
     /// Checks every page of the index. Use it while no thread writes.
     ///
     /// # Errors
-    /// The memory behind the index failed; what a page holds is reported instead.
+    /// The memory behind the index failed; faults in a page are reported instead.
     pub fn check(&self) -> Result<Report, PoolError> {
         let mut report = Report::default();
         let mut todo = vec![Expected { path: 0, depth: 0, bits: 0, is_directory: true }];

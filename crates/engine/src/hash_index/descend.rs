@@ -32,7 +32,7 @@ pub(crate) struct Place<'o, P: Pages> {
 }
 
 impl<P: Pages> Place<'_, P> {
-    /// Whether there is no bucket; valid once the directory was validated.
+    /// Returns whether there is no bucket; valid once the directory was validated.
     #[inline(always)]
     pub(crate) fn is_empty(&self) -> bool {
         self.directory.swip(self.slot.at) == Swip::NULL
@@ -50,7 +50,7 @@ impl<P: Pages> HashIndex<P> {
         self.descend_here::<KEEP>(mtr, hash)
     }
 
-    /// As [`HashIndex::descend`], inlined: for look-ups and writes of one entry.
+    /// Like [`HashIndex::descend`], inlined: for look-ups and writes of one entry.
     #[inline(always)]
     pub(crate) fn descend_here<'o, const KEEP: bool>(
         &self,

@@ -38,7 +38,7 @@ pub(crate) struct Slot {
     pub(crate) depth: u8,
     /// Offset of its swip.
     pub(crate) at: usize,
-    /// Whether the child is a directory.
+    /// `true` if the child is a directory.
     pub(crate) is_directory: bool,
     /// Hash bits used above this directory.
     pub(crate) used: u32,

@@ -76,7 +76,7 @@ impl<P: Pages> HashIndex<P> {
         Ok(self.stats()?.entries)
     }
 
-    /// Whether there are no entries.
+    /// Returns whether there are no entries.
     ///
     /// # Errors
     /// The memory behind the index failed.
@@ -138,7 +138,7 @@ impl<P: Pages> HashIndex<P> {
         Ok(copied?.next)
     }
 
-    /// Copies the bucket of `hash`, which is a position, and returns what follows it.
+    /// Copies the bucket of `hash`, which is a position, and returns its successor.
     fn copy_bucket(
         &self,
         hash: u64,
@@ -200,7 +200,7 @@ impl<P: Pages> HashIndex<P> {
 
 /// One step of an iteration.
 struct Step {
-    /// Whether there was a bucket, which was copied.
+    /// `true` if there was a bucket, which was copied.
     is_copied: bool,
     /// The hash at which the next bucket begins.
     next: Option<u64>,

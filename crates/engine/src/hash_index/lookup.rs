@@ -19,7 +19,7 @@ use crate::pool::{Jump, MiniTransaction, Pages, PoolError, Read, Shared, Try};
 const AHEAD: usize = 256;
 
 impl<P: Pages> HashIndex<P> {
-    /// Returns what `f` makes of the value of `key`; `None` if there is no such key.
+    /// Calls `f` with the value of `key` and returns its result; `None` if there is no such key.
     ///
     /// # Errors
     /// The memory behind the index failed.
@@ -29,11 +29,11 @@ impl<P: Pages> HashIndex<P> {
         Ok(if self.find(key, Some(&mut scratch))? { Some(f(scratch.bytes())) } else { None })
     }
 
-    /// Returns what `f` makes of the value of `key`, which it sees in its page, without a copy;
+    /// Calls `f` with the value of `key` in its page, without a copy, and returns its result;
     /// `None` if there is no such key.
     ///
-    /// `f` runs once, under the bucket's shared latch; what it may do is as for
-    /// [`BTree::read`](crate::btree::BTree::read).
+    /// `f` runs once, under the bucket's shared latch; the rules of
+    /// [`BTree::read`](crate::btree::BTree::read) hold for it.
     ///
     /// # Errors
     /// The memory behind the index failed.
@@ -59,7 +59,7 @@ impl<P: Pages> HashIndex<P> {
         self.get(key, <[u8]>::to_vec)
     }
 
-    /// Whether `key` is there.
+    /// Returns whether `key` is there.
     ///
     /// # Errors
     /// The memory behind the index failed.
@@ -67,7 +67,7 @@ impl<P: Pages> HashIndex<P> {
         self.find(key, None)
     }
 
-    /// Whether `key` is there; if so, its value is copied to `scratch`.
+    /// Returns whether `key` is there; if so, its value is copied to `scratch`.
     #[inline]
     pub(crate) fn find(
         &self,

@@ -11,14 +11,14 @@ use crate::hash_index::directory::{DIRECTORY_FLAG, USED, prefix_of, run_of};
 use crate::page::{Directory, PageHeader, PageType, View};
 use crate::pool::Swip;
 
-/// A child of a directory, and what it must be.
+/// A child of a directory, as its parent describes it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct StoredChild {
     /// Offset of its swip in the directory's page.
     pub at: usize,
     /// Its swip; null if there is no bucket.
     pub swip: Swip,
-    /// Whether it is a directory, not a bucket.
+    /// `true` if it is a directory, `false` if it is a bucket.
     pub is_directory: bool,
     /// The hashes of all keys below.
     pub hashes: RangeInclusive<u64>,

@@ -24,19 +24,19 @@ struct Open<'o, P: Pages> {
     count: usize,
 }
 
-/// What is done with an id that a record could get.
+/// Use of an id that a record could get.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Placing {
     /// Another one is looked for.
     Refuse,
-    /// It is returned, and the record is inserted later, if there is still room then.
+    /// The id is returned, and the record is inserted later, if there is still room then.
     Choose,
     /// The record is inserted.
     Insert,
 }
 
-/// An item that is to be inserted, and what is done with an id that it could get: a free one, or
-/// that of a record that this transaction removed.
+/// An item to be inserted, and the use of an id that it could get: a free one, or that of a record
+/// that this transaction removed.
 pub(crate) struct Wanted<'a, 'm> {
     pub(crate) new: New<'a>,
     pub(crate) may: &'m mut dyn FnMut(RecordId, Option<u64>) -> Placing,
@@ -121,7 +121,7 @@ impl<P: Pages> Heap<P> {
     /// removed, `may` receives the transaction. It is called under the page's latch.
     ///
     /// # Errors
-    /// As [`Heap::append`].
+    /// See [`Heap::append`].
     pub(crate) fn place_record(
         &self,
         record: &[u8],

@@ -6,7 +6,7 @@ use crate::heap::room::RoomLeft;
 use crate::heap::table::{Heap, RecordId};
 use crate::pool::{MiniTransaction, Pages, PoolError, Try, Write};
 
-/// How an update ended.
+/// Outcome of an update.
 enum Step {
     Missing,
     Done,
@@ -81,7 +81,7 @@ impl<P: Pages> Heap<P> {
 
     /// Lets `f` change the bytes of a record, but not their number; `None` if there is no such
     /// record. `f` runs once, under exclusive latches, so it must be short and must not use the
-    /// store. If it panics, the latches are released, and the record is what `f` left.
+    /// store. If it panics, the latches are released, and the record stays as `f` left it.
     ///
     /// # Errors
     /// The memory behind the heap failed.
@@ -136,7 +136,7 @@ impl<P: Pages> Heap<P> {
         self.held_in(mtr, page, id)
     }
 
-    /// As [`Heap::held`], once the page of the record is latched.
+    /// Like [`Heap::held`], once the page of the record is latched.
     pub(crate) fn held_in<'o>(
         &self,
         mtr: &'o MiniTransaction<'o, P>,

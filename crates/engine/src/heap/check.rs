@@ -70,7 +70,7 @@ pub enum Violation {
     /// A slot behind the last child holds a swip.
     #[error("slot {slot}, behind the last child, holds the word {word:#x}")]
     Swip {
-        /// Which slot.
+        /// Index of the slot.
         slot: usize,
         /// The word.
         word: u64,
@@ -90,13 +90,13 @@ pub enum Violation {
     InUse {
         /// Slots in use.
         found: usize,
-        /// As the header states.
+        /// The number in the header.
         expected: usize,
     },
     /// The item in a slot is outside the heap, or too short for its form.
     #[error("what slot {slot} holds lies outside the heap, at byte {at}")]
     Outside {
-        /// Which slot.
+        /// Index of the slot.
         slot: usize,
         /// Its offset, as its slot states it.
         at: usize,
@@ -120,25 +120,25 @@ pub enum Violation {
     /// No forward leads to a guest.
     #[error("no forward leads to the guest in {at:?}, which says it is record {id:?}")]
     Guest {
-        /// Where it is.
+        /// Place of the record.
         at: RecordId,
         /// The record that it states it is.
         id: RecordId,
     },
 }
 
-/// What a check found.
+/// Result of a check.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Report {
     /// Pages that can be reached: all of them belong to the heap.
     pub pages: HashSet<PageId>,
     /// Records in them.
     pub records: u64,
-    /// What is wrong, and on which page.
+    /// The violations, each with its page.
     pub violations: Vec<(PageId, Violation)>,
 }
 
-/// Returns what is wrong with a page of a heap, as far as the page alone shows it.
+/// Returns the faults of a page of a heap, as far as the page alone shows them.
 pub fn check_page(page: &[u8]) -> Vec<Violation> {
     let copy = PageBuffer::copy_of(page);
     let mut found = Vec::new();
@@ -198,7 +198,7 @@ fn check_data(view: View<'_>, found: &mut Vec<Violation>) {
     }
 }
 
-/// A page to be checked, and what its parent states about it.
+/// A page to be checked, and its parent's description of it.
 struct Expected {
     first: u64,
     level: u8,
@@ -219,7 +219,7 @@ impl<P: Pages> Heap<P> {
     /// Checks every page of the heap. Use it while no thread writes.
     ///
     /// # Errors
-    /// The memory behind the heap failed; what a page holds is reported instead.
+    /// The memory behind the heap failed; faults in a page are reported instead.
     pub fn check(&self) -> Result<Report, PoolError> {
         let mut report = Report::default();
         let mut moves = Moves::default();

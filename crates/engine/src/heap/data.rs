@@ -30,7 +30,7 @@ const HEAP: usize = 36;
 const GARBAGE: usize = 40;
 /// The page's number, here and the first one below in directories.
 pub(crate) const NUMBER: usize = 48;
-/// Where the slots begin.
+/// Offset of the slots.
 pub(crate) const SLOTS: usize = 56;
 /// Bytes of a slot.
 pub(crate) const SLOT: usize = 4;
@@ -101,7 +101,8 @@ impl<'a> Data<'a> {
         self.0.u64(NUMBER)
     }
 
-    /// Whether slots, heap and garbage are consistent with each other and with the page size.
+    /// Returns whether slots, heap and garbage are consistent with each other and with the page
+    /// size.
     pub(crate) fn is_sound(self) -> bool {
         let slots = usize::from(self.0.u16(SLOT_COUNT));
         let heap = self.heap();
@@ -116,7 +117,7 @@ impl<'a> Data<'a> {
         (self.heap() + self.garbage()).saturating_sub(SLOTS + self.slots() * SLOT)
     }
 
-    /// Whether a new item of `len` bytes fits.
+    /// Returns whether a new item of `len` bytes fits.
     pub(crate) fn fits(self, len: usize) -> bool {
         let slot = if self.in_use() < self.slots() { 0 } else { SLOT };
         self.free() >= room(len) + slot
@@ -141,15 +142,16 @@ impl<'a> Data<'a> {
         Some(Item { form, at: usize::from(place & !3), len })
     }
 
-    /// Whether an item is inside the heap, and long enough for its id if its form has one.
+    /// Returns whether an item is inside the heap, and long enough for its id if its form has one.
     pub(crate) fn holds(self, item: Item) -> bool {
         item.at >= self.heap()
             && item.at + room(item.len) <= self.0.len()
             && (item.form == Form::Record || item.len >= ID)
     }
 
-    /// Returns a slot in which a new record of `len` bytes fits, for whose number, and transaction
-    /// if it is of a removed record, `may` returns `true`. Slots of removed records come last.
+    /// Returns a slot with room for a new record of `len` bytes. `may` must return `true` for the
+    /// slot's number and, if a record was removed there, for the transaction. Slots of removed
+    /// records come last.
     pub(crate) fn slot_for(
         self,
         len: usize,
@@ -175,12 +177,13 @@ impl<'a> Data<'a> {
         })
     }
 
-    /// Whether a new item of `len` bytes fits in slot `i`, which is free or behind the last one.
+    /// Returns whether a new item of `len` bytes fits in slot `i`, which is free or behind the last
+    /// one.
     pub(crate) fn fits_at(self, i: usize, len: usize) -> bool {
         self.free() >= room(len) + (i + 1).saturating_sub(self.slots()) * SLOT
     }
 
-    /// Whether an item of `len` bytes fits in place of the one in slot `i`.
+    /// Returns whether an item of `len` bytes fits in place of the one in slot `i`.
     pub(crate) fn fits_in_place(self, i: usize, len: usize) -> bool {
         self.item(i).is_some_and(|old| self.free() + room(old.len) >= room(len))
     }
@@ -204,7 +207,8 @@ pub(crate) enum New<'a> {
     Record(&'a [u8]),
     Forward(u64),
     Guest(u64, &'a [u8]),
-    /// What the transaction removed, and how many bytes stay reserved, at least those of an id.
+    /// A record that the transaction removed, and the number of bytes that stay reserved, at least
+    /// those of an id.
     Removed(u64, usize),
 }
 

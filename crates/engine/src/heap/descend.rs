@@ -130,7 +130,7 @@ impl<P: Pages> Heap<P> {
         self.data_page_here(mtr, number)
     }
 
-    /// As [`Heap::data_page`], inlined: for look-ups.
+    /// Like [`Heap::data_page`], inlined: for look-ups.
     #[inline(always)]
     pub(crate) fn data_page_here<'o>(
         &self,

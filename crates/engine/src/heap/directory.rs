@@ -62,7 +62,7 @@ pub(crate) fn init(page: &mut [u8], first: u64) {
     put_u64(page, NUMBER, first);
 }
 
-/// Whether the page is a directory of level `level`.
+/// Returns whether the page is a directory of level `level`.
 #[inline(always)]
 pub(crate) fn is_directory(view: View<'_>, level: u8) -> bool {
     PageHeader::type_in(view) == PageType::HEAP_DIRECTORY

@@ -10,7 +10,7 @@ use crate::page::Scratch;
 use crate::pool::{MiniTransaction, Pages, PoolError, Read, Try};
 
 impl<P: Pages> Heap<P> {
-    /// Returns what `f` makes of a record; `None` if there is no such record.
+    /// Calls `f` with a record and returns its result; `None` if there is no such record.
     ///
     /// # Errors
     /// The memory behind the heap failed.
@@ -20,7 +20,7 @@ impl<P: Pages> Heap<P> {
         Ok(if self.get_scratch(id, &mut scratch)? { Some(f(scratch.bytes())) } else { None })
     }
 
-    /// Whether there is such a record; if so, it is copied to `scratch`.
+    /// Returns whether there is such a record; if so, it is copied to `scratch`.
     #[inline]
     pub(crate) fn get_scratch(
         &self,
@@ -38,7 +38,7 @@ impl<P: Pages> Heap<P> {
         self.get(id, <[u8]>::to_vec)
     }
 
-    /// Whether there is such a record.
+    /// Returns whether there is such a record.
     ///
     /// # Errors
     /// The memory behind the heap failed.

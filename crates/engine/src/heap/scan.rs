@@ -37,7 +37,7 @@ pub struct Records<'h, P: Pages> {
 pub struct HeapStats {
     /// Records.
     pub records: u64,
-    /// Those of them that outgrew their page.
+    /// Records that outgrew their page.
     pub forwarded: u64,
     /// Data pages.
     pub data_pages: u64,
@@ -133,7 +133,7 @@ impl<P: Pages> Heap<P> {
         Ok(self.stats()?.records)
     }
 
-    /// Whether there are no records.
+    /// Returns whether there are no records.
     ///
     /// # Errors
     /// The memory behind the heap failed.

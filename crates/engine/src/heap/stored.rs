@@ -10,14 +10,14 @@ use crate::heap::table::RecordId;
 use crate::page::{Directory, View};
 use crate::pool::Swip;
 
-/// A child of a directory, and what it must be.
+/// A child of a directory, as its parent describes it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct StoredChild {
     /// Offset of its swip in the directory's page.
     pub at: usize,
     /// Its swip; null if there is no page.
     pub swip: Swip,
-    /// Whether it is a directory, not a data page.
+    /// `true` if it is a directory, `false` if it is a data page.
     pub is_directory: bool,
     /// The numbers of the data pages below.
     pub numbers: RangeInclusive<u64>,

@@ -1,12 +1,13 @@
 //! Writes on behalf of a transaction: their records have their undo.
 //!
-//! A record is an entry whose key is its id. What differs from a tree is that an id is given by the
-//! heap, and given again. So a transaction that removes a record leaves its slot in use, and all of
-//! its bytes ([`Form::Removed`]): nobody gets the id, and undo puts the record back where it was. A
+//! A record is an entry whose key is its id. Unlike a tree's keys, ids are given by the heap, and
+//! given again. So a transaction that removes a record leaves its slot in use, and all of its bytes
+//! ([`Form::Removed`]): no other record gets the id, and undo puts the record back where it was. A
 //! forwarded record leaves the bytes of its forward, and its guest is removed at once; undo makes
 //! it a guest again, as an update that outgrows its page does. Once the transaction has committed,
 //! [`Heap::release`] frees the slot. If a crash prevents that, the slot is used again by a later
-//! append to its page (`append.rs`): the transaction in it is over, since nobody has locked the id.
+//! append to its page (`append.rs`): the transaction in it is over, since no owner has locked the
+//! id.
 
 use millpond_device::planted;
 
@@ -21,7 +22,7 @@ use crate::heap::room::RoomLeft;
 use crate::heap::table::{Heap, RecordId};
 use crate::pool::{Actor, MiniTransaction, Pages, PoolError, Try, Write};
 
-/// How an attempt ended.
+/// Outcome of an attempt.
 enum Step {
     Done(Done),
     /// Neither the record's page nor its guest's has room.
@@ -122,7 +123,7 @@ impl<P: Pages> Heap<P> {
             None => data.fits_at(id.slot(), new.len()),
         };
         if !fits {
-            // What is undone has its slot at least.
+            // A record that undo restores has its slot at least.
             let is_undo = matches!(request.context.actor, Actor::Undo { .. });
             return Ok(if is_undo { Step::Move } else { Step::refused(false) });
         }
@@ -328,7 +329,8 @@ impl<P: Pages> Heap<P> {
     }
 }
 
-/// Removes a record that is held, and its guest; what a transaction removes leaves its slot.
+/// Removes a record that is held, and its guest; the slot stays if a transaction removes the
+/// record.
 fn remove<P: Pages>(held: HeldRecord<'_, P>, id: RecordId, actor: Actor) -> [Option<RoomLeft>; 2] {
     let HeldRecord { mut page, item, guest } = held;
     let here = if let Actor::Transaction { tx, .. } = actor

@@ -1,4 +1,4 @@
-//! The memory that locks may take (rule 9).
+//! The memory limit of locks (rule 9).
 //!
 //! Owners reserve it in pieces that grow with what they have, and keep a first piece while they are
 //! reused, so that a small transaction touches no counter that others touch. The first piece is
@@ -10,8 +10,7 @@ use millpond_base::sync::atomic::{AtomicUsize, Ordering};
 pub(super) const FIRST_PIECE: usize = 1 << 10;
 /// Bytes that an owner reserves at a time, at most.
 pub(super) const PIECE_MAX: usize = 16 << 10;
-/// What a key lock takes: its entry, its share of empty places in tables, and the owner's
-/// `KeyHold`.
+/// Bytes of a key lock: its entry, its share of empty places in tables, and the owner's `KeyHold`.
 pub(super) const KEY_BYTES: usize = 96;
 
 /// Bytes in use, and how many they may be.

@@ -4,7 +4,7 @@
 use crate::stats::Statistics;
 use crate::stats::counters::{Counter, Timing};
 
-/// How often things happened since the manager was made.
+/// Event counts since the manager was created.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 #[non_exhaustive]
 pub struct LockCounts {

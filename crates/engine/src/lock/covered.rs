@@ -1,4 +1,4 @@
-//! An owner's locks on more than single keys, and what they allow.
+//! An owner's locks on more than single keys, and the access that they allow.
 
 use std::ops::Bound;
 
@@ -11,12 +11,12 @@ use super::range::Range;
 use super::tree::Want;
 
 impl LockOwner {
-    /// Whether what the owner holds of `tree` as a whole allows `mode` on every key.
+    /// Returns whether the owner's locks on `tree` as a whole allow `mode` on every key.
     pub fn covers(&self, tree: u32, mode: LockMode) -> bool {
         self.trees.iter().find(|hold| hold.id == tree).is_some_and(|hold| hold.covers(mode))
     }
 
-    /// Whether the owner has locked every key between the bounds, at least in `S`.
+    /// Returns whether the owner has locked every key between the bounds, at least in `S`.
     pub fn covers_range(&self, tree: u32, lower: Bound<&[u8]>, upper: Bound<&[u8]>) -> bool {
         let Some(hold) = self.trees.iter().find(|hold| hold.id == tree) else { return false };
         hold.covers(LockMode::S) || {
@@ -29,7 +29,7 @@ impl LockOwner {
     /// entries there take turns. It protects no key.
     ///
     /// # Errors
-    /// [`LockError`]; what was held before is still held.
+    /// [`LockError`]; earlier locks are still held.
     pub fn lock_end(&mut self, tree: u32, first: bool) -> Result<(), LockError> {
         self.lock_key(tree | TREE_ENDS, &[u8::from(first)], LockMode::X)
     }
@@ -37,7 +37,7 @@ impl LockOwner {
     /// Locks all of `tree`, or, in `IS` and `IX`, announces that keys will be locked.
     ///
     /// # Errors
-    /// [`LockError`]; what was held before is still held.
+    /// [`LockError`]; earlier locks are still held.
     pub fn lock_tree(&mut self, tree: u32, mode: LockMode) -> Result<(), LockError> {
         let at = self.tree_at(tree);
         let whole = match mode {
@@ -64,12 +64,11 @@ impl LockOwner {
         Ok(())
     }
 
-    /// Locks every key between the bounds in `S`, whether it is there or not: once it returns,
-    /// nobody else has locked one of them in `X`, and nobody will. Ranges that touch each other
-    /// become one.
+    /// Locks every key between the bounds in `S`, whether it exists or not. Once it returns, no
+    /// other owner has or gets an `X` lock on one of them. Ranges that touch each other become one.
     ///
     /// # Errors
-    /// [`LockError`]; what was held before is still held.
+    /// [`LockError`]; earlier locks are still held.
     pub fn lock_range(
         &mut self,
         tree: u32,

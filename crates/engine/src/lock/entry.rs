@@ -1,4 +1,4 @@
-//! One key lock: who holds it, and who waits for it, in which order (rule 3).
+//! One key lock: its holders, and its waiters in their order (rule 3).
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use super::waiter::Waiter;
 pub(super) struct Entry {
     pub name: Name,
     state: State,
-    /// Which of its owner's writes the key is, if it is held in `X`.
+    /// Index of the key among its owner's writes, if it is held in `X`.
     write: u32,
 }
 
@@ -34,7 +34,7 @@ struct Request {
     waiter: Arc<Waiter>,
 }
 
-/// What became of a request for a key.
+/// Outcome of a request for a key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Answer {
     /// The owner had it already. In `X`: which of its writes the key was.
@@ -43,7 +43,7 @@ pub(super) enum Answer {
     New,
     /// The owner had it in `S`, and has it in `X` now.
     Upgraded,
-    /// It is in the queue.
+    /// The request is in the queue.
     Queued,
 }
 
@@ -53,7 +53,7 @@ impl Entry {
         Entry { name, state: State::One(id, mode), write }
     }
 
-    /// Grants what `id` asks for, or puts it into the queue unless it is there already.
+    /// Grants the request of `id`, or puts it into the queue unless it is there already.
     pub fn request(&mut self, id: u64, mode: LockMode, write: u32, waiter: &Arc<Waiter>) -> Answer {
         debug_assert!(matches!(mode, LockMode::S | LockMode::X), "keys are locked in S and X");
         if let State::One(holder, held) = &mut self.state {
@@ -121,7 +121,7 @@ impl Entry {
         many.settle()
     }
 
-    /// Who stands in the way of the request of `id` that is in the queue.
+    /// Returns the owners that block the queued request of `id`.
     pub fn blockers(&self, id: u64) -> Vec<u64> {
         let State::Many(many) = &self.state else { return Vec::new() };
         let queued = many.queue.iter().find(|request| request.id == id);

@@ -1,4 +1,4 @@
-//! Why a lock was not granted.
+//! Reasons why a lock was not granted.
 
 use std::fmt;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use std::time::Duration;
 pub struct TreeName {
     /// The id that its pages carry.
     pub id: u32,
-    /// What users call it, if that is known.
+    /// The name that users call it by, if known.
     pub name: Option<String>,
 }
 
@@ -27,7 +27,7 @@ impl fmt::Display for TreeName {
     }
 }
 
-/// Why a request for a lock failed. The owner keeps all locks that it had before: it is for the
+/// Error of a request for a lock. The owner keeps all locks that it had before: it is for the
 /// transaction to roll back and to release them.
 ///
 /// ```
@@ -62,17 +62,17 @@ pub enum LockError {
         /// The circle: each waits for the next, and the last for the first.
         cycle: Vec<u64>,
     },
-    /// Others kept what was asked for too long.
+    /// Other transactions kept the lock too long.
     #[error(
         "waited {waited:?} for a lock in tree {tree} that transactions {holders:?} keep; roll \
          back and try again, or wait longer"
     )]
     Timeout {
-        /// How long the request waited.
+        /// Time that the request waited.
         waited: Duration,
         /// The tree in which the lock was wanted.
         tree: TreeName,
-        /// Who stood in the way at the end.
+        /// Owners that blocked the request at the end.
         holders: Vec<u64>,
     },
     /// The lock is held by another transaction of the same thread, which would wait for itself. In
@@ -104,7 +104,7 @@ pub enum LockError {
     /// The thread's own check ended the wait, on behalf of a signal, say.
     #[error("a wait of {waited:?} for a lock in tree {tree} was interrupted")]
     Interrupted {
-        /// How long the request had waited.
+        /// Time that the request had waited.
         waited: Duration,
         /// The tree in which the lock was wanted.
         tree: TreeName,
@@ -141,7 +141,7 @@ pub enum LockError {
 }
 
 impl LockError {
-    /// Whether the same transaction, rolled back and run again, may well succeed.
+    /// Returns whether the same transaction, rolled back and run again, may well succeed.
     #[doc(hidden)]
     pub fn retriable(&self) -> bool {
         match self {
@@ -166,7 +166,7 @@ impl LockError {
         matches!(self, LockError::Deadlock { .. })
     }
 
-    /// Whether others kept what was asked for too long.
+    /// Returns whether other transactions kept the lock too long.
     #[doc(hidden)]
     pub fn is_timeout(&self) -> bool {
         matches!(self, LockError::Timeout { .. })

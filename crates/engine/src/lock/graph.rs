@@ -13,7 +13,7 @@ use super::own::Claim;
 use super::tree::Tree;
 use super::waiter::Waiter;
 
-/// The lock in whose queue an owner is.
+/// The lock in whose queue an owner waits.
 #[derive(Clone)]
 pub(super) enum Place {
     Key(Name),
@@ -27,11 +27,12 @@ pub(super) struct WaitingThread {
     pub own: Vec<(u64, Arc<Claim>)>,
 }
 
-/// Why an owner must not wait.
+/// Reason why an owner must not wait.
 pub(super) enum WaitCycle {
-    /// It is the victim: the youngest waiting owner of a cycle.
+    /// The owner is the victim: the youngest waiting owner of a cycle.
     Youngest(Vec<u64>),
-    /// It would wait for this transaction, whose closure its own thread is in.
+    /// The owner would wait for this transaction, and its own thread runs the transaction's
+    /// closure.
     Own(u64),
 }
 
@@ -39,7 +40,7 @@ struct Node {
     place: Place,
     waiter: Arc<Waiter>,
     waiting_thread: WaitingThread,
-    /// The cycle whose victim it is.
+    /// The cycle of which the owner is the victim.
     victim_of: Option<Vec<u64>>,
 }
 
@@ -137,7 +138,7 @@ impl Graph {
         Ok(())
     }
 
-    /// The cycle whose victim `id` is, if it is one.
+    /// Returns the cycle of which `id` is the victim, if there is one.
     pub fn victim_of(&self, id: u64) -> Option<Vec<u64>> {
         let nodes = self.nodes.lock().unwrap_or_else(PoisonError::into_inner);
         nodes.waiting.get(&id).and_then(|node| node.victim_of.clone())

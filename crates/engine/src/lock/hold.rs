@@ -1,4 +1,4 @@
-//! What a lock owner holds of a tree, and of a key.
+//! An owner's locks on a tree and on a key.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ pub(super) struct KeyHold {
     pub(super) tree: u32,
 }
 
-/// What the owner holds of a tree.
+/// An owner's locks on a tree.
 pub(super) struct TreeHold {
     /// The tree's id.
     pub(super) id: u32,
@@ -57,7 +57,7 @@ impl TreeHold {
         }
     }
 
-    /// Whether what is held allows `mode` on every key.
+    /// Returns whether these locks allow `mode` on every key.
     pub(super) fn covers(&self, mode: LockMode) -> bool {
         self.whole.is_some_and(|whole| whole.covers(mode))
     }

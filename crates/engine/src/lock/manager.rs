@@ -1,4 +1,4 @@
-//! The lock manager: what all owners share.
+//! The lock manager: the state that all owners share.
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock, PoisonError};
@@ -61,14 +61,14 @@ pub struct LockManager {
     whole_writers: AtomicU64,
     owners: AtomicUsize,
     namer: OnceLock<Box<Namer>>,
-    /// Owners that keep what they hold for good.
+    /// Owners that keep their locks for good.
     stranded: Mutex<Vec<u64>>,
     has_stranded: AtomicBool,
     /// No owner waits any more.
     is_closed: AtomicBool,
 }
 
-/// What users call the tree with an id, if that is known.
+/// Returns the name that users call the tree with an id by, if known.
 pub type Namer = dyn Fn(u32) -> Option<String> + Send + Sync;
 
 /// A request that is in a queue.
@@ -134,12 +134,12 @@ impl LockManager {
         &self.options
     }
 
-    /// What was counted so far.
+    /// Returns the counts so far.
     pub fn counts(&self) -> LockCounts {
         LockCounts::of(&self.statistics)
     }
 
-    /// Where the manager counts.
+    /// Returns the statistics in which the manager counts.
     pub fn statistics(&self) -> &Statistics {
         &self.statistics
     }
@@ -160,7 +160,7 @@ impl LockManager {
         self.filter.counted()
     }
 
-    /// Whether the calling thread has transactions with locks.
+    /// Returns whether the calling thread has transactions with locks.
     pub(crate) fn has_own_thread(&self) -> bool {
         !own_transactions(std::ptr::from_ref(self) as usize, 0).is_empty()
     }
@@ -170,7 +170,7 @@ impl LockManager {
         self.writers.load(Ordering::SeqCst) % GENERATION
     }
 
-    /// How many owners have begun to write since the manager was made.
+    /// Returns the number of owners that have begun to write since the manager was created.
     pub fn generation(&self) -> u64 {
         self.writers.load(Ordering::SeqCst) / GENERATION
     }
@@ -182,8 +182,9 @@ impl LockManager {
         (writers.is_multiple_of(GENERATION)).then_some(writers)
     }
 
-    /// Whether nobody has held an `X` lock since `token` was given. What was read in between is
-    /// then what a transaction of its own would have read at that time, without any lock.
+    /// Returns whether no owner has held an `X` lock since `token` was given. Reads since then
+    /// returned the same as a transaction of its own would have read at that time, without any
+    /// lock.
     #[inline]
     pub fn still_quiet(&self, token: u64) -> bool {
         // The reads between the two must be over: they are loads, so an acquire would let them
@@ -198,14 +199,14 @@ impl LockManager {
     pub fn key_quiet(&self, tree: u32, key: &[u8]) -> Option<QuietKey> {
         let name = Name::of(tree, key);
         let part = self.table.quiet(name)?;
-        // Behind the part: an owner whose lock on a tree takes the place of its locks on keys has
-        // the one before it releases the others.
+        // Read after the part: an owner whose tree lock replaces its key locks takes the former
+        // before it releases the latter.
         let whole = self.whole_writers.load(Ordering::SeqCst);
         whole.is_multiple_of(GENERATION).then_some(QuietKey { name, part, whole })
     }
 
-    /// Whether none of what `token` says has been otherwise since it was given. What was read of
-    /// its key in between is then what a transaction of its own would have read at that time.
+    /// Returns whether the state that `token` recorded has not changed since. Reads of its key
+    /// since then returned the same as a transaction of its own would have read at that time.
     #[inline]
     pub fn key_still_quiet(&self, token: &QuietKey) -> bool {
         // As in `still_quiet`.
@@ -219,7 +220,7 @@ impl LockManager {
         self.whole_writers.fetch_add(GENERATION + WRITER, Ordering::SeqCst);
     }
 
-    /// It releases it.
+    /// Ends the hold on a whole tree.
     pub(super) fn end_whole(&self) {
         let before = self.whole_writers.fetch_sub(WRITER, Ordering::SeqCst);
         debug_assert!(before % GENERATION >= WRITER, "a tree that is released was locked");
@@ -266,7 +267,7 @@ impl LockManager {
         }
     }
 
-    /// Strands owner `id`, which keeps what it holds: requests that would wait for it fail.
+    /// Strands owner `id`, which keeps its locks: requests that would wait for it fail.
     pub(super) fn strand(&self, id: u64) {
         self.stranded.lock().unwrap_or_else(PoisonError::into_inner).push(id);
         self.has_stranded.store(true, Ordering::Release);

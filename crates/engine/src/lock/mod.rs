@@ -1,4 +1,4 @@
-//! Locks: what transactions hold on data until they end. `README.md` has the numbered rules.
+//! Locks that transactions hold on data until they end. `README.md` has the numbered rules.
 
 mod bytes;
 mod counts;

@@ -1,6 +1,7 @@
 //! Lock modes and which of them are compatible (rule 1).
 
-/// What a lock allows its owner. Keys are locked in `S` and `X`; the others are for whole trees.
+/// The access that a lock allows its owner. Keys are locked in `S` and `X`; the others are for
+/// whole trees.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum LockMode {
     /// Intention to read: the owner locks single keys in `S`.
@@ -9,7 +10,7 @@ pub enum LockMode {
     IX,
     /// Shared: the owner reads.
     S,
-    /// Shared with intention to write: reads all, locks in `X` what it writes.
+    /// Shared with intention to write: reads all, and locks the keys that it writes in `X`.
     SIX,
     /// Exclusive: the owner reads and writes.
     X,
@@ -28,15 +29,16 @@ impl LockMode {
         ROWS[self as usize] & (1 << other as u8) != 0
     }
 
-    /// Whether the owner of this mode needs no lock to do what `other` allows.
+    /// Returns whether the owner of this mode needs no further lock for the access that `other`
+    /// allows.
     #[inline]
     pub fn covers(self, other: LockMode) -> bool {
-        // Bit m of row n: mode n allows what mode m does.
+        // Bit m of row n: mode n allows everything that mode m allows.
         const ROWS: [u8; 5] = [0b00001, 0b00011, 0b00101, 0b01111, 0b11111];
         ROWS[self as usize] & (1 << other as u8) != 0
     }
 
-    /// The weakest mode that allows what either of the two does.
+    /// Returns the weakest mode that allows everything that either of the two allows.
     pub fn with(self, other: LockMode) -> LockMode {
         match (self, other) {
             (a, b) if a == b => a,
@@ -56,7 +58,7 @@ impl LockMode {
         }
     }
 
-    /// What has to be held on the tree before a key is locked in this mode.
+    /// Returns the mode to hold on the tree before a key is locked in this mode.
     #[inline]
     pub fn intention(self) -> LockMode {
         match self.of_key() {

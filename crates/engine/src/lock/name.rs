@@ -16,7 +16,8 @@ impl Name {
         Name(xxh3_64_with_seed(key, u64::from(tree)))
     }
 
-    /// Which of `shards` (a power of two) has it. A table within a shard uses the other bits.
+    /// Returns the shard that has the name, of `shards` (a power of two). A table within a shard
+    /// uses the other bits.
     #[inline]
     pub fn shard(self, shards: usize) -> usize {
         (self.0 >> 20) as usize & (shards - 1)

@@ -1,15 +1,15 @@
-//! Where ranges are, as far as a writer has to know before it asks: a counting filter over the
-//! prefixes that ranges have.
+//! A counting filter over the prefixes of ranges: it tells a writer, before it asks, whether a
+//! range may be near its key.
 //!
-//! All keys between two bounds begin with what the bounds have in common, their *prefix*. A range,
-//! also one that waits or is just being asked for, counts in the cell that its prefix and its tree
-//! hash to. Who writes a key looks at the cells of those of the key's prefixes whose lengths ranges
-//! of the tree have: a key with a range around it finds that one's cell above zero, and nearly all
-//! other keys find zeros, however many ranges there are elsewhere in the tree.
+//! All keys between two bounds share a *prefix*, the one that the bounds have in common. A range,
+//! even one that waits or is just being asked for, counts in the cell that its prefix and its tree
+//! hash to. The writer of a key looks at the cells of those of the key's prefixes whose lengths
+//! ranges of the tree have. A key with a range around it finds that range's cell above zero. Nearly
+//! all other keys find zeros, however many ranges there are elsewhere in the tree.
 //!
-//! Cells are shared by all trees of a manager, each in a cache line of its own: a line is written
-//! by those who ask for ranges with its prefix, and read by those who write keys with it. Lengths
-//! are never forgotten, so that the word with them is hardly ever written.
+//! Cells are shared by all trees of a manager, each in a cache line of its own: requests for ranges
+//! with a prefix write its line, and writers of keys with that prefix read it. Lengths are never
+//! forgotten, so that the word with them is hardly ever written.
 
 use std::ops::Bound;
 
@@ -34,7 +34,7 @@ pub(super) struct RangeFilter(Box<[Cell]>);
 #[derive(Default)]
 pub(super) struct PrefixLengths(AtomicU64);
 
-/// Where a range counts.
+/// The cell in which a range counts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Prefix {
     length: u8,
@@ -42,7 +42,7 @@ pub(super) struct Prefix {
 }
 
 impl Prefix {
-    /// Of a range with both bounds, what they have in common.
+    /// Returns the prefix of a range of `tree`: the common part of both bounds, or the empty one.
     pub fn of(tree: u32, range: &Range) -> Prefix {
         let common = match (&range.lower, &range.upper) {
             (
@@ -57,7 +57,7 @@ impl Prefix {
         Prefix::new(tree, common)
     }
 
-    /// Of every range of `tree`.
+    /// Returns the prefix of every range of `tree`.
     pub fn everywhere(tree: u32) -> Prefix {
         Prefix::new(tree, &[])
     }
@@ -87,7 +87,8 @@ fn hash(tree: u32, prefix: &[u8]) -> u64 {
 }
 
 impl PrefixLengths {
-    /// Whether a range may be around `key`: asked by a writer whose key is among its writes.
+    /// Returns whether a range may be around `key`. The caller is a writer that has `key` among its
+    /// writes.
     #[inline]
     pub fn may_be_around(&self, filter: &RangeFilter, tree: u32, key: &[u8]) -> bool {
         // A scanner that looked through the caller's writes before the key was among them had
@@ -127,7 +128,7 @@ impl RangeFilter {
         debug_assert!(before > 0, "a range that goes was counted");
     }
 
-    /// How many ranges are counted; one that grew may count several times.
+    /// Returns the number of counted ranges; one that grew may count several times.
     pub fn counted(&self) -> u64 {
         self.0.iter().map(|cell| u64::from(cell.0.load(Ordering::Relaxed))).sum()
     }

@@ -8,10 +8,10 @@ use std::time::Duration;
 pub struct LockOptions {
     /// Bytes that all locks together may take; 64 MiB unless told. At least 1 MiB.
     pub memory_bytes: usize,
-    /// How long a request waits before it fails with a time-out; 10 s unless told.
+    /// Time after which a waiting request fails with a time-out; 10 s by default.
     pub wait_max: Duration,
-    /// How many keys of one tree an owner locks before it tries to lock the whole tree instead;
-    /// 10,000 unless told.
+    /// Number of keys of one tree that an owner locks before it tries to lock the whole tree
+    /// instead; 10,000 by default.
     pub escalate_after: u32,
     /// Parts of the table of key locks, each with a mutex, in 64 bytes: a power of two up to
     /// 65,536. Unless told, 1024 for each processor: so few, that they stay in its caches, and many

@@ -6,8 +6,8 @@
 //! its transaction is over, so the list may be outdated; only a thread that is about to wait reads
 //! it.
 //!
-//! The atomics are std's also under a model checker, where tasks take the place of threads: nothing
-//! is decided by a claim of another thread but which owner of a cycle is the victim.
+//! The atomics are std's also under a model checker, where tasks take the place of threads: a claim
+//! of another thread decides only which owner of a cycle is the victim.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -46,7 +46,7 @@ pub(crate) fn this_thread() -> u64 {
     number
 }
 
-/// The same for the running task.
+/// Returns the number of the running task.
 #[cfg(feature = "shuttle")]
 pub(crate) fn this_thread() -> u64 {
     shuttle::current::get_current_task().map_or(0, |task| usize::from(task) as u64) + 1
@@ -85,7 +85,7 @@ impl Claim {
         self.thread.load(Ordering::Acquire) == thread
     }
 
-    /// Whether `transaction` is still that of `thread`.
+    /// Returns whether `transaction` still belongs to `thread`.
     pub(super) fn is_of_thread(&self, transaction: u64, thread: u64) -> bool {
         self.is_in(thread) && self.transaction.load(Ordering::Acquire) == transaction
     }

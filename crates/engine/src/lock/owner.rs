@@ -21,14 +21,14 @@ use super::tree::Asking;
 use super::tree::Want;
 use super::waiter::Waiter;
 
-/// What one transaction holds. Used by one thread at a time; a thread should reuse its owner by
-/// [`LockOwner::renew`], for it keeps its memory and what it knows about trees.
+/// The locks of one transaction. Used by one thread at a time. A thread should reuse its owner by
+/// [`LockOwner::renew`], which keeps its memory and its knowledge of trees.
 pub struct LockOwner {
     pub(super) manager: Arc<LockManager>,
     pub(super) id: u64,
     pub(super) waiter: Arc<Waiter>,
     pub(super) stripe: usize,
-    /// Those that this transaction touches, and those that earlier ones did.
+    /// Trees that this transaction or earlier ones have touched.
     pub(super) trees: Vec<TreeHold>,
     pub(super) keys: Vec<KeyHold>,
     pub(super) used: usize,
@@ -84,7 +84,7 @@ impl LockOwner {
         self.id
     }
 
-    /// How long this transaction's requests wait, instead of what the options say.
+    /// Sets the time that this transaction's requests wait, in place of that in the options.
     pub fn set_wait_max(&mut self, wait_max: Duration) {
         self.wait_max = wait_max;
     }
@@ -110,7 +110,7 @@ impl LockOwner {
         }
     }
 
-    /// Whether the calling thread owns transactions besides this one.
+    /// Returns whether the calling thread owns transactions besides this one.
     pub fn thread_owns_others(&self) -> bool {
         !own_transactions(Arc::as_ptr(&self.manager) as usize, self.id).is_empty()
     }
@@ -120,16 +120,16 @@ impl LockOwner {
         self.keys.len()
     }
 
-    /// Whether it holds an `X` lock, or has since it began.
+    /// Returns whether the owner holds an `X` lock, or has since it began.
     pub fn is_writing(&self) -> bool {
         self.is_writing
     }
 
-    /// Locks `key` of `tree`, whether it is there or not: in `S` for the modes `S` and `IS`, in
-    /// `X` for the others. What is held already costs little.
+    /// Locks `key` of `tree`, whether it exists or not: in `S` for the modes `S` and `IS`, in `X`
+    /// for the others. A lock that is already held costs little.
     ///
     /// # Errors
-    /// [`LockError`]; what was held before is still held.
+    /// [`LockError`]; earlier locks are still held.
     pub fn lock_key(&mut self, tree: u32, key: &[u8], mode: LockMode) -> Result<(), LockError> {
         if key.len() > KEY_MAX {
             return Ok(());
@@ -158,12 +158,12 @@ impl LockOwner {
         Ok(())
     }
 
-    /// Locks `key` of `tree` in `X` if no other owner stands in the way; returns whether it did.
-    /// For keys that nobody can wait for, as those that a heap is about to give; it waits only for
+    /// Locks `key` of `tree` in `X` if no other owner blocks it; returns whether it did. For keys
+    /// that no owner can wait for, such as ids that a heap is about to give. It waits only for
     /// locks on the tree as a whole.
     ///
     /// # Errors
-    /// [`LockError`]; what was held before is still held.
+    /// [`LockError`]; earlier locks are still held.
     pub fn try_lock_key(&mut self, tree: u32, key: &[u8]) -> Result<bool, LockError> {
         let at = self.tree_at(tree);
         if self.trees[at].covers(LockMode::X) {
@@ -209,33 +209,33 @@ impl LockOwner {
         Ok(true)
     }
 
-    /// Announces that a key of `tree` is to be written whose lock nobody else can want yet: waits
-    /// for those who have locked the tree as a whole, and counts the owner as a writer (rule 8).
+    /// Announces the write of a key of `tree` whose lock no other owner can want yet. Waits for
+    /// owners that have locked the tree as a whole, and counts the owner as a writer (rule 8).
     ///
     /// # Errors
-    /// [`LockError`]; what was held before is still held.
+    /// [`LockError`]; earlier locks are still held.
     pub fn announce_write(&mut self, tree: u32) -> Result<(), LockError> {
         self.lock_tree(tree, LockMode::IX)?;
         self.begin_writing();
         Ok(())
     }
 
-    /// Whether no owner has locked `key` of `tree`, by itself or in a range. It waits for nothing,
-    /// and may be called under a latch; [`LockOwner::announce_write`] comes first.
+    /// Returns whether no owner has locked `key` of `tree`, by itself or in a range. It waits for
+    /// nothing, and may be called under a latch; [`LockOwner::announce_write`] comes first.
     pub fn is_free(&self, tree: u32, key: &[u8]) -> bool {
         let Some(hold) = self.trees.iter().find(|hold| hold.id == tree) else { return false };
         !self.manager.table.is_locked(Name::of(tree, key))
             && (!hold.tree.may_have_range_with(key) || !hold.tree.has_range_with(key))
     }
 
-    /// Whether a lock on more than the key allows it already.
+    /// Returns whether a lock on more than the key already allows `mode`.
     #[inline]
     fn holds_key(&self, at: usize, key: &[u8], mode: LockMode) -> bool {
         let hold = &self.trees[at];
         hold.covers(mode) || mode == LockMode::S && hold.ranges.iter().any(|range| range.has(key))
     }
 
-    /// Where `tree` is in `trees`.
+    /// Returns the index of `tree` in `trees`.
     #[inline]
     pub(super) fn tree_at(&mut self, tree: u32) -> usize {
         self.is_idle = false;
@@ -399,7 +399,7 @@ impl LockOwner {
         }
     }
 
-    /// Releases what a request for `X` has just acquired.
+    /// Releases a lock that a request for `X` has just acquired.
     fn withdraw(&mut self, at: usize, name: Name, answer: Answer) {
         match answer {
             Answer::New => {

@@ -21,7 +21,7 @@ impl Range {
         Range { lower: lower.map(kept), upper: upper.map(kept) }
     }
 
-    /// Whether it is seen to have no keys.
+    /// Returns whether the range visibly has no keys.
     pub fn is_empty(&self) -> bool {
         match (&self.lower, &self.upper) {
             (Bound::Unbounded, _) | (_, Bound::Unbounded) => false,
@@ -47,7 +47,7 @@ impl Range {
             }
     }
 
-    /// Whether every key of `other` is in this range, as far as bounds tell.
+    /// Returns whether every key of `other` is in this range, as far as bounds tell.
     pub fn has_all(&self, other: &Range) -> bool {
         !lower_is_before(&other.lower, &self.lower) && !upper_is_behind(&other.upper, &self.upper)
     }
@@ -78,7 +78,7 @@ impl Range {
     }
 }
 
-/// Whether `a` lets in keys in front of all that `b` lets in.
+/// Returns whether `a` lets in keys in front of all that `b` lets in.
 fn lower_is_before(a: &Bound<Vec<u8>>, b: &Bound<Vec<u8>>) -> bool {
     match (a, b) {
         (_, Bound::Unbounded) => false,
@@ -88,7 +88,7 @@ fn lower_is_before(a: &Bound<Vec<u8>>, b: &Bound<Vec<u8>>) -> bool {
     }
 }
 
-/// Whether `a` lets in keys behind all that `b` lets in.
+/// Returns whether `a` lets in keys behind all that `b` lets in.
 fn upper_is_behind(a: &Bound<Vec<u8>>, b: &Bound<Vec<u8>>) -> bool {
     match (a, b) {
         (_, Bound::Unbounded) => false,
@@ -98,7 +98,7 @@ fn upper_is_behind(a: &Bound<Vec<u8>>, b: &Bound<Vec<u8>>) -> bool {
     }
 }
 
-/// Whether no key lies between an upper and a lower bound.
+/// Returns whether no key lies between an upper and a lower bound.
 fn meets(upper: &Bound<Vec<u8>>, lower: &Bound<Vec<u8>>) -> bool {
     match (upper, lower) {
         (Bound::Unbounded, _) | (_, Bound::Unbounded) => true,

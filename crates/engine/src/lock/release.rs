@@ -156,7 +156,7 @@ impl LockOwner {
     }
 
     /// Releases an `S` lock on one key, for reads that need not be repeatable. Returns whether
-    /// there was one; what is locked in `X`, by a range or by a tree lock remains so.
+    /// there was one; an `X` lock, a range or a tree lock stays.
     pub fn release_shared(&mut self, tree: u32, key: &[u8]) -> bool {
         let name = Name::of(tree, key);
         let at = self.tree_at(tree);
@@ -230,7 +230,7 @@ impl LockOwner {
         if self.reserved > FIRST_PIECE {
             self.manager.budget.give_back(self.reserved - FIRST_PIECE);
             self.reserved = FIRST_PIECE;
-            // What a usual transaction needs is not allocated again and again.
+            // Memory that a usual transaction needs is kept.
             self.keys.shrink_to(PIECE_MAX / KEY_BYTES);
         }
         if std::mem::take(&mut self.is_writing) {

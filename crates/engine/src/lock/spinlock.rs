@@ -1,12 +1,12 @@
-//! A mutex for what is usually held for some tens of nanoseconds.
+//! A mutex for sections that usually take some tens of nanoseconds.
 //!
 //! A transaction takes hundreds of them. To release the operating system's mutex takes an exchange
-//! with memory, from which it learns whether somebody sleeps; an exchange waits for all earlier
-//! stores of its thread. Here no thread sleeps: one that finds it taken checks again for a while
-//! and then gives its processor away, so that a release is a plain store. What waits for long, for
-//! a lock and not for a mutex, waits in a [`Waiter`](super::waiter::Waiter).
+//! with memory, which shows whether a thread sleeps; an exchange waits for all earlier stores of
+//! its thread. Here no thread sleeps: one that finds it taken checks again for a while and then
+//! gives its processor away, so that a release is a plain store. A thread that waits long, for a
+//! lock and not for a mutex, waits in a [`Waiter`](super::waiter::Waiter).
 //!
-//! Under a model checker it is that one's mutex.
+//! Under a model checker it is the checker's mutex.
 
 #[cfg(feature = "model")]
 pub(crate) use model::{Guard, Spinlock};
@@ -51,7 +51,7 @@ mod real {
 
     /// Looks before the processor is given away.
     const SPINS: u32 = 100;
-    /// How often it is given away before the thread sleeps in between: its holder may have to wait
+    /// Number of yields before the thread sleeps in between: the mutex's holder may have to wait
     /// for a processor, too.
     const YIELDS: u32 = 1000;
 

@@ -1,9 +1,9 @@
 //! The table of key locks, in parts that each have a mutex.
 //!
-//! A part is one cache line: its mutex, one lock, and where more locks are if more than one fall
+//! A part is one cache line: its mutex, one lock, and a pointer to more locks if more than one fall
 //! into it. So a lock that is taken and given back costs one line that another processor may have
-//! had last, not one each for mutex, table and lock. And a word that says whether any of its locks
-//! are held in `X`, for those who read without a lock (rule 8).
+//! had last, not one each for mutex, table and lock. A word shows readers without a lock whether
+//! any lock of the part is held in `X` (rule 8).
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ use super::waiter::Waiter;
 #[repr(align(64))]
 struct Shard {
     locks: Spinlock<Locks>,
-    /// How many of them are held in `X`, and above that how many ever were. Written under the
+    /// Number of locks held in `X`, and above that the number that ever were. Written under the
     /// mutex.
     written: AtomicU64,
 }
@@ -35,14 +35,14 @@ impl Shard {
     fn begin_writing(&self) {
         let before = self.written.load(Ordering::Relaxed);
         debug_assert!(before % EVER < EVER - 1, "too many X locks in one part for their bits");
-        // A reader that sees what is written under the lock knows this by way of the page's latch.
+        // A reader that sees a write made under the lock knows this by way of the page's latch.
         self.written.store(before.wrapping_add(EVER + 1), Ordering::Relaxed);
     }
 
     fn end_writing(&self) {
         let before = self.written.load(Ordering::Relaxed);
         debug_assert!(!before.is_multiple_of(EVER), "a lock that was X ends once");
-        // Release: a reader that sees that it is over knows what was written under the lock.
+        // Release: a reader that sees the end of the lock knows all writes made under it.
         self.written.store(before.wrapping_sub(1), Ordering::Release);
     }
 }
@@ -110,7 +110,7 @@ impl Locks {
         }
     }
 
-    /// What one large transaction needed is not kept for all the small ones that follow.
+    /// Memory that one large transaction needed is not kept for all the small ones that follow.
     fn release_memory(&mut self) {
         let Some(more) = &mut self.more else { return };
         if more.capacity() > KEPT && more.len() < more.capacity() / 8 {
@@ -154,8 +154,8 @@ impl Table {
         written.is_multiple_of(EVER).then_some(written)
     }
 
-    /// Whether no lock of that part has been held in `X` since `token` was given. Behind an acquire
-    /// fence.
+    /// Returns whether no lock of that part has been held in `X` since `token` was given. Called
+    /// behind an acquire fence.
     #[inline]
     pub fn still_quiet(&self, name: Name, token: u64) -> bool {
         self.shard(name).written.load(Ordering::Relaxed) == token
@@ -193,7 +193,7 @@ impl Table {
         answer
     }
 
-    /// Whether somebody holds the lock or waits for it.
+    /// Returns whether an owner holds the lock or waits for it.
     pub fn is_locked(&self, name: Name) -> bool {
         self.locks(name).find(name).is_some()
     }
@@ -239,7 +239,7 @@ impl Table {
         self.change(name, |entry| entry.leave_queue(id));
     }
 
-    /// Who stands in the way of the request of `id` that waits.
+    /// Returns the owners that block the waiting request of `id`.
     pub fn blockers(&self, name: Name, id: u64) -> Vec<u64> {
         let mut locks = self.locks(name);
         locks.find(name).map_or_else(Vec::new, |entry| entry.blockers(id))

@@ -1,15 +1,16 @@
 //! The locks on one tree as a whole: intentions, tree locks, and ranges of keys (rules 4 to 6).
 //!
-//! Every transaction announces its intention at every tree that it touches, so this must not meet
-//! others: intentions lie in *stripes*, an owner uses one of them, and as long as nobody has locked
-//! the tree as a whole, or wants to, that is all. An owner that wants more than an intention says
-//! first that it does, where all who come look, and then goes through the stripes, one mutex after
-//! the other. So of two that come at the same time, one sees the other: either the intention is in
-//! its stripe when that is looked at, or its owner, who locks the stripe later, sees what was said.
+//! Every transaction announces its intention at every tree that it touches, so these must not meet
+//! each other. Intentions lie in *stripes*, and an owner uses one of them. As long as no owner has
+//! locked the tree as a whole, or wants to, that is all. An owner that wants more than an intention
+//! announces that first, where every new owner looks, and then goes through the stripes, one mutex
+//! after the other. So of two that come at the same time, one sees the other: either the intention
+//! is in its stripe when that is looked at, or its owner, locking the stripe later, sees the
+//! announcement.
 //!
-//! There are three places to say it, so that nobody is held up by what does not concern him:
-//! `whole` concerns all who come, a range's place in the [`RangeFilter`] those who write keys like
-//! its own, and `waiting` those who go.
+//! There are three places for the announcement, so that it holds up only the owners concerned:
+//! `whole` concerns every new owner, a range's place in the [`RangeFilter`] concerns writers of
+//! similar keys, and `waiting` concerns owners that leave.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -25,7 +26,7 @@ use super::spinlock::Spinlock;
 use super::waiter::Waiter;
 use super::writes::Writes;
 
-/// An owner's writes in a tree, which others look through who want a range of it.
+/// An owner's writes in a tree; owners that want a range of the tree look through them.
 pub(super) type SharedWrites = Arc<Spinlock<Writes>>;
 
 /// An owner's intention at a tree.
@@ -39,7 +40,7 @@ struct Member {
 #[repr(align(128))]
 struct Stripe(Spinlock<Vec<Member>>);
 
-/// What is wanted of a tree.
+/// A request for a lock on a tree.
 #[derive(Clone, Debug)]
 pub(super) enum Want {
     /// `IS` or `IX`.
@@ -57,7 +58,7 @@ struct Waiting {
     /// In the order of coming.
     ticket: u64,
     want: Want,
-    /// Who stood in its way when it last looked: it looks again when one of them goes.
+    /// Owners that blocked the request when it last looked; it looks again when one of them leaves.
     awaits: Vec<u64>,
     waiter: Arc<Waiter>,
 }
@@ -66,7 +67,8 @@ struct Waiting {
 struct HeldRange {
     id: u64,
     range: Range,
-    /// Where it counts: for a range that grew, each part where it was asked for, up to a number.
+    /// Prefixes under which the range counts: for one that grew, each requested part, up to a
+    /// number.
     prefixes: Vec<Prefix>,
 }
 
@@ -83,7 +85,7 @@ struct Core {
     tickets: u64,
 }
 
-/// Who asks.
+/// The owner that makes a request.
 pub(super) struct Asking<'a> {
     pub id: u64,
     pub stripe: usize,
@@ -105,7 +107,7 @@ pub(super) struct Tree {
     core: AlignedCore,
 }
 
-/// What is wanted seldom, away from what every transaction reads.
+/// Rarely used state, away from the fields that every transaction reads.
 #[repr(align(128))]
 struct AlignedCore(Spinlock<Core>);
 
@@ -131,15 +133,15 @@ impl Tree {
         self.core.0.lock()
     }
 
-    /// Whether somebody may hold or want a range with `key` in it, which the caller has written
-    /// among its writes.
+    /// Returns whether an owner may hold or want a range with `key` in it. The caller has written
+    /// `key` among its writes.
     #[inline]
     pub fn may_have_range_with(&self, key: &[u8]) -> bool {
         !planted!(RangeNotSeen) && self.lengths.may_be_around(&self.filter, self.id, key)
     }
 
-    /// Announces an intention if that is all that is going on here. Returns whether it did. `spare`
-    /// is what [`Tree::leave`] gave back, if there is any.
+    /// Announces an intention if nothing but intentions is going on here; returns whether it did.
+    /// `spare` is the value that [`Tree::leave`] gave back, if any.
     #[inline]
     pub fn try_intend(
         &self,
@@ -170,8 +172,8 @@ impl Tree {
         self.announce(want);
         let mut awaits = self.blockers(&core, asking.id, want, *ticket, 1);
         if waits && !awaits.is_empty() && !planted!(WaiterLooksOnce) {
-            // Who has gone since the first look has perhaps seen nobody wait, who goes from here on
-            // does.
+            // An owner that has left since the first look may have seen no waiter; one that leaves
+            // from here on does.
             self.waiting.fetch_add(1, Ordering::SeqCst);
             awaits = self.blockers(&core, asking.id, want, *ticket, 1);
         }
@@ -227,14 +229,14 @@ impl Tree {
         gone.flat_map(|held| held.prefixes).for_each(|prefix| self.filter.lower(prefix));
     }
 
-    /// Whether somebody holds a range with `key` in it, or waits for one.
+    /// Returns whether an owner holds a range with `key` in it, or waits for one.
     pub fn has_range_with(&self, key: &[u8]) -> bool {
         let core = self.core();
         core.ranges.iter().any(|held| held.range.has(key))
             || core.waiting.iter().any(|w| matches!(&w.want, Want::Range(range) if range.has(key)))
     }
 
-    /// Whether a write that waits may be tried again, from its key's lock on. It stays in the
+    /// Returns whether a waiting write may be tried again, from its key's lock on. It stays in the
     /// queue, and its key is not among the owner's writes yet.
     pub fn is_turn_of(&self, asking: &Asking<'_>, want: &Want, ticket: Option<u64>) -> bool {
         let mut core = self.core();
@@ -290,7 +292,7 @@ impl Tree {
         }
     }
 
-    /// Sets `whole` and `waiting` to what they should be.
+    /// Sets `whole` and `waiting` to their proper values.
     fn settle(&self, core: &Core) {
         let concerns = |w: &&Waiting| matches!(w.want, Want::Whole(_) | Want::Intention(_));
         let whole = core.whole.len() + core.waiting.iter().filter(concerns).count();
@@ -307,8 +309,8 @@ impl Tree {
         self.stripes.iter().for_each(|stripe| stripe.0.lock().iter().for_each(&mut look));
     }
 
-    /// Who stands in the way of `want`. `fresh`: how many of the owner's last writes are not to
-    /// be counted as such yet.
+    /// Returns the owners that block `want`. `fresh` is the number of the owner's last writes that
+    /// do not count as writes yet.
     fn blockers(
         &self,
         core: &Core,
@@ -350,14 +352,14 @@ impl Tree {
         found
     }
 
-    /// Whether `id` has written in `range`, its last `fresh` writes left aside.
+    /// Returns whether `id` has written in `range`, its last `fresh` writes left aside.
     fn has_written(&self, id: u64, range: &Range, fresh: usize) -> bool {
         let mut has = false;
         self.each_member(|member| has |= member.id == id && writes(member, range, fresh));
         has
     }
 
-    /// Who stands in the way of `mode`, as an intention or on the whole tree.
+    /// Returns the owners that block `mode`, as an intention or on the whole tree.
     fn blockers_of_mode(
         &self,
         core: &Core,
@@ -379,7 +381,7 @@ impl Tree {
                 found.push(member.id);
             }
         });
-        // Who is inside already goes first.
+        // An owner that is already inside goes first.
         if !inside.contains(&id) {
             let ahead = core.waiting.iter().filter(|w| earlier(w) || inside.contains(&w.id));
             found.extend(ahead.filter(|w| w.want.stops(mode)).map(|w| w.id));
@@ -388,7 +390,7 @@ impl Tree {
         found
     }
 
-    /// Who stands in the way of the request of `id` that waits.
+    /// Returns the owners that block the waiting request of `id`.
     pub fn blockers_of(&self, id: u64) -> Vec<u64> {
         let core = self.core();
         let waiting = core.waiting.iter().find(|waiting| waiting.id == id);
@@ -448,7 +450,7 @@ impl Tree {
 }
 
 impl Want {
-    /// Whether a request for this stops one for `mode` on the whole tree.
+    /// Returns whether this request stops one for `mode` on the whole tree.
     fn stops(&self, mode: LockMode) -> bool {
         match self {
             Want::Intention(wanted) | Want::Whole(wanted) => !wanted.goes_with(mode),
@@ -457,7 +459,7 @@ impl Want {
     }
 }
 
-/// Wakes those who found `id` in their way.
+/// Wakes the waiters that `id` blocked.
 fn wake(core: &Core, id: u64) {
     for waiting in core.waiting.iter().filter(|waiting| waiting.awaits.contains(&id)) {
         waiting.waiter.wake();
@@ -477,7 +479,7 @@ fn put(stripe: &mut Vec<Member>, asking: &Asking<'_>, mode: LockMode, spare: Opt
     }
 }
 
-/// Whether `member` has written a key in `range`, its last `fresh` writes left aside.
+/// Returns whether `member` has written a key in `range`, its last `fresh` writes left aside.
 fn writes(member: &Member, range: &Range, fresh: usize) -> bool {
     let writes = member.writes.lock();
     writes.any_in(range, writes.len().saturating_sub(fresh))

@@ -1,4 +1,4 @@
-//! The event on which a waiting owner sleeps, and what interrupts a thread that sleeps there, or
+//! The event on which a waiting owner sleeps, and the interruption of a thread that sleeps there or
 //! is in a long call.
 
 use std::cell::Cell;
@@ -12,7 +12,8 @@ const CHECK_PERIOD: Duration = Duration::from_millis(50);
 
 thread_local! {
     static CHECK: Cell<Option<fn() -> bool>> = const { Cell::new(None) };
-    /// When a long call last called the check; `None` if no call has since the check was set.
+    /// Time at which a long call last called the check; `None` if no call has since the check was
+    /// set.
     static CHECKED: Cell<Option<Instant>> = const { Cell::new(None) };
 }
 

@@ -1,5 +1,5 @@
-//! The keys of one tree that one owner has locked in `X` (rule 5): what a request for a range
-//! looks through.
+//! The keys of one tree that one owner has locked in `X` (rule 5); a request for a range looks
+//! through them.
 
 use super::range::Range;
 
@@ -7,7 +7,7 @@ use super::range::Range;
 #[derive(Default)]
 pub(super) struct Writes {
     bytes: Vec<u8>,
-    /// Where each key ends in `bytes`.
+    /// End of each key in `bytes`.
     ends: Vec<usize>,
 }
 
@@ -32,14 +32,14 @@ impl Writes {
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.ends.clear();
-        // What one large transaction needed is not kept for all the small ones that follow.
+        // Memory that one large transaction needed is not kept for all the small ones that follow.
         if self.ends.capacity() > 1 << 12 || self.bytes.capacity() > 1 << 16 {
             self.bytes.shrink_to(1 << 16);
             self.ends.shrink_to(1 << 12);
         }
     }
 
-    /// Whether one of the first `count` keys is in `range`.
+    /// Returns whether one of the first `count` keys is in `range`.
     pub fn any_in(&self, range: &Range, count: usize) -> bool {
         let mut start = 0;
         self.ends.iter().take(count).any(|end| {

@@ -1,9 +1,9 @@
 //! A copy of the log's end, taken while the log is in use: a log of its own, of the same store.
 //!
-//! Records are verified by their LSN and by the store's id (rule 4), so a copy keeps both: it
-//! has segments of the same size and numbers, and ends at a durable position. Segments are copied
-//! as they are; behind the end there are zeros (rule 3). What is copied does not change meanwhile:
-//! the bytes before a durable position never do, even where their block is written again, and the
+//! Records are verified by their LSN and by the store's id (rule 4), so a copy keeps both: it has
+//! segments of the same size and numbers, and ends at a durable position. Segments are copied as
+//! they are; behind the end there are zeros (rule 3). The copied bytes do not change meanwhile:
+//! bytes before a durable position never do, even where their block is written again, and the
 //! caller sees to it that no segment of them is forgotten.
 
 use std::sync::Arc;
@@ -33,11 +33,11 @@ pub enum CopyError {
 pub struct LogCopy {
     segments: Arc<Segments>,
     uuid: [u8; 16],
-    /// What comes next, the beginning of a block.
+    /// Position to copy next, the beginning of a block.
     at: u64,
-    /// Where the first segment begins.
+    /// Position at which the first segment begins.
     begin: u64,
-    /// Where the copy ends.
+    /// Position at which the copy ends.
     end: u64,
 }
 
@@ -65,7 +65,7 @@ impl LogCopy {
         Lsn(self.end)
     }
 
-    /// Bytes of records and what lies between them that are copied, and that there are.
+    /// Returns the bytes of records, gaps included, that are copied, and their total.
     pub fn progress(&self) -> (u64, u64) {
         (self.at.min(self.end) - self.begin, self.end - self.begin)
     }

@@ -3,8 +3,8 @@
 use crate::stats::Statistics;
 use crate::stats::counters::Counter;
 
-/// What a log has done since it was opened. Counted without locks: numbers that belong together
-/// may be apart by what is under way.
+/// Counts of a log's work since it was opened. Taken without locks: numbers that belong together
+/// may differ by the work under way.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct LogCounts {
     /// Bytes reserved for records, headers and padding included.
@@ -32,7 +32,7 @@ pub struct LogCounts {
 }
 
 impl LogCounts {
-    /// What `statistics` have counted, besides the bytes that were appended.
+    /// Returns the counts in `statistics`, and the bytes that were appended.
     pub(super) fn of(statistics: &Statistics, bytes_appended: u64) -> LogCounts {
         let get = |counter| statistics.counters.get(counter);
         LogCounts {

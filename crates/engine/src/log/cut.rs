@@ -2,15 +2,17 @@
 //!
 //! Records behind the hole are whole where they lie, and positions come again: once new records
 //! reach up to an old one, a crash there would bring it back, and all that follows it (rule 10). To
-//! overwrite the headers of those that are found is not enough: a damaged log has them in places
-//! where nobody looks, such as the segment of a slot whose header is lost, which is free from then
-//! on and may get the same segment again. So every byte that is not before the hole is made zero,
-//! always: what reads as zeros may be what an earlier attempt could not make durable (rule 12).
+//! overwrite the headers of the records that are found is not enough. A damaged log has records in
+//! places that no search reaches, such as the segment of a slot whose header is lost, which is free
+//! from then on and may get the same segment again. So every byte that is not before the hole is
+//! made zero, always: a part that reads as zeros may be one that an earlier attempt could not make
+//! durable (rule 12).
 //!
 //! The order lets a crash come at any moment:
 //!
-//! 1. The header of what is at the hole, or is left of it. Otherwise zeros might make a record
-//!    whole that is damaged where it had zeros, and another attempt would find another hole.
+//! 1. The header of the record at the hole, or the part of it that is left. Otherwise zeros might
+//!    make a record whole that is damaged where it had zeros, and another attempt would find
+//!    another hole.
 //! 2. Slots outside the run of segments around the hole: their segments, then, once these are
 //!    durable, their headers. Opening fails as before, unless such a header was all that showed
 //!    the hole; then it finds the end there, and nothing behind.
@@ -102,7 +104,7 @@ fn clear_first(segments: &Segments, end: u64) -> Result<u64, LogError> {
     Ok(BLOCK)
 }
 
-/// Makes zeros of what the segment of `end` has from there on.
+/// Zeros the rest of the segment of `end`, from there on.
 fn zero_rest(segments: &Segments, end: u64) -> Result<u64, LogError> {
     let (device, mut begin) = (segments.device(), end - end % BLOCK);
     let until = begin + segments.in_file(begin);

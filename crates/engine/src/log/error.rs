@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use millpond_base::Lsn;
 use millpond_device::DeviceError;
 
-/// Why a log did not do what it was asked to. Positions are LSNs, that is, bytes of the stream of
-/// records; offsets are bytes of the file.
+/// Error of a log. Positions are LSNs, that is, bytes of the stream of records; offsets are bytes
+/// of the file.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LogError {
@@ -15,11 +15,11 @@ pub enum LogError {
     BadOption {
         /// The log.
         path: PathBuf,
-        /// Which option.
+        /// Name of the option.
         option: &'static str,
-        /// What was asked for.
+        /// The value that was asked for.
         value: u64,
-        /// What it has to be.
+        /// The rule for its values.
         rule: &'static str,
     },
     /// A log was to be made where one is.
@@ -67,7 +67,7 @@ pub enum LogError {
         /// The id in the log.
         found: u128,
     },
-    /// What recovery must begin with is not there.
+    /// The position that recovery must begin with is not in the log.
     #[error(
         "the log {} does not hold position {}: it was cut short, or it and the data file are of \
          different times",
@@ -97,7 +97,7 @@ pub enum LogError {
         /// The log had been durable up to here, at least.
         durable: Lsn,
     },
-    /// The block that says what a segment is cannot be read, and the segment is needed.
+    /// The block that identifies a segment cannot be read, and the segment is needed.
     #[error(
         "the log {} is damaged: the segment header at offset {offset} is not readable, and the \
          records from position {} on may be behind it; restore a backup, or see `millpond recover \
@@ -108,7 +108,7 @@ pub enum LogError {
     DamagedSegment {
         /// The log.
         path: PathBuf,
-        /// Where the header lies in the file.
+        /// Offset of the header in the file.
         offset: u64,
         /// End of the last whole record before.
         at: Lsn,
@@ -121,7 +121,7 @@ pub enum LogError {
         /// The position.
         at: Lsn,
     },
-    /// The position lies before what the log still keeps.
+    /// The position lies before those that the log still keeps.
     #[error(
         "position {} of the log {} is forgotten: it keeps what comes after {}",
         at.0,

@@ -25,9 +25,9 @@ use super::shared::Shared;
 use crate::stats::Wait;
 use crate::stats::counters::{Counter, Timing};
 
-/// How often a leader looks again for records before its own that are being copied, and how many of
-/// these looks come without giving way to other threads. Under a model checker nothing happens
-/// until it gives way.
+/// Number of times that a leader looks again for records before its own that are being copied, and
+/// number of these looks that come without giving way to other threads. Under a model checker
+/// nothing happens until it gives way.
 const LOOKS: u32 = if cfg!(feature = "model") { 2 } else { 200 };
 const LOOKS_SPINNING: u32 = if cfg!(feature = "model") { 0 } else { 180 };
 
@@ -36,9 +36,9 @@ impl Shared {
         self.statistics.counters.add(counter, amount);
     }
 
-    /// Returns once everything before `end` is durable, as the leader if there is none, which is
-    /// counted as a wait for `what`, if anything. A leader waits for its batch to grow as `group`
-    /// demands.
+    /// Returns once everything before `end` is durable. The calling thread becomes the leader if
+    /// there is none. The wait is counted as one for `what`, if any. A leader waits for its batch
+    /// to grow as `group` demands.
     pub(super) fn wait(
         &self,
         what: Option<Wait>,
@@ -93,7 +93,7 @@ impl Shared {
         state
     }
 
-    /// Flushes once what is published, and ends the round.
+    /// Flushes the published records once, and ends the round.
     fn lead<'s>(
         &'s self,
         mut state: MutexGuard<'s, State>,
@@ -156,8 +156,8 @@ impl Shared {
         state
     }
 
-    /// Makes durable what is published; waits a moment for what is being copied before `end`.
-    /// Returns how long the device took, if it had to do anything.
+    /// Makes the published records durable; waits a moment for records before `end` that are being
+    /// copied. Returns the time that the device took, if it had to do anything.
     fn flush_published(&self, end: u64) -> Result<Option<Duration>, LogError> {
         let mut leader = locked(&self.flush.leader);
         let walked = leader.walk_to(end);
@@ -178,7 +178,7 @@ impl Shared {
         Ok(Some(begun.elapsed()))
     }
 
-    /// Makes durable what the leader has walked over.
+    /// Makes the records durable that the leader has walked over.
     fn make_durable(&self, leader: &mut Leader) -> Result<(), LogError> {
         self.write_out(leader).map_err(LogError::fatal)?;
         leader.consumer.advance(leader.consumer.walked());
@@ -187,13 +187,13 @@ impl Shared {
         Ok(())
     }
 
-    /// Makes durable what was appended, and nothing from then on: a thread whose record came too
+    /// Makes all appended records durable, and nothing from then on: a thread whose record came too
     /// late finds the log poisoned.
     pub(super) fn seal(&self) -> Result<(), LogError> {
         self.wait(None, self.ring.tail(), GroupCommitWait::None)?;
         self.poison(LogError::Closed { path: self.path().to_path_buf() });
-        // What was appended before that, and acknowledged without a wait. It may lie behind a
-        // record that another thread is still copying.
+        // Records appended before that, and acknowledged without a wait, may lie behind a record
+        // that another thread is still copying.
         const LOOKS: u32 = 1000;
         const NAP: Duration = Duration::from_millis(1);
         let (mut leader, tail) = (locked(&self.flush.leader), self.ring.tail());
@@ -235,8 +235,8 @@ impl Shared {
         self.submit(&writes)
     }
 
-    /// What to write of the blocks `blocks`, which lie in one segment; those from `full` on are in
-    /// `scratch`.
+    /// Returns the bytes to write of `blocks`, which lie in one segment; blocks from `full` on are
+    /// in `scratch`.
     fn stretch<'b>(
         &self,
         consumer: &'b Consumer,
@@ -316,7 +316,7 @@ impl Shared {
         state.poison.get_or_insert(error);
         self.flush.is_poisoned.store(true, Ordering::Release);
         drop(state);
-        // Who was woken to lead will not, and so would wake nobody.
+        // A thread that was woken to lead will not, and so would wake no other.
         self.flush.rounds.iter().for_each(Condvar::notify_all);
     }
 
@@ -350,7 +350,7 @@ impl Shared {
         let leader = locked(&self.flush.leader);
         match segments.device().sync() {
             Ok(()) => segments.give(length),
-            // What the leader wrote may be part of what was lost.
+            // The leader's last writes may be among the lost ones.
             Err(error) => self.poison(LogError::fatal(error)),
         }
         drop(leader);
@@ -382,8 +382,8 @@ impl Shared {
 }
 
 impl Leader {
-    /// Walks over what is published; waits a moment for what is being copied before `end`. Returns
-    /// how far it came.
+    /// Walks over the published records; waits a moment for records before `end` that are being
+    /// copied. Returns the position that it reached.
     fn walk_to(&mut self, end: u64) -> u64 {
         let mut looks = 0;
         while self.consumer.walk() < end && looks < LOOKS {
@@ -398,7 +398,7 @@ impl Leader {
     }
 }
 
-/// Where something goes, and what.
+/// Bytes to write, and their place.
 type Part<'p> = (Range<u64>, &'p [IoSlice<'p>]);
 
 /// A write within one segment.

@@ -10,13 +10,13 @@ use super::error::LogError;
 use super::options::BLOCK;
 use super::ring::Consumer;
 
-/// How long a leader waits for its batch to become as large as the one before.
+/// Time that a leader waits for its batch to become as large as the one before.
 #[derive(Clone, Copy)]
 pub(super) enum GroupCommitWait {
     /// Not at all.
     None,
-    /// As long as a flush takes, and no longer than this: a wait in vain costs no more than missing
-    /// the others would.
+    /// The time of a flush, and no longer than this: a wait in vain costs no more than missing the
+    /// others would.
     AsAFlush(Duration),
     /// Up to this.
     UpTo(Duration),
@@ -33,7 +33,7 @@ pub(super) struct Flush {
     /// A leader that waits for its batch to grow.
     pub(super) group: Condvar,
     pub(super) leader: Mutex<Leader>,
-    /// Whether `State::poison` is set.
+    /// `true` if `State::poison` is set.
     pub(super) is_poisoned: AtomicBool,
 }
 
@@ -55,7 +55,7 @@ pub(super) struct State {
 }
 
 impl State {
-    /// How long a leader waits for its batch to grow.
+    /// Returns the time that a leader waits for its batch to grow.
     pub(super) fn patience(&self, group: GroupCommitWait) -> Duration {
         match group {
             _ if self.last_group < 2 => Duration::ZERO,

@@ -78,8 +78,8 @@ impl Log {
         self.shared.record_max
     }
 
-    /// End of what was appended: every record whose append begins after this call begins here or
-    /// later.
+    /// Returns the end of the appended records: every record whose append begins after this call
+    /// begins here or later.
     #[inline]
     pub fn tail(&self) -> Lsn {
         Lsn(self.shared.ring.tail())
@@ -91,37 +91,38 @@ impl Log {
         Lsn(self.shared.ring.durable())
     }
 
-    /// Returns once everything that ends at `end` or before is durable. If nobody is at it, the
-    /// calling thread writes and syncs all that was appended.
+    /// Returns once everything that ends at `end` or before is durable. If no other thread is
+    /// flushing, the calling thread writes and syncs all appended records.
     ///
     /// # Errors
     /// If `end` lies behind the tail; if the log takes nothing more. Then it is not known whether
-    /// what is not durable will be found when the log is opened again.
+    /// records that are not durable will be found when the log is opened again.
     #[inline]
     pub fn wait_durable(&self, end: Lsn) -> Result<(), LogError> {
         self.shared.wait(Some(Wait::Log), end.0, GroupCommitWait::None)
     }
 
-    /// As [`Log::wait_durable`], but for up to `delay` (at most 100 ms) waits for as many others as
-    /// were served together the last time; after a time alone, it does not wait.
+    /// Like [`Log::wait_durable`], but waits up to `delay` (at most 100 ms) for as many other
+    /// threads as were served together the last time. After a time alone, it does not wait.
     ///
     /// # Errors
-    /// As [`Log::wait_durable`].
+    /// See [`Log::wait_durable`].
     pub fn wait_group(&self, end: Lsn, delay: Duration) -> Result<(), LogError> {
         self.shared.wait(Some(Wait::Log), end.0, GroupCommitWait::UpTo(delay))
     }
 
-    /// As [`Log::wait_group`], but the wait for others is no longer than a flush takes, and than
-    /// `most`: who waits in vain loses no more than by missing them.
+    /// Like [`Log::wait_group`], but the wait for others is no longer than a flush takes, and than
+    /// `most`: a wait in vain loses no more than missing them would.
     ///
     /// # Errors
-    /// As [`Log::wait_durable`].
+    /// See [`Log::wait_durable`].
     pub fn wait_commit(&self, end: Lsn, most: Duration) -> Result<(), LogError> {
         self.shared.wait(Some(Wait::Log), end.0, GroupCommitWait::AsAFlush(most))
     }
 
-    /// Why the log takes nothing more, if so. A write or a sync that failed is never tried again:
-    /// the operating system may have dropped what it did not write, and reports that once.
+    /// Returns the error for which the log takes nothing more, if any. A write or a sync that
+    /// failed is never tried again: the operating system may have dropped the unwritten data, and
+    /// reports that once.
     pub fn poisoned(&self) -> Option<LogError> {
         self.shared.poisoned()
     }
@@ -192,8 +193,9 @@ impl Log {
         self.shared.reserved.load(Ordering::Relaxed)
     }
 
-    /// Lets go of everything before `lsn`: segments wholly below it are used again. What is not
-    /// durable is kept. The caller has made durable that recovery will not ask for it.
+    /// Forgets everything before `lsn`: segments wholly below it are used again. Records that are
+    /// not durable are kept. The caller has made durable that recovery will not ask for the
+    /// forgotten ones.
     pub fn forget_before(&self, lsn: Lsn) {
         self.shared.segments.forget_before(lsn.0.min(self.shared.ring.durable()));
     }
@@ -230,9 +232,9 @@ impl Log {
         is_far
     }
 
-    /// Gives segments at the end of the file back that are free, as far as it keeps room for
-    /// `bytes` of records, for what is reserved, and a segment to go on in. Returns by how many
-    /// bytes the file is shorter.
+    /// Gives free segments at the end of the file back, as far as it keeps room for `bytes` of
+    /// records, for reservations, and a segment to go on in. Returns the number of bytes by which
+    /// the file is shorter.
     ///
     /// # Errors
     /// If the device fails; the log goes on as before.
@@ -248,8 +250,8 @@ impl Log {
         shared.segments.give_back(until).map_err(LogError::Prepare)
     }
 
-    /// Cuts the file of a log that was closed back to what is kept: from the oldest position to the
-    /// end. Returns by how many bytes the file is shorter.
+    /// Cuts the file of a closed log back to the part that is kept: from the oldest position to the
+    /// end. Returns the number of bytes by which the file is shorter.
     ///
     /// # Errors
     /// If the log is not durable up to its end, or the device fails; it can be opened as before.
@@ -258,8 +260,8 @@ impl Log {
         self.shared.segments.cut_back(self.shared.ring.durable())
     }
 
-    /// Reads records from `from`, where one begins, to what is the tail now. What is not durable
-    /// becomes so first; if that fails, the reader's first answer says why.
+    /// Reads records from `from`, where one begins, to the present tail. Records that are not
+    /// durable are made so first; if that fails, the reader's first call returns the error.
     pub fn reader(&self, from: Lsn) -> Reader {
         let shared = &self.shared;
         let refused = shared.wait(Some(Wait::Log), shared.ring.tail(), GroupCommitWait::None).err();
@@ -291,19 +293,19 @@ impl Log {
         }
     }
 
-    /// What the log has done since it was opened.
+    /// Returns the counts of the log's work since it was opened.
     pub fn counts(&self) -> LogCounts {
         let bytes = self.shared.ring.tail() - self.shared.opened_at;
         LogCounts::of(&self.shared.statistics, bytes)
     }
 
-    /// Where the log counts; bytes that were appended are in [`Log::counts`] only.
+    /// Returns the statistics in which the log counts; appended bytes are in [`Log::counts`] only.
     pub fn statistics(&self) -> &Statistics {
         &self.shared.statistics
     }
 
     /// Makes everything durable and ends the background thread. Nothing should be appended
-    /// afterwards; what is becomes durable only if somebody waits for it.
+    /// afterwards: such a record becomes durable only if a thread waits for it.
     ///
     /// # Errors
     /// If the log takes nothing more.

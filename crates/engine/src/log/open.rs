@@ -57,17 +57,17 @@ impl Log {
         Self::start(segments, &uuid, first, options)
     }
 
-    /// Opens the log on `device`, and finds its end: walks from `start`, where a record begins that
-    /// is known to be durable, or `start` is the end itself, to the last whole record. What lies
-    /// behind was never acknowledged as durable; it is cut off, and will not come back. The log is
-    /// durable up to its end when this returns.
+    /// Opens the log on `device`, and finds its end: walks from `start` to the last whole record. A
+    /// record that is known to be durable begins at `start`, or `start` is the end itself. Bytes
+    /// behind the last record were never acknowledged as durable; they are cut off, and will not
+    /// come back. The log is durable up to its end when this returns.
     ///
     /// `options.segment_bytes` is not looked at: the log keeps its own.
     ///
     /// # Errors
-    /// If the device holds no log, that of another store or version, one that does not reach up to
-    /// `start`, or one that is damaged: where something is lost that had been durable,
-    /// [`LogError::Damaged`] says from where on. If the device fails. Nothing is changed then.
+    /// If the device fails, or if it holds no log, that of another store or version, or one that
+    /// does not reach up to `start`. If the log is damaged: where something is lost that had been
+    /// durable, [`LogError::Damaged`] names the position. Nothing is changed in any of these cases.
     pub fn open(
         device: Arc<dyn Device>,
         uuid: [u8; 16],
@@ -81,7 +81,7 @@ impl Log {
     /// not whole, the log is damaged.
     ///
     /// # Errors
-    /// As [`Log::open`]; [`LogError::NoRecord`] if there is none at `start`.
+    /// The errors of [`Log::open`]; [`LogError::NoRecord`] if there is none at `start`.
     pub fn open_from_record(
         device: Arc<dyn Device>,
         uuid: [u8; 16],
@@ -107,7 +107,7 @@ impl Log {
         let salt = record::salt(&uuid);
         let tail = tail::find(&segments, (start, begin), salt, options.buffer_bytes)?;
         segments.forget_doubles()?;
-        // What was read may have been in a cache of the operating system only: rule 12.
+        // The bytes read may have been in a cache of the operating system only: rule 12.
         device.sync().map_err(LogError::Prepare)?;
         segments.keep_run(tail.end.0, FIRST);
         let segments = Arc::into_inner(segments);

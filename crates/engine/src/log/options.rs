@@ -1,4 +1,4 @@
-//! How a log is opened.
+//! Options for opening a log.
 
 use std::path::Path;
 use std::time::Duration;
@@ -17,15 +17,15 @@ const MOST: u64 = 1 << 30;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LogOptions {
     /// Record bytes of a segment: a multiple of 4096, 16 KiB to 1 GiB. The file is recycled in
-    /// segments; it grows by half of its length up to one segment, and then by segments. A log that
-    /// exists keeps what it was made with.
+    /// segments; it grows by half of its length up to one segment, and then by segments. An
+    /// existing log keeps the size that it was created with.
     pub segment_bytes: u64,
     /// Memory for records that are not durable yet: a power of two, 16 KiB to 1 GiB. No record is
     /// longer than a quarter of it.
     pub buffer_bytes: usize,
-    /// How long a record may wait for the background thread to make it durable, if nobody else
-    /// does. Zero: there is no such thread. Records then become durable when somebody waits for
-    /// them or the buffer is full, and the file grows when it must.
+    /// Time after which the background thread makes a record durable, if no other thread does. With
+    /// zero there is no such thread. Records then become durable when a thread waits for them or
+    /// the buffer is full, and the file grows when it must.
     pub flush_interval: Duration,
 }
 
@@ -61,7 +61,7 @@ impl LogOptions {
 /// more than these were under way when the power failed, and opening wipes so much behind the end.
 pub(crate) const BUFFER_MAX: usize = 4 << 20;
 
-/// Whether `bytes` is a valid size of segments.
+/// Returns whether `bytes` is a valid size of segments.
 pub(super) fn is_segment_size(bytes: u64) -> bool {
     bytes.is_multiple_of(BLOCK) && (LEAST..=MOST).contains(&bytes)
 }

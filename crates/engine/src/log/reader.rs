@@ -11,13 +11,13 @@ use super::window::Window;
 /// A record: where it begins, its header, its body.
 pub type Found<'a> = (Lsn, Header, &'a [u8]);
 
-/// Reads record after record, up to what was appended when the reader was made. Reads ahead by
-/// 1 MiB.
+/// Reads record after record, up to the log's tail at the time when the reader was created. Reads
+/// ahead by 1 MiB.
 pub struct Reader {
     window: Window,
     at: u64,
     path: PathBuf,
-    /// What prevents reading.
+    /// The error that prevents reading.
     refused: Option<LogError>,
 }
 
@@ -31,21 +31,21 @@ impl Reader {
         Reader { window, at: from, path, refused }
     }
 
-    /// Where the next record begins, or would.
+    /// Returns the position at which the next record begins, or would.
     pub fn position(&self) -> Lsn {
         Lsn(self.at)
     }
 
-    /// Where this reader stops.
+    /// Returns the position at which this reader stops.
     pub fn end(&self) -> Lsn {
         Lsn(self.window.limit())
     }
 
-    /// The next record: where it begins, its header, its body. `None` at the end.
+    /// Returns the next record: its position, its header, its body. `None` at the end.
     ///
     /// # Errors
-    /// If what is there is no whole record, was forgotten, or cannot be read; when the reader was
-    /// made from a position that it cannot read from. The reader stays where it is.
+    /// If there is no whole record, or it was forgotten, or cannot be read; if the reader cannot
+    /// read from the position that it was created for. The reader stays where it is.
     pub fn next_record(&mut self) -> Result<Option<Found<'_>>, LogError> {
         if let Some(error) = &self.refused {
             return Err(error.clone());

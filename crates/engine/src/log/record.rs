@@ -17,8 +17,8 @@
 //! is the low half of XXH3-64, combined with 32 bits drawn from LSN and store id: a record is valid
 //! only where it was appended, in the log it was appended to. So the old bytes of a recycled
 //! segment never pass (rule 4), and the hash of a body needs no seed, which XXH3 computes faster.
-//! Where records are looked for among such bytes, the check tells what only looks like a header, so
-//! that no checksum is computed of the length that it claims.
+//! In a search for records among such bytes, the check rejects false headers, so that no checksum
+//! is computed of the length that they claim.
 
 use std::ops::Range;
 
@@ -33,23 +33,23 @@ pub(super) const HEADER_MAX: usize = 40;
 /// Bytes of the shortest record.
 pub(super) const RECORD_MIN: usize = 16;
 
-/// Records and what they are aligned to, in bytes.
+/// Alignment of records, in bytes.
 const UNIT: usize = 8;
 
 /// Bytes that the checksum does not cover: its own.
 pub(super) const SUM: usize = 4;
 
-/// Where the check is, and what it covers.
+/// Offset of the check, and the range that it covers.
 const CHECK: usize = 4;
 const CHECKED: usize = 6;
 
-/// Where the kind is.
+/// Offset of the kind.
 const KIND: usize = 6;
 
-/// Where the lag is.
+/// Offset of the lag.
 const LAG: usize = 7;
 
-/// Where the first number of variable length is.
+/// Offset of the first number of variable length.
 const NUMBERS: usize = 10;
 
 /// The highest kind.
@@ -75,16 +75,16 @@ pub struct Record<'a> {
     pub parts: &'a [&'a [u8]],
 }
 
-/// Where a record lies.
+/// Position of a record.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Appended {
-    /// Its first byte: what [`Log::read_at`](super::Log::read_at) takes.
+    /// Position of its first byte, for [`Log::read_at`](super::Log::read_at).
     pub start: Lsn,
-    /// The byte behind its last: what [`Log::wait_durable`](super::Log::wait_durable) takes.
+    /// Position behind its last byte, for [`Log::wait_durable`](super::Log::wait_durable).
     pub end: Lsn,
 }
 
-/// What a record's header says.
+/// Content of a record's header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Header {
     /// The record's first byte.
@@ -95,18 +95,18 @@ pub struct Header {
     pub kind: u8,
     /// The transaction; 0 for none.
     pub tx: u64,
-    /// What its owner chained it to; `Lsn(0)` for none.
+    /// LSN that the record's owner chained it to; `Lsn(0)` for none.
     pub prev: Lsn,
     /// The log was durable up to here when the record was appended; `None` if that was too far
     /// back to be noted.
     pub durable: Option<Lsn>,
     pub(super) checksum: u32,
-    /// Where the body begins, in the record.
+    /// Offset of the body in the record.
     body: usize,
     body_length: usize,
 }
 
-/// How long a record is.
+/// Lengths of a record and its parts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Form {
     /// Bytes of its header.
@@ -120,7 +120,7 @@ fn varint_bytes(value: u64) -> usize {
 }
 
 impl Form {
-    /// The form of `record`, whose body has `body` bytes.
+    /// Returns the form of `record`, whose body has `body` bytes.
     #[inline]
     pub(super) fn of(record: &Record<'_>, body: usize) -> Form {
         let tx = if record.tx == 0 { 0 } else { varint_bytes(record.tx) };
@@ -252,25 +252,25 @@ impl Header {
         self.body_length
     }
 
-    /// Where the body is in the record.
+    /// Returns the range of the body in the record.
     pub(super) fn body(&self) -> Range<usize> {
         debug_assert!(self.body + self.body_length <= self.length(), "the body is in the record");
         self.body..self.body + self.body_length
     }
 
-    /// Whether `bytes`, the whole record, are what was appended here.
+    /// Returns whether `bytes`, the whole record, were appended at this position.
     pub(super) fn verifies(&self, bytes: &[u8], salt: u64) -> bool {
         bytes.len() == self.length()
             && checksum(&bytes[SUM..], &[], self.start.0, salt) == self.checksum
     }
 }
 
-/// What distinguishes the logs of stores in checksums.
+/// Returns the number that distinguishes the logs of stores in checksums.
 pub(super) fn salt(uuid: &[u8; 16]) -> u64 {
     xxh3_64(uuid)
 }
 
-/// The checksum of a record at `start` whose bytes from 4 on are `first`, then `rest`.
+/// Returns the checksum of a record at `start` whose bytes from 4 on are `first`, then `rest`.
 #[inline]
 pub(super) fn checksum(first: &[u8], rest: &[u8], start: u64, salt: u64) -> u32 {
     let hash = if rest.is_empty() {

@@ -20,7 +20,7 @@
 //! 1. Bytes from `walked` to `tail` belong to reservations, each byte to one.
 //! 2. A reservation is filled only when it ends at most one lap behind the free border (the durable
 //!    LSN, rounded down to a block: the rest of that block is written again).
-//! 3. From the mark until `durable` has passed a byte's block, nobody writes the byte.
+//! 3. From the mark until `durable` has passed a byte's block, no thread writes the byte.
 
 use std::sync::Arc;
 
@@ -48,7 +48,7 @@ const AHEAD: u64 = 4;
 struct Apart<T>(T);
 
 struct Inner {
-    /// Where the ring's bytes are; they belong to `_memory`.
+    /// Start of the ring's bytes, which belong to `_memory`.
     bytes: *mut u8,
     _memory: AlignedBuffer,
     /// Bytes of the ring, a power of two.
@@ -94,8 +94,8 @@ impl Reservation<'_> {
 }
 
 impl Ring {
-    /// A ring of `size` bytes, a power of two of at least a block, whose first record will begin
-    /// at `start`. `block` holds what lies before it in its block.
+    /// Returns a ring of `size` bytes, a power of two of at least a block, whose first record will
+    /// begin at `start`. `block` holds the bytes before `start` in its block.
     pub(super) fn new(size: usize, start: u64, block: &[u8], salt: u64) -> (Ring, Consumer) {
         debug_assert!(size.is_power_of_two(), "a ring of {size} bytes: positions are masked");
         debug_assert!(size as u64 >= BLOCK, "a ring holds the block that is written again");
@@ -129,13 +129,13 @@ impl Ring {
         self.0.tail.0.load(Ordering::SeqCst)
     }
 
-    /// End of what is durable.
+    /// Returns the durable LSN.
     #[inline]
     pub(super) fn durable(&self) -> u64 {
         self.0.durable.0.load(Ordering::Acquire)
     }
 
-    /// Promises bytes to `record`, whose body has `body` bytes.
+    /// Reserves bytes for `record`, whose body has `body` bytes.
     ///
     /// Sequentially consistent, so that the background thread, before it sleeps, sees either the
     /// new tail or is seen asleep.
@@ -150,7 +150,7 @@ impl Ring {
 }
 
 impl<'r> Reservation<'r> {
-    /// What has to be durable before this can be filled.
+    /// Returns the position that has to be durable before this can be filled.
     pub(super) fn needs(&self) -> u64 {
         self.end().saturating_sub(self.ring.size).next_multiple_of(BLOCK)
     }
@@ -222,10 +222,10 @@ impl Inner {
         (start >> self.lap_shift) << 32 | length as u64
     }
 
-    /// Asks for the cache lines that the next record will be written to. The thread that empties
-    /// the ring had them last. A store to such a line takes as long as a load that misses, and what
-    /// waits for all earlier stores waits for it: the next lock, and each value that is copied as a
-    /// whole after it was written in parts.
+    /// Prefetches the cache lines that the next record will be written to. The thread that empties
+    /// the ring had them last. A store to such a line takes as long as a load that misses.
+    /// Everything that waits for all earlier stores then waits for it: the next lock, and each
+    /// value that is copied as a whole after it was written in parts.
     #[inline]
     fn ask_for_lines_behind(&self, lsn: u64) {
         own_soon(std::ptr::from_ref(self.mark(lsn + AHEAD * LINE / 2)).cast());
@@ -295,7 +295,7 @@ impl Consumer {
         }
     }
 
-    /// Where the first record begins that was not seen to be published.
+    /// Returns the position of the first record that was not seen to be published.
     pub(super) fn walked(&self) -> u64 {
         self.walked
     }
@@ -305,13 +305,13 @@ impl Consumer {
         std::mem::take(&mut self.records)
     }
 
-    /// End of what is durable.
+    /// Returns the durable LSN.
     pub(super) fn durable(&self) -> u64 {
         self.inner.durable.0.load(Ordering::Relaxed)
     }
 
-    /// Published bytes from `from` to `to`: up to the ring's end, and from its beginning. Cut to
-    /// what is published and not given back.
+    /// Returns the published bytes from `from` to `to`: up to the ring's end, and from its
+    /// beginning. Cut to the part that is published and not given back.
     pub(super) fn bytes(&self, from: u64, to: u64) -> [&[u8]; 2] {
         let durable = self.durable();
         debug_assert!(durable <= self.walked, "what is durable was walked over before");
@@ -330,7 +330,7 @@ impl Consumer {
         debug_assert!(before <= durable, "the durable LSN grows, from {before} to {durable}");
         debug_assert!(durable <= self.walked, "only published records become durable");
         let durable = durable.clamp(before, self.walked);
-        // Release: what was read from the blocks was read before anybody fills them again.
+        // Release: the blocks were read before any thread fills them again.
         self.inner.durable.0.store(durable, Ordering::Release);
     }
 }

@@ -1,8 +1,8 @@
-//! Which slot of the file holds which segment, and which are free.
+//! The slots of the log's file: the segment that each holds, and the free ones.
 //!
 //! The file may end within its last slot: it grows to the first slot's size in steps that follow
-//! its length, so that the log of a small store is small. What the file does not reach reads as
-//! zeros.
+//! its length, so that the log of a small store is small. The part beyond the end of the file reads
+//! as zeros.
 
 use std::sync::Arc;
 
@@ -35,13 +35,13 @@ pub(super) struct Segments {
     pub(super) growing: Mutex<()>,
 }
 
-/// Where a segment lies.
+/// Place of a segment in the file.
 pub(super) struct Place {
     /// Offset of its slot's header.
     pub(super) header: u64,
-    /// Whether the slot was given to this segment just now: its header is to be written.
+    /// `true` if the slot was given to this segment just now: its header is to be written.
     pub(super) is_new: bool,
-    /// Whether the slot had held another segment.
+    /// `true` if the slot had held another segment.
     pub(super) is_recycled: bool,
 }
 
@@ -85,7 +85,7 @@ impl Segments {
         Ok(Segments { device, uuid, size, table, growing: Mutex::new(()) })
     }
 
-    /// Reads which slots hold what.
+    /// Reads the slots' headers.
     pub(super) fn open(device: Arc<dyn Device>, uuid: [u8; 16]) -> Result<Segments, LogError> {
         let mut block = AlignedBuffer::new(BLOCK as usize);
         if device.length() < BLOCK {
@@ -96,7 +96,7 @@ impl Segments {
         Self::open_with(device, uuid, size)
     }
 
-    /// Reads which slots hold what, in a log with segments of `size` bytes.
+    /// Reads the slots' headers, in a log with segments of `size` bytes.
     pub(super) fn open_with(
         device: Arc<dyn Device>,
         uuid: [u8; 16],
@@ -149,7 +149,7 @@ impl Segments {
         self.size
     }
 
-    /// Which segment holds `lsn`.
+    /// Returns the number of the segment that holds `lsn`.
     pub(super) fn sequence(&self, lsn: u64) -> u64 {
         lsn / self.size
     }
@@ -159,7 +159,7 @@ impl Segments {
         self.table().oldest
     }
 
-    /// Whether segment `sequence` has a slot.
+    /// Returns whether segment `sequence` has a slot.
     pub(super) fn holds(&self, sequence: u64) -> bool {
         self.table().held.contains_key(&sequence)
     }
@@ -181,14 +181,15 @@ impl Segments {
         Some((sequence * self.size).max(lsn))
     }
 
-    /// Offset of a slot whose header is not readable.
+    /// Returns the offset of a slot whose header is not readable.
     pub(super) fn damaged_header(&self) -> Option<u64> {
         let table = self.table();
         table.damaged.last().map(|&slot| slots::slot_offset(slot, self.size))
     }
 
-    /// Settles what an opened log keeps: the unbroken run of segments around `end`, from `least`
-    /// on at the earliest, and those that were made ready behind it. All other slots are free.
+    /// Settles the slots of an opened log. It keeps the unbroken run of segments around `end`, from
+    /// `least` on at the earliest, and the segments that were prepared behind it. All other slots
+    /// are free.
     pub(super) fn keep_run(&self, end: u64, least: u64) {
         let mut guard = self.table();
         let table = &mut *guard;
@@ -197,7 +198,8 @@ impl Segments {
             first -= 1;
         }
         table.oldest = (first * self.size).max(least);
-        // What lies behind keeps its slot: no two slots may ever name one segment (rule 7).
+        // Segments behind the run keep their slots: no two slots may ever name one segment (rule
+        // 7).
         let kept = table.held.split_off(&first);
         let freed = std::mem::replace(&mut table.held, kept);
         table.free.extend(freed.into_values());
@@ -206,8 +208,8 @@ impl Segments {
         debug_assert!(table.is_consistent(), "each slot is held or free");
     }
 
-    /// Slots that neither hold a segment of the unbroken run around `end` nor one behind it: what
-    /// lies in them is of no use, whatever it is.
+    /// Returns the slots that hold neither a segment of the unbroken run around `end` nor one
+    /// behind it. Their contents are of no use.
     pub(super) fn strays(&self, end: u64) -> Vec<usize> {
         let table = self.table();
         let mut first = self.sequence(end);
@@ -223,7 +225,7 @@ impl Segments {
         is_stray.iter().enumerate().filter(|(_, stray)| **stray).map(|(slot, _)| slot).collect()
     }
 
-    /// Gives the slots free whose segments end at or before `lsn`.
+    /// Frees the slots whose segments end at or before `lsn`.
     pub(super) fn forget_before(&self, lsn: u64) {
         let mut guard = self.table();
         let table = &mut *guard;
@@ -234,8 +236,8 @@ impl Segments {
         debug_assert!(table.is_consistent(), "each slot is held or free");
     }
 
-    /// Where segment `sequence` lies; it gets a slot if it has none. The file grows if no slot is
-    /// free, or if it does not reach up to the segment's first `bytes`.
+    /// Returns the place of segment `sequence`, which gets a slot if it has none. The file grows if
+    /// no slot is free, or if it does not reach up to the segment's first `bytes`.
     ///
     /// # Errors
     /// If the file cannot grow.
@@ -322,8 +324,8 @@ impl Segments {
         }
     }
 
-    /// Makes the file a step longer, or by `least` bytes if there is no room for more, without
-    /// making that durable: what is new is not ready yet. Returns up to where it will be.
+    /// Makes the file a step longer, or by `least` bytes if there is no room for more. The new part
+    /// is not durable, and so not ready yet. Returns the length that the file will have.
     ///
     /// # Errors
     /// If there is no room.
@@ -340,13 +342,13 @@ impl Segments {
         let step = self.step(ready);
         let grown = grow(step.max(least), true);
         if grown.is_err() && least > 0 {
-            // Perhaps there is room for what is needed now. The first error names the step.
+            // Perhaps there is room for the present need. The first error names the step.
             return grow(least, false).or(grown);
         }
         grown
     }
 
-    /// What [`Segments::grow_ahead`] has made is durable.
+    /// Records that the file is durable up to `length`, as [`Segments::grow_ahead`] has grown it.
     pub(super) fn give(&self, length: u64) {
         self.table().reach(length, self.size);
     }
@@ -357,7 +359,7 @@ impl Segments {
         let ready = self.table().ready;
         let mut length = self.longer(least.max(ready + self.step(ready)));
         if let Err(error) = self.device.grow(length) {
-            // Perhaps there is room for what is needed now.
+            // Perhaps there is room for the present need.
             if least == length || self.device.grow(least).is_err() {
                 return Err(error);
             }
@@ -427,7 +429,7 @@ impl Segments {
         room.unwrap_or(0).saturating_sub(lsn % self.size)
     }
 
-    /// Where the byte at `lsn` lies in the file.
+    /// Returns the offset in the file of the byte at `lsn`.
     pub(super) fn offset(&self, lsn: u64) -> Result<u64, LogError> {
         let table = self.table();
         match table.held.get(&self.sequence(lsn)) {

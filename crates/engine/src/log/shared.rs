@@ -1,4 +1,4 @@
-//! What all threads of a log share.
+//! State that all threads of a log share.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError};
@@ -29,15 +29,15 @@ pub(super) struct Shared {
     pub(super) record_max: usize,
     /// Up to here the file has room for records, as far as that was looked at.
     pub(super) room_until: AtomicU64,
-    /// Held while the file grows ahead of need, and while free segments are given back: so what is
-    /// promised is kept, and threads that need the same room grow the file once. Locked before the
+    /// Held while the file grows ahead of need, and while free segments are given back. So promised
+    /// room is kept, and threads that need the same room grow the file once. Locked before the
     /// leader's mutex and before [`Segments::growing`].
     pub(super) growing_ahead: Mutex<()>,
     /// Bytes that are reserved for records that must find room.
     pub(super) reserved: AtomicU64,
     /// There was no room for a change, and no checkpoint was taken since to make some.
     pub(super) is_refusing: AtomicBool,
-    /// Where the log ended when it was opened.
+    /// End of the log when it was opened.
     pub(super) opened_at: u64,
 }
 
@@ -47,7 +47,7 @@ impl Shared {
     }
 }
 
-/// What wakes the background thread.
+/// Wakes the background thread.
 pub(super) struct Alarm {
     /// The thread sleeps until somebody appends.
     is_asleep: AtomicBool,
@@ -76,7 +76,7 @@ impl Alarm {
     #[cold]
     #[inline(never)]
     pub(super) fn rouse(&self) {
-        // One of those who saw it asleep rings.
+        // One of the threads that saw it asleep rings.
         if self.is_asleep.swap(false, Ordering::SeqCst) {
             let _state = locked(&self.state);
             self.bell.notify_one();
@@ -128,7 +128,7 @@ impl Alarm {
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
         let is_urgent = std::mem::take(&mut state.is_urgent);
-        // What is urgent is room: up to now, not up to when the interval began.
+        // Urgent means a need of room: up to now, not up to when the interval began.
         (!state.is_stopping).then(|| if is_urgent { ring.tail() } else { target })
     }
 }

@@ -12,7 +12,7 @@ use super::slots;
 const COPIED: u64 = 1 << 20;
 
 impl Segments {
-    /// Whether the segment of position `lsn` lies behind more slots than are held.
+    /// Returns whether the segment of position `lsn` lies behind more slots than are held.
     pub(super) fn is_far(&self, lsn: u64) -> bool {
         let sequence = self.sequence(lsn);
         let table = self.table();
@@ -56,15 +56,15 @@ impl Segments {
         Ok(old - self.device.length())
     }
 
-    /// Moves the segments from the oldest position that is kept to `end`, where the log ends, to
-    /// the beginning of the file, and cuts off what is behind. Nothing is appended any more.
-    /// Returns by how many bytes the file is shorter.
+    /// Moves the segments from the oldest kept position to `end`, where the log ends, to the
+    /// beginning of the file, and cuts off the rest. Nothing is appended any more. Returns the
+    /// number of bytes by which the file is shorter.
     ///
     /// Each segment is durable in its new slot before that slot's header names it, so a crash
     /// leaves the old one, the new one or both, and then with the same records in them (rule 7).
     ///
     /// # Errors
-    /// If the device fails. The log is what it was.
+    /// If the device fails. The log is unchanged then.
     pub(super) fn cut_back(&self, end: u64) -> Result<u64, LogError> {
         let _growing = locked(&self.growing);
         let oldest = self.oldest();

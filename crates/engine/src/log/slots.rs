@@ -39,7 +39,7 @@ const SLOT_MAGIC: [u8; 8] = *b"MPONDSEG";
 /// Bytes under the checksum.
 const COVERED: usize = 40;
 
-/// Where slot `slot` begins, with segments of `segment` bytes.
+/// Returns the offset of slot `slot`, with segments of `segment` bytes.
 pub(super) fn slot_offset(slot: usize, segment: u64) -> u64 {
     debug_assert!(segment.is_multiple_of(BLOCK), "a segment consists of whole blocks");
     BLOCK + slot as u64 * (BLOCK + segment)
@@ -99,7 +99,7 @@ pub(super) fn read_log_header(bytes: &[u8], uuid: &[u8; 16], path: &Path) -> Res
     Ok(segment)
 }
 
-/// The id of the store whose log it is, as the log's first block says.
+/// Returns the id of the store that the log's first block names.
 pub(super) fn store_id(bytes: &[u8]) -> [u8; 16] {
     uuid_at(bytes, 16)
 }
@@ -109,7 +109,7 @@ pub(super) fn slot_header(uuid: &[u8; 16], sequence: u64) -> AlignedBuffer {
     block(SLOT_MAGIC, 0, uuid, sequence)
 }
 
-/// What a slot's header says.
+/// Content of a slot's header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum SlotState {
     /// Never used, or by another log.
@@ -133,14 +133,14 @@ pub(super) fn read_slot_header(bytes: &[u8], uuid: &[u8; 16]) -> SlotState {
     }
 }
 
-/// Which slot of a log's file holds which segment, and which slots are free.
+/// The segment in each slot of a log's file, and the free slots.
 pub(super) struct SlotTable {
     /// Sequence number → slot.
     pub(super) held: BTreeMap<u64, usize>,
     pub(super) free: Vec<usize>,
     /// Bytes of the file that may be used: it may have been made longer, and not durably so yet.
     pub(super) ready: u64,
-    /// Slots that begin in what is ready.
+    /// Number of slots that begin in the ready part of the file.
     pub(super) count: usize,
     /// Nothing before this is kept.
     pub(super) oldest: u64,
@@ -151,7 +151,7 @@ pub(super) struct SlotTable {
 }
 
 impl SlotTable {
-    /// That of a file of `length` bytes of which nothing else is known.
+    /// Returns the table of a file of `length` bytes of which nothing else is known.
     pub(super) fn of(length: u64, size: u64) -> SlotTable {
         let ready = length - length % BLOCK;
         SlotTable {
@@ -205,7 +205,7 @@ impl SlotTable {
     }
 }
 
-/// Slots whose header lies in a file of `length` bytes.
+/// Returns the number of slots whose header lies in a file of `length` bytes.
 pub(super) fn slots_in(length: u64, size: u64) -> usize {
     (length.saturating_sub(2 * BLOCK) / (BLOCK + size)) as usize + usize::from(length >= 2 * BLOCK)
 }

@@ -1,8 +1,8 @@
 //! Examining a log that does not open because it is damaged, without changing it.
 //!
-//! What is reliable ends with the last whole record of an unbroken sequence, as it does when a log
-//! is opened. What follows is searched for other whole records, to report what is lost. A block
-//! that the device cannot read is a hole like any other.
+//! The reliable part ends with the last whole record of an unbroken sequence, as it does when a log
+//! is opened. The rest is searched for other whole records, to report the loss. A block that the
+//! device cannot read is a hole like any other.
 
 use std::sync::Arc;
 
@@ -22,12 +22,12 @@ use super::tail;
 use super::window::AHEAD;
 use super::window::Window;
 
-/// What a log has before and behind a hole.
+/// Contents of a log before and behind a hole.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Survey {
     /// End of the last whole record: here the hole begins.
     pub end: Lsn,
-    /// Where that is in the log's file; `None` if no readable segment header has it.
+    /// Offset of the hole in the log's file; `None` if no readable segment header has it.
     pub offset: Option<u64>,
     /// Whole records behind the hole.
     pub behind: Option<Behind>,
@@ -43,24 +43,24 @@ pub struct Found<'a> {
     pub header: &'a Header,
     /// Its body.
     pub body: &'a [u8],
-    /// Whether it lies behind the hole.
+    /// `true` if the record lies behind the hole.
     pub is_behind: bool,
 }
 
 /// Whole records behind a hole.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Behind {
-    /// Where the first one begins.
+    /// Position at which the first one begins.
     pub first: Lsn,
-    /// Where the last one ends.
+    /// Position at which the last one ends.
     pub until: Lsn,
-    /// How many there are.
+    /// Number of records.
     pub records: u64,
 }
 
 impl Log {
-    /// Looks at the log on `device` from `start` on, where a record begins or begun: how far its
-    /// records follow each other, and what lies behind. Each whole record is shown to `visit`.
+    /// Examines the log on `device` from `start` on, where a record begins or begun: how far its
+    /// records follow each other, and which ones lie behind. Each whole record is shown to `visit`.
     /// Nothing is written.
     ///
     /// # Errors
@@ -99,7 +99,7 @@ impl Log {
     /// they follow each other. Nothing is written.
     ///
     /// # Errors
-    /// As [`Log::survey`].
+    /// See [`Log::survey`].
     pub(crate) fn walk(
         device: Arc<dyn Device>,
         uuid: [u8; 16],
@@ -117,8 +117,8 @@ impl Log {
         Ok(())
     }
 
-    /// Whether the log on `device`, whosever it is, goes on behind the first record of kind `kind`:
-    /// it does if it has forgotten its beginning.
+    /// Returns whether the log on `device`, of any store, continues behind the first record of kind
+    /// `kind`: it does if it has forgotten its beginning.
     ///
     /// # Errors
     /// If the device holds no log, or that of another version, or cannot be read.
@@ -164,11 +164,11 @@ impl Log {
         Ok(true)
     }
 
-    /// The log on `device` as if it ended at `end`, the end of a record, for reading. Nothing must
-    /// be appended: it would be written over what lies there.
+    /// Opens the log on `device` as if it ended at `end`, the end of a record, for reading. Nothing
+    /// must be appended: it would overwrite the records there.
     ///
     /// # Errors
-    /// As [`Log::survey`].
+    /// See [`Log::survey`].
     pub(crate) fn open_up_to(
         device: Arc<dyn Device>,
         uuid: [u8; 16],

@@ -8,14 +8,14 @@
 //!   none of them was written after the hole had become durable. They are cut off, and overwritten
 //!   (rule 10): otherwise they would be valid again as soon as new records reach up to them. So are
 //!   torn ones: a torn rewrite of the same bytes could make them whole.
-//! - A record behind the hole says that the log had been durable beyond the hole. Then something
+//! - A record behind the hole states that the log had been durable beyond the hole. Then something
 //!   has been lost that was acknowledged, and no crash does that.
 //!
 //! A record of a segment's former life passes for a whole one by chance, once in 2³², and a log has
 //! tens of thousands of them: an open in fifty thousand would call a sound log damaged. So one
-//! record is no proof if what follows it looks like a record and is not whole, as in a former life;
-//! two in a row are, and one that is chained to a record which its segment's former life cannot
-//! have known.
+//! record is no proof if the bytes behind it look like a record and are not whole, as in a former
+//! life. Two in a row are a proof, and so is one that is chained to a record which its segment's
+//! former life cannot have known.
 
 use std::sync::Arc;
 
@@ -30,12 +30,12 @@ use super::segments::Segments;
 use super::window::AHEAD;
 use super::window::Window;
 
-/// Where a log that was opened ends.
+/// End of a log that was opened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Tail {
     /// End of the last whole record: where the next one begins.
     pub end: Lsn,
-    /// What was cut off, if there was something.
+    /// The part that was cut off, if any.
     pub cut: Option<Cut>,
 }
 
@@ -48,16 +48,16 @@ pub struct Cut {
     pub until: Lsn,
 }
 
-/// What is known of the position that a log is opened from.
+/// Knowledge of the position that a log is opened from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Begin {
     /// A record begins there that is durable.
     Record,
-    /// The same, or it is the log's end.
+    /// A durable record begins there, or it is the log's end.
     RecordOrEnd,
 }
 
-/// Walks from `start` to the end, and clears what lies behind: no more than `buffer_bytes` of it
+/// Walks from `start` to the end, and clears the bytes behind it: at most `buffer_bytes` of them
 /// may have been under way.
 ///
 /// # Errors
@@ -83,8 +83,8 @@ pub(super) fn find(
         known = known.max(header.durable.map_or(0, |lsn| lsn.0));
     }
     debug_assert!(end <= limit, "records end before the first segment that is missing");
-    // Its place is known from a synced write that came after it. Whatever is done about that
-    // needs what lies behind it.
+    // Its place is known from a synced write that came after it. Any repair needs the bytes behind
+    // it.
     if end == start && begin == Begin::Record {
         return Err(LogError::NoRecord { path: path(), at: Lsn(start) });
     }
@@ -97,14 +97,14 @@ pub(super) fn find(
     if let Some(durable) = behind.durable.filter(|&durable| durable > end) {
         return Err(LogError::Damaged { path: path(), at: Lsn(end), durable: Lsn(durable) });
     }
-    // A header that no crash leaves, where the log seems to end: what was there is not known.
+    // A header that no crash leaves, where the log seems to end: the contents there are not known.
     if let Some(offset) = segments.damaged_header().filter(|_| reaches_limit(&mut window, end)) {
         return Err(LogError::DamagedSegment { path: path(), offset, at: Lsn(end) });
     }
     let headers: Vec<u64> = is_torn.then_some(end).into_iter().chain(starts.clone()).collect();
     unless_planted!(LogTailNotCleared, clear_tail(segments, &headers, end, buffer_bytes)?);
     unless_planted!(LogTailNotWrittenAgain, write_again(segments, known.min(end), end)?);
-    // Inside a block, what lies behind the end is zeros unless something was under way there. At
+    // Inside a block, the bytes behind the end are zeros unless something was under way there. At
     // the beginning of a block there may be anything, such as a segment's former contents.
     let is_cut = !starts.is_empty() || (is_torn && !end.is_multiple_of(BLOCK));
     let until = Lsn(behind.until.max(end));
@@ -112,7 +112,7 @@ pub(super) fn find(
     Ok(Tail { end: Lsn(end), cut })
 }
 
-/// Zeros what lies behind `end`: the headers of the records at `headers`, durably, and then the
+/// Zeros the bytes behind `end`: the headers of the records at `headers`, durably, and then the
 /// rest.
 fn clear_tail(
     segments: &Segments,
@@ -127,7 +127,7 @@ fn clear_tail(
     wipe(segments, end, buffer_bytes)
 }
 
-/// Whether the record at `end`, which is not whole, may lie in a segment that has no slot.
+/// Returns whether the record at `end`, which is not whole, may lie in a segment that has no slot.
 fn reaches_limit(window: &mut Window, end: u64) -> bool {
     let limit = window.limit();
     if limit.saturating_sub(end) < HEADER_MAX as u64 {
@@ -204,14 +204,15 @@ impl Behind {
     }
 }
 
-/// Whether a record is chained to one that was not yet there when its segment was last recycled.
+/// Returns whether a record is chained to one that did not exist yet when its segment was last
+/// recycled.
 fn is_of_this_life(segments: &Segments, header: &Header) -> bool {
     let former = header.start.0.saturating_sub(segments.size());
     header.prev < header.start && header.prev.0 > former
 }
 
-/// Writes what is there from `known` to `end` once more, and the headers of its segments and of
-/// those behind: what was found may never have been synced (rule 12).
+/// Writes the bytes from `known` to `end` once more, and the headers of their segments and of those
+/// behind: the found records may never have been synced (rule 12).
 fn write_again(segments: &Segments, known: u64, end: u64) -> Result<(), LogError> {
     debug_assert!(known <= end, "the log is durable up to its end at most");
     let mut buffer = AlignedBuffer::new(AHEAD);
@@ -228,7 +229,7 @@ fn write_again(segments: &Segments, known: u64, end: u64) -> Result<(), LogError
     segments.write_headers(segments.sequence(known)).map_err(LogError::Prepare)
 }
 
-/// Fills what lies behind the end with zeros, as far as something may have been under way there.
+/// Zeros the bytes behind the end, as far as something may have been under way there.
 fn wipe(segments: &Segments, end: u64, buffer_bytes: usize) -> Result<(), LogError> {
     let under_way = buffer_bytes.max(BUFFER_MAX) as u64;
     let limit = segments.end_of_run(end).min((end + under_way).next_multiple_of(BLOCK));

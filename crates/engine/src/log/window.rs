@@ -13,7 +13,7 @@ use super::segments::Segments;
 /// Bytes that are read ahead.
 pub(super) const AHEAD: usize = 1 << 20;
 
-/// Reads what lies before `limit`.
+/// Reads the bytes before `limit`.
 pub(super) struct Window {
     segments: Arc<Segments>,
     buffer: AlignedBuffer,
@@ -25,7 +25,7 @@ pub(super) struct Window {
     ahead: usize,
     limit: u64,
     salt: u64,
-    /// Whether blocks that cannot be read count as zeros.
+    /// `true` if blocks that cannot be read count as zeros.
     is_lenient: bool,
 }
 
@@ -35,12 +35,12 @@ impl Window {
         Window { segments, buffer, begin: 0, filled: 0, ahead, limit, salt, is_lenient: false }
     }
 
-    /// The same, to which blocks that the device cannot read are blocks of zeros.
+    /// Returns this window with unreadable blocks counted as zeros.
     pub(super) fn lenient(self) -> Window {
         Window { is_lenient: true, ..self }
     }
 
-    /// End of what can be read.
+    /// Returns the end of the readable part.
     pub(super) fn limit(&self) -> u64 {
         self.limit
     }
@@ -87,7 +87,7 @@ impl Window {
         Ok(())
     }
 
-    /// What looks like the header of a record at `lsn`.
+    /// Returns the record header that the bytes at `lsn` resemble, if any.
     pub(super) fn header(&mut self, lsn: u64) -> Result<Option<Header>, LogError> {
         let count = self.limit.saturating_sub(lsn).min(HEADER_MAX as u64);
         let salt = self.salt;

@@ -5,8 +5,8 @@ use crate::page::PageBuffer;
 /// A copy of an entry.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct BatchEntry {
-    /// What its key begins with, in the order in which the structure keeps its entries: the hash of
-    /// a key, the id of a record.
+    /// Beginning of its key, in the order in which the structure keeps its entries: the hash of a
+    /// key, the id of a record.
     pub position: u64,
     /// The rest of its key.
     pub key: Vec<u8>,

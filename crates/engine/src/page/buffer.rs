@@ -25,7 +25,7 @@ impl PageBuffer {
         copy
     }
 
-    /// A copy of what `view` shows at this moment.
+    /// Returns a copy of the bytes that `view` shows at this moment.
     pub fn of_view(view: View<'_>) -> PageBuffer {
         let mut copy = PageBuffer::new(view.len());
         let is_copied = view.copy_into(0, copy.bytes_mut());
@@ -45,7 +45,7 @@ impl PageBuffer {
         &mut self.bytes[self.start..self.start + self.len]
     }
 
-    /// As a page is read.
+    /// Returns a view, through which a page is read.
     #[inline(always)]
     pub fn view(&self) -> View<'_> {
         View::of(self.bytes())

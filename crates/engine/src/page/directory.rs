@@ -10,7 +10,7 @@
 //! `b` is the largest for which all of this fits on a page: 5 with 512 bytes, 8 with 4 KiB, 12 with
 //! 64 KiB. A power of two makes the way to a reference a shift and a mask of a hash or a number.
 
-/// Where the bytes begin.
+/// Offset of the bytes.
 pub const DIRECTORY_HEADER: usize = 64;
 
 /// The form of the directory pages of some page size.
@@ -41,14 +41,14 @@ impl Directory {
         1 << self.bits
     }
 
-    /// Where the byte beside reference `i` is.
+    /// Returns the offset of the byte beside reference `i`.
     #[inline(always)]
     pub const fn byte_at(self, i: usize) -> usize {
         debug_assert!(i < self.fan_out(), "a directory has that many references");
         DIRECTORY_HEADER + i
     }
 
-    /// Where reference `i` is.
+    /// Returns the offset of reference `i`.
     #[inline(always)]
     pub const fn swip_at(self, i: usize) -> usize {
         // The place behind the last reference is where they end.

@@ -1,4 +1,4 @@
-//! Which pages are free: FREE_MAP pages at fixed places.
+//! The map of free pages: FREE_MAP pages at fixed places.
 //!
 //! ```text
 //! offset size
@@ -38,8 +38,8 @@ pub const fn map_page(page_size: PageSize, group: u64) -> PageId {
     if group == 0 { PageId(1) } else { PageId(group * pages_per_map(page_size)) }
 }
 
-/// Whether `page` belongs to the store itself: the superblock or a map. Such pages are never
-/// handed out and never freed.
+/// Returns whether `page` belongs to the store itself: the superblock or a map. Such pages are
+/// never handed out and never freed.
 pub const fn is_reserved(page_size: PageSize, page: PageId) -> bool {
     page.0 == 1 || page.0.is_multiple_of(pages_per_map(page_size))
 }
@@ -60,7 +60,7 @@ pub fn write(page_size: PageSize, group: u64, bits: impl Iterator<Item = u64>, p
     PageHeader::seal(id, page);
 }
 
-/// The 64-bit words of a map page, whose soundness the caller has checked.
+/// Returns the 64-bit words of a map page, whose soundness the caller has checked.
 pub fn words(page: &[u8]) -> impl Iterator<Item = u64> {
     page.get(PAGE_HEADER..).unwrap_or(&[]).chunks_exact(8).map(|chunk| {
         let mut word = [0; 8];

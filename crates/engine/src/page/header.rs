@@ -24,7 +24,7 @@ pub const PAGES_MAX: u64 = 1 << 40;
 /// Bytes of the common page header.
 pub const PAGE_HEADER: usize = 32;
 
-/// What a page holds: which structure's code understands it.
+/// Type of a page's content, which tells the structure that understands it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[repr(transparent)]
 pub struct PageType(pub u8);
@@ -67,7 +67,7 @@ pub struct PageHeader {
     pub page: PageId,
     /// Id of the structure that owns the page.
     pub owner: u32,
-    /// What the page holds.
+    /// Type of the page's content.
     pub kind: PageType,
     /// Height above the leaves.
     pub level: u8,
@@ -146,7 +146,7 @@ impl PageHeader {
         }
     }
 
-    /// Whether `page`, which was read as page `id`, is what was once sealed as that page.
+    /// Returns whether `page`, which was read as page `id`, was once sealed as that page.
     pub fn is_sound(id: PageId, page: &[u8]) -> bool {
         let header = Self::read(page);
         header.page == id && header.checksum == Self::checksum_of(id, page)

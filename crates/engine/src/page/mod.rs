@@ -1,4 +1,4 @@
-//! What every page has in common, whatever structure it belongs to, and the pages of the store
+//! The common part of every page, whatever structure it belongs to, and the pages of the store
 //! itself: formats only, no I/O.
 
 pub mod batch;

@@ -1,4 +1,4 @@
-//! Compressed pages: what is written of a page where the store compresses.
+//! Compressed pages: the stored form of a page where the store compresses.
 //!
 //! ```text
 //! offset size
@@ -8,9 +8,9 @@
 //!     16    n  an LZ4 block of all of the page behind its checksum
 //! 16 + n       zeros to the end of the last unit
 //! ```
-//! The checksum is that of the page as it is in memory. What is read is unpacked first and verified
-//! then, so whatever happened to the bytes is found out as it is for pages that are not compressed.
-//! A page that takes as many units as it has is written as it is.
+//! The checksum is that of the page as it is in memory. A stored page is unpacked first and
+//! verified then, so damaged bytes are found out as for pages that are not compressed. A page that
+//! takes as many units as it has is written as it is.
 
 use lz4_flex::block::{
     CompressTable, compress_into_with_table, decompress_into, get_maximum_output_size,
@@ -29,7 +29,7 @@ const CHECKSUM: usize = 8;
 pub struct Packer {
     size: PageSize,
     table: CompressTable,
-    /// As long as a block can get.
+    /// Buffer of the greatest length of a block.
     block: Vec<u8>,
 }
 
@@ -63,7 +63,8 @@ impl Packer {
     }
 }
 
-/// The units that are stored of what begins as a page does that was packed.
+/// Returns the number of units that a packed page occupies, read from its beginning; `None` if it
+/// is not packed.
 pub fn units_of(size: PageSize, stored: &[u8]) -> Option<u64> {
     let length = length_of(stored)?;
     let units = (HEAD + length).div_ceil(size.unit()) as u64;
@@ -148,7 +149,7 @@ mod tests {
         for bit in 0..8 * used {
             stored[bit / 8] ^= 1 << (bit % 8);
             unpack(stored, &mut back);
-            // Some bits make no difference to what comes out.
+            // Some bits make no difference to the unpacked page.
             assert!(!PageHeader::is_sound(PageId(5), &back) || back == page, "bit {bit}");
             stored[bit / 8] ^= 1 << (bit % 8);
         }

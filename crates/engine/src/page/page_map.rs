@@ -1,5 +1,5 @@
-//! The page map of a store whose pages are written out of place: where the last version of each
-//! page is.
+//! The page map of a store whose pages are written out of place: the location of the last version
+//! of each page.
 //!
 //! ```text
 //! an entry, 8 bytes
@@ -38,7 +38,7 @@ const CHECK_SHIFT: u32 = COUNT_SHIFT + UNIT_BITS;
 const NODE: u64 = 1 << 63;
 const LEVEL_SHIFT: u32 = 56;
 
-/// Where a page lies in the file. Places are as long as a page, and what is compressed takes units
+/// Location of a page in the file. Places are as long as a page, and a compressed page takes units
 /// of them, which may be those of two places.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Spot(u64);
@@ -65,19 +65,19 @@ impl Spot {
         self.0 >> PLACE_BITS & UNIT
     }
 
-    /// How many units it takes, if it is of a compressed page.
+    /// Returns the number of units of a compressed page; `None` for others.
     #[inline]
     pub fn units(self) -> Option<u64> {
         Some(self.0 >> COUNT_SHIFT & UNIT).filter(|units| *units > 0)
     }
 
-    /// Whether it is all of a place.
+    /// Returns whether the spot is all of a place.
     #[inline]
     pub fn is_place(self) -> bool {
         self.0 <= PLACE
     }
 
-    /// Where it begins in a file of pages of `size`, in bytes.
+    /// Returns its offset, in bytes, in a file of pages of `size`.
     #[inline]
     pub fn offset(self, size: PageSize) -> u64 {
         self.place() * size.bytes_u64() + self.first() * size.unit() as u64
@@ -96,7 +96,7 @@ impl Spot {
     }
 }
 
-/// Where a page is, and which version of it.
+/// Location of a page, and the version that is meant.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[repr(transparent)]
 pub struct MapEntry(pub u64);

@@ -50,10 +50,10 @@ pub(super) const UNDO_SHARED: u8 = 11;
 pub(super) const ROWS: u8 = 12;
 pub(super) const ROWS_BEGIN: u8 = 13;
 
-/// What an orphan root is the root of.
+/// The structure that an orphan root belongs to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct OrphanRoot {
-    /// Which structure; its meaning is the structures'.
+    /// Type of the structure; the structures give it its meaning.
     pub kind: u8,
     /// The stamp in the root's page, as its reference had it when there was one: an older page in
     /// its place would lead to pages of other structures. 0 where references have no stamp.
@@ -65,40 +65,40 @@ pub struct OrphanRoot {
 pub enum Section<'a> {
     /// All of a page.
     Image {
-        /// Which one.
+        /// The page.
         page: PageId,
-        /// What differs from zeros.
+        /// The parts that differ from zeros.
         pieces: Pieces<'a>,
     },
     /// Parts of a page.
     Difference {
-        /// Which one.
+        /// The page.
         page: PageId,
-        /// What is new.
+        /// The new parts.
         pieces: Pieces<'a>,
     },
     /// A physiological redo record: the operation of a structure on a page.
     Physiological {
-        /// Which one.
+        /// The page.
         page: PageId,
         /// In the structure's encoding.
         bytes: &'a [u8],
     },
     /// A page was allocated.
     Taken {
-        /// Which one.
+        /// The page.
         page: PageId,
     },
     /// A page was given back.
     Freed {
-        /// Which one.
+        /// The page.
         page: PageId,
     },
     /// An orphan root: nothing refers to it.
     Orphaned {
         /// The root.
         page: PageId,
-        /// What it is the root of.
+        /// The structure that it is the root of.
         root: OrphanRoot,
     },
     /// A root that is attached from now on, or that somebody else takes care of.
@@ -118,7 +118,7 @@ pub enum Section<'a> {
     Rows {
         /// The tree's owner id.
         owner: u32,
-        /// How many more there are; `None`: the tree is new, and has none.
+        /// Entries added, less those removed; `None`: the tree is new, and has none.
         change: Option<i64>,
     },
     /// The record is a CLR.
@@ -132,7 +132,7 @@ pub enum Section<'a> {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("a record's body is damaged from its byte {at} on")]
 pub struct BadBody {
-    /// Where.
+    /// Offset of the fault.
     pub at: usize,
 }
 
@@ -279,7 +279,7 @@ pub fn put_attached(out: &mut Vec<u8>, page: PageId) {
     put_tag(out, ATTACHED, page);
 }
 
-/// Appends what is to be undone next.
+/// Appends the LSN to undo next.
 pub fn put_undo_next(out: &mut Vec<u8>, lsn: Lsn) {
     out.push(UNDO_NEXT);
     put_varint(out, lsn.0);
@@ -300,7 +300,7 @@ pub fn sections(body: &[u8]) -> Sections<'_> {
 }
 
 impl<'a> Sections<'a> {
-    /// Where the next section begins in the body.
+    /// Returns the offset of the next section in the body.
     #[inline]
     pub fn position(&self) -> usize {
         self.len - self.rest.len()

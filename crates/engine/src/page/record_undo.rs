@@ -20,8 +20,8 @@ pub fn put_undo(out: &mut Vec<u8>, undo: &[u8], last: Option<&[u8]>) {
     put_varint(out, (undo.len() - head) as u64);
 }
 
-/// Where the part of `undo` begins that is at its end and also near the beginning of `redo`, and
-/// where in `redo`. What stands before a key in both is a few numbers.
+/// Returns the offset in `undo` of the part at its end that is also near the beginning of `redo`,
+/// and its offset in `redo`. In both, only a few numbers come before a key.
 #[inline]
 fn shared_end(undo: &[u8], redo: &[u8]) -> Option<(usize, usize)> {
     const BEFORE_LEAST: usize = 2;

@@ -1,4 +1,4 @@
-//! Page 0 of a store: what it is, how to read it, and whether it was closed.
+//! Page 0 of a store: its identity, its format, and whether it was closed.
 //!
 //! ```text
 //! offset size
@@ -57,27 +57,27 @@ pub struct Superblock {
     pub uuid: [u8; 16],
     /// Number of page ids when the superblock was written.
     pub pages: u64,
-    /// Where the catalog of trees begins.
+    /// Root page of the catalog of trees.
     pub catalog_root: Option<PageId>,
-    /// Where the last checkpoint's record begins in the log (0 without a log).
+    /// Position of the last checkpoint's record in the log (0 without a log).
     pub log_position: Lsn,
-    /// Whether the store was closed, with everything written.
+    /// `true` if the store was closed, with everything written.
     pub clean: bool,
     /// The process that has the store open for writing, 0 if none.
     pub pid: u32,
-    /// Where pages are written.
+    /// Placement of written pages.
     pub placement: Placement,
-    /// Whether pages are compressed.
+    /// Compression of pages.
     pub compression: Compression,
     /// No page had an LSN beyond this one when the store was closed: a new log begins behind it.
     pub lsn_floor: Lsn,
     /// Entry of the page map's root; [`MapEntry::NONE`] if no page was written out of place yet.
     pub map_root: MapEntry,
-    /// Tells it from those before, whose generations are lower.
+    /// Generation of the superblock; older ones have lower generations.
     pub generation: u64,
 }
 
-/// Where the new version of a page is written.
+/// Place of the new version of a page.
 ///
 /// ```
 /// use millpond::{Options, Placement};
@@ -90,11 +90,11 @@ pub enum Placement {
     /// Over the old one, which a log has to make up for with images.
     #[default]
     InPlace,
-    /// To a free place: what the last checkpoint needs is never overwritten.
+    /// To a free place: pages that the last checkpoint needs are never overwritten.
     OutOfPlace,
 }
 
-/// How the pages of a store are compressed.
+/// Compression of a store's pages.
 ///
 /// ```
 /// use millpond::{Compression, Db, Options};
@@ -113,7 +113,7 @@ pub enum Placement {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 #[non_exhaustive]
 pub enum Compression {
-    /// They are not.
+    /// Pages are not compressed.
     #[default]
     None,
     /// Each page by itself, with LZ4, when it is written: it takes a number of units of 512 bytes
@@ -121,14 +121,14 @@ pub enum Compression {
     Lz4,
 }
 
-/// Why page 0 is no superblock that can be used.
+/// Reason why page 0 is no usable superblock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SuperblockError {
     /// The magic is missing.
     #[error("it is no Millpond store (it begins with {found:02x?} at byte 32)")]
     Magic {
-        /// What stands in the magic's place.
+        /// The bytes in the magic's place.
         found: [u8; 8],
     },
     /// There is no room for one.
@@ -160,9 +160,9 @@ pub enum SuperblockError {
          `millpond dump --salvage` reads what is intact"
     )]
     Checksum {
-        /// As stored.
+        /// The stored checksum.
         stored: u64,
-        /// As it ought to be.
+        /// The computed checksum.
         computed: u64,
     },
 }

@@ -42,7 +42,7 @@ pub(super) fn put_signed(out: &mut Vec<u8>, value: i64) {
     put_varint(out, (value << 1 ^ value >> 63) as u64);
 }
 
-/// Takes what [`put_signed`] appended off the front of `bytes`.
+/// Takes a number that [`put_signed`] appended off the front of `bytes`.
 pub(super) fn take_signed(bytes: &mut &[u8]) -> Option<i64> {
     let code = take_varint(bytes)?;
     Some((code >> 1) as i64 ^ -((code & 1) as i64))

@@ -43,12 +43,12 @@ impl<'a> View<'a> {
         self.len
     }
 
-    /// Whether there are none.
+    /// Returns whether there are none.
     pub fn is_empty(self) -> bool {
         self.len == 0
     }
 
-    /// Where the page is, for code that has checked its offsets itself.
+    /// Returns the address of the page, for code that has checked its offsets itself.
     #[inline(always)]
     pub fn start(self) -> *const u8 {
         self.start
@@ -128,9 +128,9 @@ impl<'a> View<'a> {
         true
     }
 
-    /// The first of the items `lo..hi` whose leading little-endian 32-bit word is not below
+    /// Returns the first of the items `lo..hi` whose leading little-endian 32-bit word is not below
     /// `word`, or `hi`; item `i` lies at `at + i * stride`, and the words ascend. If the items are
-    /// not all inside the page the answer is `lo`. No branch depends on what the words are.
+    /// not all inside the page, returns `lo`. No branch depends on the words.
     #[inline(always)]
     pub fn lower_bound(self, at: usize, stride: usize, lo: usize, hi: usize, word: u32) -> usize {
         if lo >= hi || !self.fits(at, hi.saturating_mul(stride)) || stride < 4 {
@@ -150,8 +150,8 @@ impl<'a> View<'a> {
         base + usize::from(read(base) < word)
     }
 
-    /// How many of the 16 little-endian 32-bit words at `at` are below `word`, and how many are
-    /// not above it; none if they are not all inside the page.
+    /// Returns the number of the 16 little-endian 32-bit words at `at` that are below `word`, and
+    /// of those that are not above it; none if they are not all inside the page.
     #[inline(always)]
     pub fn rank16(self, at: usize, word: u32) -> (usize, usize) {
         let mut bytes = [0; 64];
@@ -205,7 +205,7 @@ impl<'a> View<'a> {
         true
     }
 
-    /// How the `len` bytes at `at` compare with `key`; bytes outside the page compare as less.
+    /// Compares the `len` bytes at `at` with `key`; bytes outside the page compare as less.
     #[inline]
     pub fn compare(self, at: usize, len: usize, key: &[u8]) -> Ordering {
         if !self.fits(at, len) {
@@ -241,8 +241,8 @@ impl<'a> View<'a> {
 /// Bytes that a [`Scratch`] holds without an allocation.
 pub const SCRATCH_BYTES: usize = 1024;
 
-/// Where bytes of a page are copied to before they are validated: on the stack while they are few,
-/// and never cleared beforehand.
+/// Buffer for bytes of a page that are copied before they are validated: on the stack while they
+/// are few, and never cleared beforehand.
 pub struct Scratch {
     small: [MaybeUninit<u8>; SCRATCH_BYTES],
     large: Vec<u8>,
@@ -257,7 +257,7 @@ impl Default for Scratch {
 }
 
 impl Scratch {
-    /// What the last [`View::copy_out`] copied.
+    /// Returns the bytes that the last [`View::copy_out`] copied.
     #[inline(always)]
     pub fn bytes(&self) -> &[u8] {
         if self.len > SCRATCH_BYTES {

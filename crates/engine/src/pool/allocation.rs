@@ -21,7 +21,7 @@ use crate::pool::pages::{MiniTransaction, NewPage};
 use crate::stats::counters::Counter;
 use crate::stats::thread_slot::thread_slot;
 
-/// What is missing to create a page at a low place.
+/// Resource that is missing to create a page at a low place.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Lacking {
     /// There is no free page before that place.
@@ -30,7 +30,8 @@ pub(crate) enum Lacking {
     Frame,
 }
 
-/// Depth of a page that was just created: most are leaves, and the next reference has the depth.
+/// Depth recorded for a page that was just created. Most such pages are leaves, and the next
+/// reference sets the depth.
 const DEPTH_UNKNOWN: u8 = u8::MAX;
 
 fn kind_of(page_type: PageType) -> PageKind {
@@ -44,7 +45,7 @@ fn kind_of(page_type: PageType) -> PageKind {
 impl<M: PoolStrategy> Pool<M> {
     /// Creates a page in a frame, which it returns latched exclusively.
     pub(crate) fn fresh_page(&self, new: NewPage) -> Try<NonNull<FrameHeader>> {
-        /// What a split of a whole path may need.
+        /// Frames and page ids that a split of a whole path may need.
         const ROOM: u32 = 6;
         if self.free.is_empty() {
             return Err(Jump::room(ROOM));
@@ -61,7 +62,7 @@ impl<M: PoolStrategy> Pool<M> {
     /// Creates a page with an id below `bound`, latched exclusively.
     ///
     /// # Errors
-    /// What is missing; nothing changed then.
+    /// The resource that is missing; nothing has changed then.
     pub(crate) fn allocate_below<'o>(
         &'o self,
         mtr: &'o MiniTransaction<'o, Self>,

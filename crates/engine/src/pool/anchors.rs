@@ -1,11 +1,12 @@
-//! Anchors: where the swips of roots are, outside any page. This file needs `unsafe`.
+//! Anchors hold the swips of roots, outside any page. This file needs `unsafe`.
 //!
 //! An anchor is a frame of its own, a header and a page, so that a root has a parent like any other
 //! page: it is latched, versioned and searched for swips in the same way. It holds one swip and the
 //! stamp of its root, has no frame id, is never evicted and never reaches storage.
 //!
-//! A transaction has an anchor for each large value that it replaced or removed, a hundred thousand
-//! perhaps. Those share pages, 16 bytes each, with others of the same structure and thread.
+//! A transaction has an anchor for each large value that it replaced or removed, perhaps a hundred
+//! thousand. Such anchors take 16 bytes each, and share pages with others of the same structure and
+//! thread.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ptr::NonNull;
@@ -33,12 +34,12 @@ pub struct Anchor {
 }
 
 impl Anchor {
-    /// The only anchor in its page.
+    /// Returns the anchor that has the page of `frame` to itself.
     pub(crate) fn only(frame: NonNull<FrameHeader>) -> Anchor {
         Anchor::at(frame, ANCHOR_SWIP)
     }
 
-    /// The anchor at byte offset `at` of its page.
+    /// Returns the anchor at byte offset `at` of its page.
     pub(crate) fn at(frame: NonNull<FrameHeader>, at: usize) -> Anchor {
         // Pages have at most 64 KiB.
         Anchor { frame, at: at as u32 }
@@ -50,8 +51,8 @@ impl Anchor {
         self.at as usize
     }
 
-    /// Returns the byte offset of the stamp of the root; a stamp of 0: the root has none, or it is
-    /// not known.
+    /// Returns the byte offset of the root's stamp. A stamp of 0 means that the root has none, or
+    /// that it is not known.
     #[inline]
     pub fn stamp(self) -> usize {
         self.swip() + ANCHOR_STAMP - ANCHOR_SWIP
@@ -75,7 +76,7 @@ pub(crate) struct Anchors {
     page_size: usize,
     /// A header and a page of `page_size` bytes, as aligned as a frame.
     layout: Layout,
-    /// Anchors that a structure has, each at most once.
+    /// Anchors in use by a structure, each at most once.
     used: Mutex<Vec<AnchorMemory>>,
     /// Released anchors. They are reused, and their memory stays until the pool is dropped: a late
     /// reader may still look at one, and finds that its version changed.
@@ -83,7 +84,7 @@ pub(crate) struct Anchors {
     shared: Mutex<SharedPages>,
 }
 
-/// The pages that anchors share, with an owner and the slot of a thread each.
+/// Pages that anchors share; each belongs to one owner and one thread's slot.
 #[derive(Default)]
 struct SharedPages {
     /// By the address of their frame.
@@ -107,7 +108,7 @@ struct SharedPage {
 }
 
 impl Anchors {
-    /// No anchor, for pages of `page_size` bytes.
+    /// Returns an empty set of anchors, for pages of `page_size` bytes.
     ///
     /// # Errors
     /// [`PoolError::Memory`]: the size is absurd.
@@ -132,7 +133,7 @@ impl Anchors {
     /// `thread`. It shares its page.
     ///
     /// # Errors
-    /// [`PoolError::Memory`]: there is none.
+    /// [`PoolError::Memory`] if no memory is left.
     pub(crate) fn take_shared(&self, owner: u32, thread: usize) -> Result<Anchor, PoolError> {
         let mut shared = locked(&self.shared);
         let SharedPages { pages, open } = &mut *shared;
@@ -167,7 +168,7 @@ impl Anchors {
         Ok(Anchor::at(frame, place.into()))
     }
 
-    /// Takes an anchor back that shares its page; `false` if it does not.
+    /// Releases an anchor that shares its page; `false` if it does not share one.
     fn release_shared(&self, anchor: Anchor) -> bool {
         let mut shared = locked(&self.shared);
         let SharedPages { pages, open } = &mut *shared;
@@ -224,7 +225,7 @@ impl Anchors {
         Ok(frame)
     }
 
-    /// Takes `anchor` back from its structure.
+    /// Releases `anchor`, which its structure no longer uses.
     pub(crate) fn release(&self, anchor: Anchor) {
         if !self.release_shared(anchor) {
             self.release_page(anchor.frame);

@@ -1,10 +1,10 @@
 //! Borrowed pages: pages that a thread keeps from changing while the user's own code reads them.
 //!
 //! Such code may call the store again, and that call may need the very page that it reads. Only the
-//! thread itself could release that page: to wait for it would be to wait for ever. So each thread
-//! counts how many pages its closures have borrowed, and an operation that restarts again and again
-//! on a thread with such pages ends with [`PoolError::Held`]. Two threads that each read a page,
-//! and want to write the other's, end in the same way.
+//! thread itself could release that page, so it would wait for ever. So each thread counts how many
+//! pages its closures have borrowed, and an operation that restarts again and again on a thread
+//! with such pages ends with [`PoolError::Held`]. Two threads that each read a page, and want to
+//! write the other's, end in the same way.
 //!
 //! The count is read only after [`PATIENT`] restarts in a row. A latch that another thread holds is
 //! released within a microsecond, or, if its holder lost its processor, within some milliseconds:
@@ -18,7 +18,7 @@ use std::time::Duration;
 use crate::pool::error::PoolError;
 use crate::pool::frame::IS_MODEL;
 
-/// Restarts after which the thread's own borrowed pages count.
+/// Restarts in a row after which the thread's own borrowed pages count.
 const PATIENT: u32 = 100;
 /// Restarts after that, with a nap before each, until the operation is given up.
 const NAPS: u32 = if IS_MODEL { 100 } else { 250 };
@@ -40,7 +40,7 @@ shuttle::thread_local! {
 
 /// One page that this thread keeps from changing while the user's code runs.
 pub(crate) struct BorrowedPage {
-    /// It belongs to the thread that began it.
+    /// Ties the borrow to the thread that began it.
     _thread: PhantomData<*const ()>,
 }
 
@@ -70,7 +70,7 @@ pub(crate) fn pages_borrowed() -> u32 {
 /// Waits before an operation that met a conflict restarts, the `attempt`th time.
 ///
 /// # Errors
-/// [`PoolError::Held`]: that would never end.
+/// [`PoolError::Held`] if the operation would never end.
 pub(crate) fn back_off(attempt: u32) -> Result<(), PoolError> {
     if attempt < 4 && !IS_MODEL {
         // Conflicts end within a microsecond, unless a holder lost its processor.
@@ -93,7 +93,7 @@ fn nap() {
     }
 }
 
-/// Calls `attempt` until it returns something, for as long as an operation would on this thread.
+/// Calls `attempt` until it returns a value, backing off as an operation of this thread would.
 ///
 /// # Errors
 /// [`PoolError::Held`].

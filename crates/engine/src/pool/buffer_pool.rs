@@ -1,13 +1,13 @@
-//! The pool itself: what it consists of.
+//! The pool type and its parts.
 //!
 //! One type for every strategy: translation, latching and the policy's hot half are types
 //! ([`PoolStrategy`]), so that each combination is compiled for itself and a run pays only for what
 //! it names. `store/combinations.rs` lists the combinations that exist.
 //!
-//! What the pool does is in files of their own, as methods of [`Pool`]: `translation` follows
-//! swips and loads pages, `replacement` finds victims and free frames, `writeback` writes,
-//! `allocation.rs` creates and deletes pages, `logging.rs` logs changes, `pool_pages.rs` is what
-//! data structures see.
+//! The pool's work is in separate files, as methods of [`Pool`]: `translation` follows swips and
+//! loads pages, `replacement` finds victims and free frames, `writeback` writes, `allocation.rs`
+//! creates and deletes pages, `logging.rs` logs changes, and `pool_pages.rs` implements the
+//! interface that data structures see.
 
 use std::collections::HashMap;
 use std::marker::PhantomData;
@@ -55,7 +55,7 @@ use crate::stats::thread_slot::thread_slot;
 
 /// The buffer pool.
 pub struct Pool<M: PoolStrategy> {
-    // What each reference to a page may read.
+    // Read, or may be read, by each reference to a page.
     /// Headers and pages; mapped until the pool is dropped, at addresses that swips hold.
     pub(crate) memory: FrameMemory,
     /// Bytes of a page, as storage has them.
@@ -71,15 +71,15 @@ pub struct Pool<M: PoolStrategy> {
     pub(crate) statistics: Statistics,
     /// Page id to frame, for all pages in state hot or cooling; empty with swips.
     pub(crate) table: PageTable<M::Latching>,
-    /// Whether changes are logged, where, and what is known of page ids at the end of the log.
+    /// The redo log, if changes are logged, and the page space at its end.
     pub(crate) redo: RedoLog,
-    /// Where the swips of each page type are.
+    /// Finds the swips of each page type.
     pub(crate) kinds: Kinds,
 
-    // What is needed when a page is loaded, created, evicted or deleted.
-    /// Every frame without a page, but for those that a thread just took.
+    // Needed only when a page is loaded, created, evicted or deleted.
+    /// Every frame without a page, except those that a thread just took.
     pub(crate) free: FreeLists,
-    /// What of the memory of frames that were never used is populated.
+    /// Tracks the populated part of the memory of frames that were never used.
     pub(crate) ahead: Ahead,
     /// The cold half of the policy. It knows the pages in state hot or cooling, and no others.
     pub(crate) policy_host: PolicyHost<M::Hook>,
@@ -91,31 +91,31 @@ pub struct Pool<M: PoolStrategy> {
     /// The one operation for which pages are held, so that it ends.
     pub(crate) starvation: StarvationGuard,
     pub(crate) writes: Writes,
-    /// What page cleaners know, if there are any.
+    /// State of the page cleaners, if there are any.
     pub(crate) cleaners: PageCleaners,
     pub(crate) storage: Arc<dyn Storage>,
-    /// Whether the first record about a page that was clean holds all of it.
+    /// `true` if the first record about a page that was clean holds all of it.
     pub(crate) logs_images: bool,
-    /// Whether pages are compressed when they are written.
+    /// `true` if pages are compressed when they are written.
     pub(crate) compresses: bool,
     /// Ids of the next new pages.
     pub(crate) ids: PageIds,
     /// The parents of roots.
     pub(crate) anchors: Anchors,
-    /// Where threads sleep until there is work, or a frame.
+    /// Events on which threads wait for work, or for a frame.
     pub(crate) sleep: Sleep,
 
-    // The options of a run and what it reports.
+    // Options of a run, and its reports.
     pub(crate) options: PoolOptions,
     pub(crate) recorder: Recorder,
     pub(crate) storage_recorder: StorageRecorder,
     _strategy: PhantomData<M>,
 }
 
-/// Where background threads sleep, and workers that wait for frames.
+/// Events on which background threads wait for work, and workers for frames.
 #[derive(Default)]
 pub(crate) struct Sleep {
-    /// Set once, before all events are signalled: background threads end.
+    /// Set once, before all events are signalled; background threads then end.
     pub(crate) stop: AtomicBool,
     /// Free frames that a worker waits for; 0 if none waits.
     pub(crate) demand: AtomicU32,
@@ -133,7 +133,7 @@ impl<M: PoolStrategy> Pool<M> {
     /// Opens a pool over `storage`, with the policy in `hosted`.
     ///
     /// # Errors
-    /// Too few frames, a page size that will not do, no memory, or a policy that does not fit.
+    /// Too few frames, an unsupported page size, no memory, or a policy that does not fit.
     pub fn open(
         mut options: PoolOptions,
         storage: Arc<dyn Storage>,
@@ -194,14 +194,14 @@ impl<M: PoolStrategy> Pool<M> {
         })
     }
 
-    /// Returns the same pool, whose changes are logged.
+    /// Returns this pool with its changes logged to `log`.
     #[must_use]
     pub fn logged(mut self, log: Arc<Log>) -> Pool<M> {
         self.redo = RedoLog::to(log);
         self
     }
 
-    /// Sets where the swips of pages of type `page_type` are; the first call counts.
+    /// Registers `kind` to find the swips of pages of type `page_type`; the first call counts.
     pub fn register(&self, page_type: PageType, kind: &'static dyn Kind) {
         self.kinds.register(page_type, kind);
     }
@@ -217,10 +217,11 @@ impl<M: PoolStrategy> Pool<M> {
         &self.ids
     }
 
-    /// Makes writes to frames fatal, or allows them again: for the test that reads write to none.
+    /// Makes writes to frames fatal, or allows them again. A test proves with it that reads write
+    /// to no frame.
     ///
     /// # Errors
-    /// What the operating system returns.
+    /// The error of the operating system.
     pub fn forbid_writes(&self, forbid: bool) -> std::io::Result<()> {
         self.memory.forbid_writes(forbid)
     }
@@ -240,7 +241,7 @@ impl<M: PoolStrategy> Pool<M> {
         self.policy
     }
 
-    /// Returns where the pool, and what works on it, counts.
+    /// Returns the counters of the pool and of everything that works on it.
     pub fn statistics(&self) -> &Statistics {
         &self.statistics
     }
@@ -310,7 +311,8 @@ impl<M: PoolStrategy> Pool<M> {
         unsafe { frame_page::store_swip(frame, self.page_size, at, word) }
     }
 
-    /// Returns the time of the policy's clock; with `reference`, after one reference more.
+    /// Returns the time of the policy's clock. With `reference`, the clock counts one more
+    /// reference first.
     #[inline(always)]
     pub(crate) fn now(&self, reference: bool) -> u32 {
         match M::Hook::tick_source(&self.params) {
@@ -326,7 +328,7 @@ impl<M: PoolStrategy> Pool<M> {
         Access { page, mark, now: self.now(reference), next: 0, next_read: 0 }
     }
 
-    /// Counts `count` evictions, by which the policy's clock may advance.
+    /// Counts `count` evictions, which may advance the policy's clock.
     pub(crate) fn count_evictions(&self, count: u32) {
         self.statistics.counters.add(Counter::Evictions, u64::from(count));
         let counts = M::Hook::tick_source(&self.params) == TickSource::PerEviction;

@@ -1,4 +1,4 @@
-//! Epochs: when a frame that was unswizzled may be used again (leanstore IV-G).
+//! Epochs decide when a frame that was unswizzled may be used again (leanstore IV-G).
 //!
 //! A thread enters the global epoch before it touches pages and leaves afterwards; a frame that
 //! was given up in epoch e may be reused once no thread is in an epoch up to e. Since every
@@ -19,10 +19,10 @@ use crate::stats::thread_slot::OWNED;
 use crate::words::by_word;
 
 choice! {
-    /// What keeps a frame from being used anew under an optimistic reader (leanstore IV-G).
+    /// Protection of a frame from reuse under an optimistic reader (leanstore IV-G).
     #[derive(Default, Hash)]
     pub enum Reclamation {
-        /// Epochs: a frame is used anew when all who could see its page have moved on.
+        /// Epochs: a frame is reused when every thread that could see its page has moved on.
         Epoch = "epoch",
         /// The frame's version alone: its memory stays, readers find out afterwards.
         #[default]
@@ -35,7 +35,7 @@ by_word! {
 
 const OUTSIDE: u64 = u64::MAX;
 
-/// Slots with an epoch of their own. Loom tries all orders of all accesses: there it is few.
+/// Slots with an epoch of their own. Loom tries all orders of all accesses, so it gets few.
 const LOCALS: usize = if cfg!(feature = "loom") { 2 } else { OWNED };
 
 #[repr(align(128))]
@@ -76,7 +76,7 @@ impl Epochs {
         }
     }
 
-    /// The thread with slot `slot` enters the present epoch.
+    /// Enters the current epoch, for the thread with slot `slot`.
     #[inline]
     pub fn enter(&self, slot: usize) {
         if slot < LOCALS {
@@ -89,7 +89,7 @@ impl Epochs {
         fence(Ordering::SeqCst);
     }
 
-    /// The thread with slot `slot` leaves its epoch.
+    /// Leaves its epoch, for the thread with slot `slot`.
     #[inline]
     pub fn leave(&self, slot: usize) {
         if slot < LOCALS {

@@ -1,16 +1,16 @@
-//! What can go wrong in the pool.
+//! Errors of the pool.
 
 use millpond_base::PageId;
 use millpond_device::DeviceError;
 
 use crate::io::{AllocateError, WriteError};
 
-/// An error of the storage below the pool, of whichever type it has.
+/// An error of any type from the storage below the pool.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct StorageError(pub std::sync::Arc<dyn std::error::Error + Send + Sync>);
 
-/// What refers to a page.
+/// Names the page that refers to another one, for messages.
 fn parent_name(parent: Option<PageId>) -> String {
     match parent {
         Some(parent) => format!("page {parent}"),
@@ -48,7 +48,7 @@ pub enum PoolError {
         /// Bytes that were asked for.
         page_size: u64,
     },
-    /// The log failed: what was not durable by then never will be.
+    /// The log failed: records that were not durable by then never will be.
     #[error(transparent)]
     Log(#[from] crate::log::LogError),
     /// Nothing can be evicted: every frame is in use at this moment, or dirty and not writable.
@@ -57,14 +57,14 @@ pub enum PoolError {
         /// Frames of the pool.
         frames: u32,
     },
-    /// An operation restarted again and again, because pages that it needs at one moment were
-    /// evicted as soon as they were loaded; only where that may fail (`attempts_max`).
+    /// An operation restarted again and again, because pages that it needs together were evicted as
+    /// soon as they were loaded. Happens only where `attempts_max` is set.
     #[error(
         "an operation never had its pages in memory together in {attempts} attempts: choose another \
          policy, set a larger memory size, or set no limit"
     )]
     Starved {
-        /// How often it started.
+        /// Number of attempts.
         attempts: u32,
     },
     /// A pool of this few frames cannot hold a path and a split at the same time.
@@ -112,11 +112,11 @@ pub enum PoolError {
     /// This pool cannot host the replacement policy.
     #[error("the policy does not fit this pool: {reason}")]
     Policy {
-        /// Why not.
+        /// The reason, in words.
         reason: String,
     },
-    /// Pages of a type refer to others, and the pool cannot find the swips: it could neither evict
-    /// what they refer to nor write them.
+    /// Pages of a type refer to others, and the pool cannot find the swips. It could neither evict
+    /// the pages that they refer to nor write them.
     #[error(
         "pages of type {page_type} refer to other pages, and their swips cannot be found: register \
          their `Kind` (`Pool::register`) before the first of them is used"
@@ -125,10 +125,10 @@ pub enum PoolError {
         /// The type, by its number in the page header.
         page_type: u8,
     },
-    /// A page was read from storage, and is not what the page that refers to it requires: level,
-    /// owner, keys or place. Its checksum and id are right, so it, or the page that refers to it,
-    /// is an older version of itself: a write was lost. It was not made reachable; all pages but
-    /// those below it can be used as before.
+    /// A page that was read from storage does not fit the page that refers to it: level, owner,
+    /// keys or place differ. Its checksum and id are right, so one of the two pages is an older
+    /// version of itself: a write was lost. The page was not made reachable; all pages except those
+    /// below it can be used as before.
     #[error(
         "page {page} does not fit {}, which refers to it ({what}): a write of one of them was \
          lost, or they are damaged; run `check` on the store, and restore a backup or `salvage`",
@@ -139,15 +139,15 @@ pub enum PoolError {
         page: PageId,
         /// The page that refers to it; `None`: it is the root of its structure.
         parent: Option<PageId>,
-        /// What does not fit.
+        /// The mismatch, in words.
         what: String,
     },
-    /// A page does not hold what its parent requires.
+    /// A page does not fit the requirements of its parent.
     #[error("page {page} does not fit its parent ({what}): run `check` on the store")]
     Corrupt {
         /// The page.
         page: PageId,
-        /// What was found instead.
+        /// Description of the content that was found instead.
         what: String,
     },
 }
@@ -158,7 +158,7 @@ impl PoolError {
         PoolError::Storage(StorageError(std::sync::Arc::new(error)))
     }
 
-    /// Returns whether there was no room on a disk.
+    /// Returns whether a disk was full.
     pub(crate) fn is_disk_full(&self) -> bool {
         let PoolError::Storage(error) = self else { return false };
         let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(&*error.0);

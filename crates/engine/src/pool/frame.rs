@@ -45,10 +45,10 @@ pub const POLICY_LINE: usize = if IS_MODEL { 4096 } else { 128 };
 /// Bytes reserved for the policy.
 pub const POLICY_BYTES: usize = if IS_MODEL { 2048 } else { 64 };
 
-/// Whether a model checker runs: then a frame's memory must be written before its use.
+/// `true` under a model checker, where a frame's memory must be written before its use.
 pub(crate) const IS_MODEL: bool = cfg!(feature = "model");
 
-/// Where a frame is in its life.
+/// State of a frame in its life cycle.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[repr(u8)]
 pub enum State {
@@ -59,7 +59,7 @@ pub enum State {
     Loading = 1,
     /// Holds a page that can be reached through its swip or the page table.
     Hot = 2,
-    /// The same in the cooling stage: its next use makes it hot again.
+    /// Holds a page of the cooling stage; the page's next use makes it hot again.
     Cooling = 3,
     /// Its page was evicted or deleted, and cannot be reached. It is put on a free list at the end
     /// of the round of eviction, or when the write of the page is complete.
@@ -159,13 +159,13 @@ impl FrameHeader {
         self.next.store(u32::MAX, Ordering::Relaxed);
     }
 
-    /// Returns its place in the pool; [`FrameId::NONE`] for an anchor.
+    /// Returns the frame's index in the pool; [`FrameId::NONE`] for an anchor.
     #[inline(always)]
     pub fn id(&self) -> FrameId {
         FrameId(self.index.load(Ordering::Relaxed))
     }
 
-    /// Returns the page that it holds, if any.
+    /// Returns the page that the frame holds, if any.
     #[inline(always)]
     pub fn page(&self) -> Option<PageId> {
         match self.page.load(Ordering::Relaxed) {
@@ -174,7 +174,7 @@ impl FrameHeader {
         }
     }
 
-    /// Sets which page it holds.
+    /// Sets the page that the frame holds.
     #[inline]
     pub fn set_page(&self, page: Option<PageId>) {
         debug_assert_ne!(page, Some(PageId(NO_PAGE)), "no page has that id");
@@ -193,14 +193,15 @@ impl FrameHeader {
         self.parent.store(parent.map_or(std::ptr::null_mut(), NonNull::as_ptr), Ordering::Relaxed);
     }
 
-    /// Returns its state.
+    /// Returns the frame's state.
     #[inline]
     pub fn state(&self) -> State {
         State::of(self.flags.load(Ordering::Acquire))
     }
 
-    /// Changes its state. A step that [`State::may_become`] does not allow stops the program: the
-    /// pool would go on with a page in memory twice, or with a frame that two threads own.
+    /// Changes the frame's state. A step that [`State::may_become`] does not allow stops the
+    /// program: the pool would go on with a page in memory twice, or with a frame that two threads
+    /// own.
     #[inline]
     pub fn become_state(&self, next: State) {
         // Between hot and cooling, and from evicted to free, no other thread can take the frame.
@@ -219,7 +220,7 @@ impl FrameHeader {
                 self.id(),
                 State::of(old)
             );
-            // What is known of a page ends with it.
+            // The flags of a page end with it.
             let kept = if next == State::Free { !(0xff | UNVERIFIED) } else { !0xff };
             let new = (old & kept) | next as u32;
             match self.flags.compare_exchange_weak(old, new, Ordering::AcqRel, Ordering::Relaxed) {
@@ -235,9 +236,9 @@ impl FrameHeader {
         self.flags.load(Ordering::Relaxed) & DIRTY != 0
     }
 
-    /// Returns whether storage may not have the page as it is: it is dirty, or being written. Both
-    /// are read by one load. Two would not do: a page that is being written can get dirty and its
-    /// write can end between them, and be neither at either load.
+    /// Returns whether the page is dirty or being written, so that storage may not have its latest
+    /// version. One load reads both flags. Two would not do: a page that is being written can get
+    /// dirty and its write can end between them, and be neither at either load.
     #[inline]
     pub fn is_dirty_or_writing(&self) -> bool {
         planted!(FlagsReadApart, return self.flags_read_apart());
@@ -258,13 +259,13 @@ impl FrameHeader {
         self.flags.load(Ordering::Acquire) & WRITING != 0
     }
 
-    /// Returns whether it is held for a starving operation.
+    /// Returns whether the frame is held for a starving operation.
     #[inline]
     pub fn is_held(&self) -> bool {
         self.flags.load(Ordering::Relaxed) & HELD != 0
     }
 
-    /// Sets whether it is held for a starving operation.
+    /// Sets whether the frame is held for a starving operation.
     pub(crate) fn set_held(&self, held: bool) {
         if held {
             self.flags.fetch_or(HELD, Ordering::Relaxed);
@@ -295,7 +296,8 @@ impl FrameHeader {
         self.flags.load(Ordering::Relaxed) & SCANNED != 0
     }
 
-    /// Sets that, for a page that is being loaded or created, or that is referenced by no scan.
+    /// Sets whether only scans have referenced the page. Called when the page is loaded or created,
+    /// and when another reference reaches it.
     #[inline(always)]
     pub fn set_scanned(&self, scanned: bool) {
         if self.is_scanned() != scanned {
@@ -327,7 +329,7 @@ impl FrameHeader {
         self.flags.fetch_and(!QUEUED, Ordering::Relaxed);
     }
 
-    /// The page changed. Call it under the exclusive latch.
+    /// Marks the page as changed. Call it under the exclusive latch.
     #[inline(always)]
     pub fn set_dirty(&self) {
         debug_assert!(self.latch.is_exclusive(), "a page changes without a latch");
@@ -337,15 +339,16 @@ impl FrameHeader {
         }
     }
 
-    /// The page is about to change, and the change will be logged from `tail` on, which is called
-    /// only if the page is clean: all threads write the end of the log. Call it under the exclusive
-    /// latch. Returns whether the page was clean, so that all of it has to be logged.
+    /// Marks that the page is about to change, and that the change will be logged from `tail` on.
+    /// `tail` is called only if the page is clean, because all threads write the end of the log.
+    /// Call it under the exclusive latch. Returns whether the page was clean, so that all of it has
+    /// to be logged.
     ///
-    /// A page that is being written counts as not clean: what the log has to hold for it begins
-    /// where it did, until that write is known to be complete. The end of the write takes no latch,
-    /// so the flag is set only if the page is still in the state that was read: a change that is
-    /// logged without an image leaves the page, without a gap, dirty or being written from the
-    /// record on that its recLSN names.
+    /// A page that is being written counts as not clean: the log has to keep its records from the
+    /// same recLSN on until that write is known to be complete. The end of the write takes no
+    /// latch, so the flag is set only if the page is still in the state that was read. If a change
+    /// is logged without an image, the page has therefore been dirty or being written, without a
+    /// gap, since the record at its recLSN.
     #[inline]
     pub fn begin_logged_change(&self, tail: impl Fn() -> Lsn) -> bool {
         debug_assert!(self.latch.is_exclusive(), "a page changes without a latch");
@@ -373,25 +376,25 @@ impl FrameHeader {
         was_clean
     }
 
-    /// Returns its recLSN: where the records begin without which the page, dirty or being written,
-    /// could not be recovered. 0 if changes are not logged.
+    /// Returns the recLSN: the start of the records that are needed to recover the page, which is
+    /// dirty or being written. 0 if changes are not logged.
     pub fn rec_lsn(&self) -> Lsn {
         Lsn(self.rec_lsn.load(Ordering::Relaxed))
     }
 
-    /// Returns its recLSN if the page is dirty.
+    /// Returns the recLSN if the page is dirty.
     pub fn dirty_since(&self) -> Option<Lsn> {
         self.is_dirty().then(|| self.rec_lsn())
     }
 
-    /// Sets its recLSN, before the page gets dirty.
+    /// Sets the recLSN, before the page gets dirty.
     pub fn set_rec_lsn(&self, lsn: Lsn) {
         self.rec_lsn.store(lsn.0, Ordering::Relaxed);
     }
 
-    /// A write begins: the page is clean as of the copy that is taken now, under the latch, and the
-    /// frame is not evicted until [`FrameHeader::end_write`]. `false`: it is clean, or being
-    /// written already.
+    /// Begins a write: the page is clean as of the copy that is taken now, under the latch. The
+    /// frame is not evicted until [`FrameHeader::end_write`]. Returns `false` if the page is clean,
+    /// or being written already.
     #[inline]
     pub fn begin_write(&self) -> bool {
         debug_assert!(self.latch.is_held(), "a page is copied without a latch");
@@ -403,7 +406,7 @@ impl FrameHeader {
         self.flags.compare_exchange(old, new, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 
-    /// The write is over; if it failed the page is as dirty as before.
+    /// Ends the write; if it failed, the page is as dirty as before.
     #[inline]
     pub fn end_write(&self, succeeded: bool) {
         debug_assert!(self.is_writing(), "no write of this page is under way");
@@ -413,9 +416,9 @@ impl FrameHeader {
         self.flags.fetch_and(!WRITING, Ordering::Release);
     }
 
-    /// The write succeeded, and storage has the page up to the record that ends at `lsn`, so that
-    /// only those behind it are needed: for a page whose first record needs to hold no image. A
-    /// page that changes all the time would otherwise keep its recLSN for ever.
+    /// Ends a write that brought the page to storage up to the record that ends at `lsn`, so that
+    /// only later records are needed. For a page whose first record needs to hold no image. A page
+    /// that changes all the time would otherwise keep its recLSN for ever.
     #[inline]
     pub fn end_write_up_to(&self, lsn: Lsn) {
         debug_assert!(self.is_writing(), "no write of this page is under way");
@@ -433,7 +436,8 @@ impl FrameHeader {
         }
     }
 
-    /// The page was deleted or evicted: it need not be written any more.
+    /// Clears the dirty flag of a page that was deleted or evicted and need not be written any
+    /// more.
     #[inline]
     pub fn clear_dirty(&self) {
         self.flags.fetch_and(!DIRTY, Ordering::Relaxed);

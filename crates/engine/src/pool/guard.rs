@@ -5,7 +5,7 @@
 //! valid: so the frame it names held the wanted page at that moment. Frames are never unmapped
 //! while the pool lives, so even an outdated guard reads mapped memory; validation finds out.
 //!
-//! # What writes to a page
+//! # Writers of a page
 //!
 //! [`Shared`] gives out a reference into a page, so no thread may write there meanwhile. A page is
 //! written through [`Write::page_mut`]; through the pool's `set_swip`, when a child is attached,
@@ -38,7 +38,7 @@ use crate::stats::counters::Counter;
 /// slots of a typical leaf.
 const PREFETCHED: usize = 384;
 
-/// Waits a little for a latch that is held, by `attempt`, which tries a number of rounds.
+/// Waits a little for a latch that is held, by calling `attempt`, which tries a number of rounds.
 #[cold]
 #[inline(never)]
 fn await_latch<P: Pages, T>(pages: &P, attempt: impl Fn(u32) -> Option<T>) -> Option<T> {
@@ -64,8 +64,8 @@ impl<'o, P: Pages> Read<'o, P> {
     /// Begins to read `frame`.
     ///
     /// # Safety
-    /// `frame` must be a frame or an anchor of the `Pages` of `mtr`. Whether it holds the page
-    /// that is wanted is for the caller to check afterwards.
+    /// `frame` must be a frame or an anchor of the `Pages` of `mtr`. The caller checks afterwards
+    /// that it holds the wanted page.
     #[inline(always)]
     pub(crate) unsafe fn begin(
         mtr: &'o MiniTransaction<'o, P>,
@@ -121,7 +121,7 @@ impl<'o, P: Pages> Read<'o, P> {
         unsafe { &*self.frame.as_ptr() }
     }
 
-    /// Returns the page, to be read raw: what it shows counts after [`Read::validate`].
+    /// Returns the page, to be read raw; the bytes count only after [`Read::validate`].
     #[inline(always)]
     pub fn view(&self) -> View<'o> {
         // SAFETY: each frame is followed by a page of that size, and stays mapped.
@@ -134,7 +134,7 @@ impl<'o, P: Pages> Read<'o, P> {
         Swip(self.view().u64(at))
     }
 
-    /// Returns what the latch gave this reader.
+    /// Returns the token that the latch gave this reader.
     #[inline(always)]
     pub(crate) fn token(&self) -> Token<P> {
         self.token
@@ -153,15 +153,15 @@ impl<'o, P: Pages> Read<'o, P> {
         }
     }
 
-    /// Returns where the page can be found again, as it was read.
+    /// Returns a hint that finds the page again, as it was read.
     #[inline]
     pub fn hint(&self) -> Option<PageHint> {
         let header = self.header();
         PageHint::at(header, P::Latching::version(&header.latch, self.token))
     }
 
-    /// Follows the swip at byte offset `at`, and returns the child, which was the child while this
-    /// page had not changed. `mark` describes the reference: read or write, page kind and depth,
+    /// Follows the swip at byte offset `at` and returns the child. This page had not changed when
+    /// the child was reached. `mark` describes the reference: read or write, page kind and depth,
     /// scan.
     ///
     /// # Errors
@@ -172,7 +172,7 @@ impl<'o, P: Pages> Read<'o, P> {
         self.mtr.pages.child(self, at, mark)
     }
 
-    /// The same, latching the child exclusively.
+    /// Follows the swip at byte offset `at` and latches the child exclusively.
     ///
     /// # Errors
     /// A jump.
@@ -199,10 +199,9 @@ impl<'o, P: Pages> Read<'o, P> {
     }
 
     /// Turns the read into a hold of the page's `len` bytes at `at`, if the page did not change
-    /// since the read began: all that was read so far is valid then. The hold outlives the
-    /// mini-transaction. `None` if the bytes are not all inside the page, or `pages` is not what
-    /// the mini-transaction runs on.
-    ///
+    /// since the read began. All that was read so far is valid then. The hold outlives the
+    /// mini-transaction. Returns `None` if the bytes are not all inside the page, or if the
+    /// mini-transaction does not run on `pages`.
     /// # Errors
     /// [`Jump::Restart`] if the page did change.
     #[inline]
@@ -211,7 +210,7 @@ impl<'o, P: Pages> Read<'o, P> {
             return Err(Jump::Restart);
         }
         let (frame, mtr) = (self.frame, self.mtr);
-        // What the read held, if anything, became the shared hold.
+        // The reader's hold, if any, became the shared hold.
         std::mem::forget(self);
         let size = mtr.pages.page_size();
         // SAFETY: a frame stays mapped while its `Pages` lives; if that is not `pages`, then only
@@ -242,7 +241,7 @@ impl<P: Pages> Drop for Read<'_, P> {
 /// belongs to no mini-transaction, and its thread may run operations meanwhile. One that would have
 /// to wait for this very guard fails with [`PoolError::Held`](crate::pool::PoolError::Held).
 ///
-/// The same type for all [`Pages`], so that what is compiled for a combination of strategies ends
+/// One type serves all [`Pages`], so that the code compiled for a combination of strategies ends
 /// where a user's closure begins.
 pub struct Shared<'p> {
     latch: &'p Latch,
@@ -277,7 +276,7 @@ pub struct Write<'o, P: Pages> {
     mtr: &'o MiniTransaction<'o, P>,
     frame: NonNull<FrameHeader>,
     changed: bool,
-    /// The mini-transaction holds the latch to its end, when the change is logged.
+    /// `true` if the mini-transaction holds the latch to its end, when the change is logged.
     logged: bool,
 }
 
@@ -298,7 +297,7 @@ impl<'o, P: Pages> Write<'o, P> {
     /// Latches `frame` exclusively.
     ///
     /// # Safety
-    /// As [`Read::begin`].
+    /// See [`Read::begin`].
     #[inline(always)]
     pub(crate) unsafe fn begin(
         mtr: &'o MiniTransaction<'o, P>,
@@ -344,7 +343,7 @@ impl<'o, P: Pages> Write<'o, P> {
         self.header().page().unwrap_or_default()
     }
 
-    /// Returns where the page can be found again after this hold, if it is not changed any further.
+    /// Returns a hint that finds the page again after this hold, if it is not changed any further.
     #[inline]
     pub fn hint(&self) -> Option<PageHint> {
         let header = self.header();
@@ -372,9 +371,9 @@ impl<'o, P: Pages> Write<'o, P> {
         self.bytes_mut()
     }
 
-    /// Returns the page, to be changed exactly as the physiological redo record describes that
-    /// `redo` writes: what is logged is that record, from which the structure can do the same once
-    /// more to the same page.
+    /// Returns the page, to be changed exactly as the physiological redo record of `redo`
+    /// describes. That record is logged, and from it the structure can repeat the change on the
+    /// same page.
     #[inline(always)]
     pub fn page_mut_with_redo(&mut self, redo: impl FnOnce(&mut Vec<u8>)) -> &mut [u8] {
         self.changed = true;
@@ -411,7 +410,7 @@ impl<'o, P: Pages> Write<'o, P> {
         self.mtr.log_change(|pages, changes| P::Log::page_changes_by(pages, changes, frame, redo));
     }
 
-    /// Logs a page as a whole that was just allocated.
+    /// Logs a page that was just allocated as a whole.
     #[inline]
     pub(crate) fn log_new(mut self) -> Self {
         if self.mtr.is_logged() {
@@ -468,7 +467,7 @@ impl<P: Pages> Drop for Write<'_, P> {
     #[inline(always)]
     fn drop(&mut self) {
         if self.logged {
-            // The end of the mini-transaction does it.
+            // The end of the mini-transaction releases the latch.
         } else if self.changed {
             self.header().latch.release_exclusive();
         } else {

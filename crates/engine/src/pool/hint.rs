@@ -1,17 +1,17 @@
-//! Page hints: where a thread found a page when it held it last, so that it need not descend to it
-//! again.
+//! Page hints remember where a thread found a page when it held it last, so that it need not
+//! descend to it again.
 //!
 //! A hint promises nothing. It names a frame, the page in it and the version of its latch, which
-//! grows whenever the page changes or leaves (invariant 6 of the pool); so a page that is found at
+//! grows whenever the page changes or leaves (invariant 6 of the pool). So a page that is found at
 //! the same version is the page that was left there, byte for byte, and is where it was in its
 //! structure. Only a page in memory and out of the cooling stage is found: everything else is left
-//! to a descent, which tells the policy.
+//! to a descent, which notifies the policy.
 
 use millpond_base::{FrameId, PageId};
 
 use crate::pool::frame::{FrameHeader, State};
 
-/// Where a page was found, and at which version.
+/// The frame in which a page was found, and the page's version.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PageHint {
     frame: FrameId,
@@ -20,25 +20,25 @@ pub struct PageHint {
 }
 
 impl PageHint {
-    /// Of the page in the frame of `header`, when its latch has `version`.
+    /// Returns a hint for the page in the frame of `header`, when its latch has `version`.
     #[inline]
     pub(in crate::pool) fn at(header: &FrameHeader, version: u64) -> Option<PageHint> {
         Some(PageHint { frame: header.id(), page: header.page()?, version })
     }
 
-    /// Whether it is of the same page in the same frame.
+    /// Returns whether `other` names the same page in the same frame.
     #[inline]
     pub fn is_of_page_of(self, other: PageHint) -> bool {
         (self.frame, self.page) == (other.frame, other.page)
     }
 
-    /// The frame that held the page.
+    /// Returns the frame that held the page.
     #[inline]
     pub(in crate::pool) fn frame(self) -> FrameId {
         self.frame
     }
 
-    /// Whether the frame of `header` holds the page still, unchanged and reachable.
+    /// Returns whether the frame of `header` still holds the page, unchanged and reachable.
     #[inline]
     pub(in crate::pool) fn fits(self, header: &FrameHeader) -> bool {
         header.latch.version_held() == self.version

@@ -1,4 +1,4 @@
-//! How a mini-transaction ends early: restart, wait for a page, or fail.
+//! Early ends of a mini-transaction: restart, wait for a page, or fail.
 //!
 //! A data structure's operation is written as a mini-transaction that never blocks and never does
 //! I/O. When it meets a conflict, or a page that is not in memory, it gives up with a [`Jump`]; all
@@ -15,7 +15,7 @@ use crate::pool::frame::FrameHeader;
 /// The result of a step of a mini-transaction.
 pub type Try<T> = Result<T, Jump>;
 
-/// Why a mini-transaction cannot continue.
+/// Reason why a mini-transaction cannot continue.
 #[derive(Debug)]
 pub enum Jump {
     /// Another thread changed what was read, or holds a latch: start again.
@@ -24,7 +24,7 @@ pub enum Jump {
     Cold(Box<Cold>),
 }
 
-/// What has to be done between two mini-transactions.
+/// Work to do between two mini-transactions.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Cold {
@@ -39,13 +39,13 @@ pub enum Cold {
 /// Reads that were ordered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Ordered {
-    /// How many.
+    /// Number of reads.
     pub reads: u32,
-    /// How many of the swips, from the first on, refer to pages in memory, or on their way.
+    /// Number of swips, from the first on, whose pages are in memory or on their way.
     pub passed: usize,
 }
 
-/// Which page is missing, and where its swip was.
+/// A missing page and the location of its swip.
 #[derive(Debug)]
 pub struct Load {
     /// The missing page.
@@ -70,19 +70,19 @@ impl Jump {
         matches!(self, Jump::Cold(cold) if matches!(**cold, Cold::Load(_)))
     }
 
-    /// `frames` free frames are needed before the next mini-transaction.
+    /// Returns the jump for `frames` free frames, needed before the next mini-transaction.
     #[cold]
     pub fn room(frames: u32) -> Jump {
         Jump::Cold(Box::new(Cold::Room(frames)))
     }
 
-    /// The operation fails with `error`.
+    /// Returns the jump that fails the operation with `error`.
     #[cold]
     pub fn failed(error: PoolError) -> Jump {
         Jump::Cold(Box::new(Cold::Failed(error)))
     }
 
-    /// The page of an evicted swip is needed.
+    /// Returns the jump for the page of an evicted swip.
     #[cold]
     pub fn load(load: Load) -> Jump {
         Jump::Cold(Box::new(Cold::Load(load)))

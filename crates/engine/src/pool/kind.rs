@@ -1,4 +1,4 @@
-//! What the pool must know of a page type: where its swips are (leanstore IV-E).
+//! The pool's view of a page type: its swips (leanstore IV-E).
 //!
 //! The pool never knows a node layout. Each structure registers one [`Kind`] per page type that
 //! holds swips; page types without one have no children. That is all a structure has to provide,
@@ -19,7 +19,7 @@ pub trait Kind: Send + Sync {
     fn swips(&self, page: View<'_>, visit: &mut dyn FnMut(usize) -> bool);
 
     /// Returns whether the page that the swip at `at` refers to may hold swips itself; `true` if
-    /// that is not known. As for [`Kind::swips`].
+    /// that is not known. The page is latched, or a private copy.
     fn leads_on(&self, _page: View<'_>, _at: usize) -> bool {
         true
     }
@@ -37,39 +37,38 @@ pub trait Kind: Send + Sync {
         found
     }
 
-    /// Returns what the page leaves free: it is zeroed in what is written, where pages are
+    /// Returns the free part of the page, which is zeroed in the written copy where pages are
     /// compressed.
     ///
-    /// The log knows nothing of that. So redo finds other bytes there than the page in memory had:
-    /// physiological redo must not depend on them, and where a difference is logged, it has all of
-    /// what is no longer free. All other bytes are the same after redo, also those that mean
-    /// nothing.
+    /// The log does not record that. So redo finds other bytes there than the page in memory had:
+    /// physiological redo must not depend on them, and a logged difference includes every byte that
+    /// is no longer free. All other bytes are the same after redo, even those without a meaning.
     fn gap(&self, _page: View<'_>) -> Range<usize> {
         0..0
     }
 
     /// Checks that `child`, which was just read from storage, fits `page`, whose swip at `at`
-    /// refers to it: it is of that type and level, of the same structure, for those keys. Called
-    /// once per load, before the child can be reached. Neither page changes meanwhile.
+    /// refers to it: type, level, structure and keys must match. Called once per load, before the
+    /// child can be reached. Neither page changes meanwhile.
     ///
     /// # Errors
-    /// What does not fit.
+    /// A description of the mismatch.
     fn verify_child(&self, _page: View<'_>, _at: usize, _child: View<'_>) -> Result<(), String> {
         Ok(())
     }
 
-    /// Checks a page without a parent: it must be for all keys there are.
+    /// Checks a page without a parent: it must cover all keys.
     ///
     /// # Errors
-    /// What does not fit.
+    /// A description of the mismatch.
     fn verify_root(&self, _page: View<'_>) -> Result<(), String> {
         Ok(())
     }
 
-    /// Checks a page without a parent whose anchor holds its stamp: it must carry that one.
+    /// Checks a page without a parent whose anchor holds a stamp: the page must carry the same one.
     ///
     /// # Errors
-    /// What does not fit.
+    /// A description of the mismatch.
     fn verify_stamp(&self, _page: View<'_>, _stamp: u64) -> Result<(), String> {
         Err("pages of its type carry no stamp".to_string())
     }
@@ -78,7 +77,7 @@ pub trait Kind: Send + Sync {
 /// Checks that `page` is of type `kind` and on level `level`, and belongs to the structure `owner`.
 ///
 /// # Errors
-/// What does not fit.
+/// A description of the mismatch.
 pub(crate) fn verify_header(
     page: View<'_>,
     kind: PageType,
@@ -109,11 +108,11 @@ impl Kind for NoSwips {
 /// Byte offset of the first swip of an anchor's page.
 pub const ANCHOR_SWIP: usize = crate::page::PAGE_HEADER;
 
-/// Byte offset of the stamp of the root in an anchor's page; a stamp of 0: the root has none, or it
-/// is not known.
+/// Byte offset of the root's stamp in an anchor's page. A stamp of 0 means that the root has none,
+/// or that it is not known.
 pub const ANCHOR_STAMP: usize = ANCHOR_SWIP + 8;
 
-/// The owner in an anchor's page where it is not known which structure the root belongs to.
+/// Owner in an anchor's page if the structure of the root is not known.
 pub(crate) const OWNER_UNKNOWN: u32 = u32::MAX;
 
 /// Bytes of an anchor: a swip and a stamp.
@@ -123,7 +122,7 @@ pub(crate) const ANCHOR_BYTES: usize = 16;
 pub(crate) const LEVEL_SHARED: u8 = 0;
 
 /// The page of an anchor: one swip, that of a structure's root, with its owner and its stamp. A
-/// page of anchors that are kept has many, one behind the other.
+/// page of kept anchors holds many, one behind the other.
 pub struct AnchorKind;
 
 impl Kind for AnchorKind {
@@ -160,7 +159,7 @@ pub(crate) struct Kinds {
 }
 
 impl Kinds {
-    /// Only anchors have a kind.
+    /// Returns a registry in which only anchors have a kind.
     pub(crate) fn new() -> Kinds {
         let by_type = Box::new([const { OnceLock::new() }; 256]);
         let kinds = Kinds { by_type, unregistered: AtomicU8::new(0) };
@@ -179,8 +178,8 @@ impl Kinds {
         self.by_type[usize::from(PageHeader::type_in(page).0)].get().copied()
     }
 
-    /// Returns whether the swips of `page`, which has some, can be found. If not, that is
-    /// remembered for [`Kinds::all_registered`].
+    /// Returns whether the swips of `page`, which has some, can be found. [`Kinds::all_registered`]
+    /// fails once the result was `false`.
     pub(crate) fn finds_swips_of(&self, page: View<'_>) -> bool {
         let is_known = self.of(page).is_some();
         if !is_known {
@@ -189,7 +188,7 @@ impl Kinds {
         is_known
     }
 
-    /// Checks that no page was found whose swips cannot be found: its pointers would reach storage,
+    /// Checks that no page was found whose swips cannot be found. Its pointers would reach storage,
     /// so nothing is written any more.
     ///
     /// # Errors

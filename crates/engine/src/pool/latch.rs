@@ -8,11 +8,11 @@
 //!
 //! An *optimistic* reader (leanstore IV-F) writes nothing: it remembers the version, reads, and
 //! checks that the version is still the same. Shared holds do not disturb it. A *shared* holder
-//! keeps writers out. Which of the two a read is, is decided when a store is opened, through
-//! [`Latching`], so that a run pays for what it measures and for nothing else. A page that a user's
-//! closure looks at is held in shared mode under each of them.
+//! keeps writers out. [`Latching`] decides when a store is opened which of the two a read is, so
+//! that a run pays for what it measures and for nothing else. Either way, a page that a user's
+//! closure looks at is held in shared mode.
 //!
-//! Long because the word and the three ways to use it are one argument: who holds it how.
+//! Long because the word and the three ways to use it are one argument.
 //!
 //! # Rules
 //!
@@ -31,12 +31,12 @@ const SHARED_MASK: u64 = 0xfffe;
 const VERSION_ONE: u64 = 1 << 16;
 const VERSION_MASK: u64 = !0xffff;
 
-/// How often a waiter looks again before it yields to other threads. Holds last less than a
-/// microsecond, unless the holder lost its processor.
+/// Looks of a waiter before it yields to other threads. Holds last less than a microsecond, unless
+/// the holder lost its processor.
 pub(in crate::pool) const SPINS_MAX: u32 = if cfg!(feature = "model") { 1 } else { 64 };
-/// How often another sharer may come or go while one more wants to.
+/// Number of other sharers that may come or go while one more tries to join.
 const SHARERS_MAX: u32 = 64;
-/// How often it yields before it gives up, and its operation restarts.
+/// Yields before a waiter gives up and its operation restarts.
 const YIELDS_MAX: u32 = 16;
 
 /// The word itself.
@@ -59,7 +59,7 @@ fn pause(round: u32) {
     }
 }
 
-/// How often a waiter looks again before it gives up.
+/// Looks of a waiter before it gives up.
 pub(in crate::pool) const ROUNDS_MAX: u32 =
     if cfg!(feature = "model") { 2 } else { SPINS_MAX * YIELDS_MAX };
 
@@ -76,7 +76,7 @@ impl Latch {
     #[inline(always)]
     pub fn is_still(&self, version: u64) -> bool {
         debug_assert_eq!(version & !VERSION_MASK, 0, "a version has no mode bits");
-        // What was read before must be read before the word is.
+        // Earlier reads of the page must come before the read of the word.
         fence(Ordering::Acquire);
         self.0.load(Ordering::Relaxed) & (VERSION_MASK | EXCLUSIVE) == version
     }
@@ -128,7 +128,7 @@ impl Latch {
         self.exclusive_within(ROUNDS_MAX)
     }
 
-    /// The same, with `rounds` tries.
+    /// Takes the word exclusively within `rounds` tries; `false` if it was not available.
     #[cfg_attr(feature = "critical-sections", track_caller)]
     pub fn exclusive_within(&self, rounds: u32) -> bool {
         for round in 0..rounds {
@@ -176,7 +176,7 @@ impl Latch {
         self.shared_within(ROUNDS_MAX)
     }
 
-    /// The same, with `rounds` tries.
+    /// Becomes one more shared holder within `rounds` tries; `false` if that was not possible.
     #[cfg_attr(feature = "critical-sections", track_caller)]
     pub fn shared_within(&self, rounds: u32) -> bool {
         for round in 0..rounds {
@@ -236,7 +236,7 @@ impl Latch {
         upgraded
     }
 
-    /// Returns the version, held or not; for a holder, to whom it cannot change.
+    /// Returns the version, even of a word that is held. For a holder, under whom it cannot change.
     #[inline]
     pub fn version_held(&self) -> u64 {
         self.0.load(Ordering::Relaxed) & VERSION_MASK
@@ -268,15 +268,15 @@ impl Latch {
     }
 }
 
-/// What a read is: a strategy, compiled into each store.
+/// Strategy that decides how a read is protected, compiled into each store.
 pub trait Latching: Send + Sync + 'static {
-    /// What a reader keeps.
+    /// State that a reader keeps.
     type Token: Copy + Send;
     /// Its name in options and tables.
     const NAME: &'static str;
-    /// Whether a reader may see a page while it changes, so that it must validate.
+    /// `true` if a reader may see a page while it changes, so that it must validate.
     const OPTIMISTIC: bool;
-    /// Whether more than one thread may use the store.
+    /// `true` if more than one thread may use the store.
     const THREADS: bool = true;
 
     /// Begins a read; `None` if a writer holds the latch.
@@ -313,7 +313,7 @@ pub trait Latching: Send + Sync + 'static {
     fn write_patiently(latch: &Latch) -> bool {
         Self::write(latch) || Self::write_within(latch, ROUNDS_MAX)
     }
-    /// Turns the read into a write for a moment, to change nothing but where a swip points in
+    /// Turns the read into a short write, which changes nothing except where a swip points in
     /// memory; on `false` the read continues.
     #[cfg_attr(feature = "critical-sections", track_caller)]
     fn promote(latch: &Latch, token: Self::Token) -> bool {

@@ -1,5 +1,5 @@
-//! What a pool does for the log: it hands over pages without pointers, sets their LSNs, and
-//! releases them once the record about them is in the log.
+//! The pool's side of logging: it hands over pages without pointers, sets their LSNs, and releases
+//! them once the record about them is in the log.
 //!
 //! The rules are in `pool/mini_transaction`.
 
@@ -110,9 +110,9 @@ impl<M: PoolStrategy> PageCopies for Pool<M> {
             return;
         }
         let Some(kind) = self.kinds.of(view) else { return };
-        // A word that is the same, and was a swip before, means the same child, and the log has
-        // it. One that was not is what an entry left behind, as a pointer perhaps: the log may
-        // have that pointer, too, in an image.
+        // An unchanged word that was a swip before still means the same child, and the log has it.
+        // An unchanged word that was no swip is a remnant of an entry, perhaps a pointer, which the
+        // log may have in an image, too.
         let was = View::of(before);
         let mut swips = Vec::new();
         if let Some(kind) = self.kinds.of(was) {
@@ -156,7 +156,7 @@ impl<M: PoolStrategy> PageCopies for Pool<M> {
 }
 
 impl<M: PoolStrategy> Pool<M> {
-    /// Returns where changes are logged, and which pages are in use at the end of that log.
+    /// Returns the log of changes, with the pages that are in use at its end.
     #[inline(always)]
     pub fn redo_log(&self) -> &RedoLog {
         &self.redo
@@ -167,8 +167,9 @@ impl<M: PoolStrategy> Pool<M> {
         <RedoLog as ChangeLog<Pool<M>>>::is_on(self) && !planted!(PageLsnNotSet)
     }
 
-    /// Returns whether the log knows that `page` is free. A page that refers to it is an older
-    /// version; its latch is held, for a thread that frees a page holds that of its parent.
+    /// Returns whether the log knows that `page` is free. A page that refers to it is then an older
+    /// version. The latch of the referring page is held: a thread that frees a page holds that of
+    /// its parent.
     pub(crate) fn is_free(&self, page: PageId) -> bool {
         <RedoLog as ChangeLog<Pool<M>>>::is_on(self)
             && self.redo.space_at_tail(|_, space| !space.is_taken(page))

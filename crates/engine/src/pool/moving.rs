@@ -3,18 +3,18 @@
 //! # How
 //! A page moves in one mini-transaction: a new page is allocated below a bound, the old one's bytes
 //! are copied behind its header, the one swip that refers to it (`pages.rs`, rule 1) is replaced,
-//! the swips in it are adopted, and the old page is freed. To other threads that is what a merge
-//! does: the parent's version and that of the old frame grow, so a thread that read either
-//! restarts; the policy is notified of a new page and of one that was dropped; and the log gets one
+//! the swips in it are adopted, and the old page is freed. To other threads this looks like a
+//! merge. The parent's version and that of the old frame grow, so a thread that read either
+//! restarts. The policy is notified of a new page and of one that was dropped. The log gets one
 //! record, of no transaction, with the new page's image, the parent's change, and the old page as
-//! free. A crash leaves the page in one place, and no undo moves it back. What a page holds stays
-//! the same, byte for byte: keys, numbers of rows, stamps of values. Nothing but a swip remembers
-//! where a page is for longer than a mini-transaction; and a thread that loads one into memory, in
-//! between, has an in-flight load, which the mover waits for, as it needs the page in memory.
+//! free. A crash leaves the page in one place, and no undo moves it back. The content of a page
+//! stays the same, byte for byte: keys, numbers of rows, stamps of values. Only a swip remembers
+//! the place of a page for longer than a mini-transaction. A thread that loads a page in between
+//! has an in-flight load, and the mover waits for it, as it needs the page in memory.
 //!
-//! Which pages have which swips is all that has to be known, and a [`Kind`](super::Kind) finds
-//! them: so this is written once, for all structures. What is reached from no root, such as a value
-//! that a transaction replaced, whose anchor that transaction has, stays.
+//! Only the swips of each page have to be known, and a [`Kind`](super::Kind) finds them, so this is
+//! written once, for all structures. Pages that no root reaches stay: a value that a transaction
+//! replaced, say, whose anchor that transaction has.
 //!
 //! # The walk
 //! A [`Walk`] goes through a structure from its root, parents before children, and remembers its
@@ -39,19 +39,19 @@ use crate::pool::options::PoolStrategy;
 use crate::pool::pages::{MiniTransaction, NewPage, Pages};
 use crate::pool::swip::Swip;
 
-/// Where a walk through a structure is that moves pages to ids below a bound.
+/// Position of a walk through a structure that moves pages to ids below a bound.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Walk {
-    /// Which child at each level; empty: all pages were seen.
+    /// Index of the child at each level; empty once all pages were seen.
     path: Vec<usize>,
     bound: PageId,
-    /// Whether leaves of trees are read, for values in pages of their own.
+    /// `true` if leaves of trees are read, for values in pages of their own.
     values: bool,
 }
 
 impl Walk {
-    /// Returns a walk before the first child of a root. Pages from `bound` on are to move;
-    /// `values`: those of trees' large values as well, for which all leaves have to be read.
+    /// Returns a walk before the first child of a root. Pages from `bound` on are to move. With
+    /// `values`, those of trees' large values move as well, for which all leaves have to be read.
     pub fn new(bound: PageId, values: bool) -> Walk {
         Walk { path: vec![0], bound, values }
     }
@@ -85,12 +85,12 @@ impl Walk {
     }
 }
 
-/// What a step of a walk did.
+/// Result of a step of a walk.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Moved {
-    /// It moved a page.
+    /// The step moved a page.
     Page,
-    /// It continued.
+    /// The walk continued without moving a page.
     Nothing,
     /// A page that was to move was unavailable, and was passed over.
     Busy,
@@ -100,7 +100,7 @@ pub enum Moved {
     End,
 }
 
-/// A copy of a page, and where its swips are.
+/// A copy of a page, with the offsets of its swips.
 #[derive(Default)]
 struct Seen {
     page: Vec<u8>,
@@ -113,7 +113,7 @@ fn mark(what: AccessKind) -> Mark {
 }
 
 impl<M: PoolStrategy> Pool<M> {
-    /// Mini-transactions after which a page is not moved: other threads hold it, or it does not
+    /// Mini-transactions after which a page is passed over: other threads hold it, or it does not
     /// stay in memory.
     pub(crate) const MOVE_TRIES: u32 = 50;
 
@@ -206,8 +206,8 @@ impl<M: PoolStrategy> Pool<M> {
         Ok(())
     }
 
-    /// Moves the root below `anchor`, if its id is not below `bound`, and returns where it is then;
-    /// `None`, and nothing changed: there is no frame.
+    /// Moves the root below `anchor`, if its id is not below `bound`, and returns its new id.
+    /// Without a free frame it returns `None` and changes nothing.
     ///
     /// # Errors
     /// A jump.
@@ -223,8 +223,8 @@ impl<M: PoolStrategy> Pool<M> {
         Ok((moved, (moved == Some(Moved::Page)).then_some(root)))
     }
 
-    /// Moves the child at `at` of `parent`, if its id is not below `bound`. `None`, and nothing
-    /// changed: there is no frame.
+    /// Moves the child at `at` of `parent`, if its id is not below `bound`. Without a free frame it
+    /// returns `None` and changes nothing.
     fn move_child<'o>(
         &'o self,
         mtr: &'o MiniTransaction<'o, Self>,
@@ -260,7 +260,7 @@ impl<M: PoolStrategy> Pool<M> {
             place.copy_from_slice(&swip.0.to_le_bytes());
         }
         mtr.adopt(swip, parent);
-        // What it referred to belongs to the new page.
+        // The children of the old page belong to the new one.
         if let Some(body) = old.page_mut().get_mut(PAGE_HEADER..) {
             body.fill(0);
         }

@@ -1,4 +1,4 @@
-//! How a pool is opened: the strategies that are compiled in, and the options of a run.
+//! Settings of a pool: the strategies that are compiled in, and the options of a run.
 
 use std::fmt;
 use std::num::NonZeroU32;
@@ -15,22 +15,22 @@ use crate::words::{ChoiceError, by_word};
 
 /// The strategies of one compiled pool.
 pub trait PoolStrategy: Send + Sync + 'static {
-    /// How reads are protected.
+    /// Protection of reads.
     type Latching: Latching;
     /// The hot half of the policies that this pool can host.
     type Hook: HitHook;
-    /// Whether references to pages in memory are pointers; else they go through a hash table.
+    /// `true` if references to pages in memory are pointers; else they go through a hash table.
     const SWIZZLES: bool;
-    /// Whether there is a hash table from page ids to frames: without swips it is needed; beside
-    /// them, as in Graefe's pointer swizzling (gilbert 2.4.1), it is looked into before a read.
+    /// `true` if there is a hash table from page ids to frames. Without swips it is needed; beside
+    /// them, as in Graefe's pointer swizzling (gilbert 2.4.1), it is searched before a read.
     const HAS_TABLE: bool = !Self::SWIZZLES;
-    /// Whether page references can be recorded.
+    /// `true` if page references can be recorded.
     const RECORDS: bool = false;
-    /// Whether stores with these strategies have trees only, so that less is compiled.
+    /// `true` if stores with these strategies have trees only, so that less is compiled.
     const TREES_ONLY: bool = false;
 }
 
-/// Who evicts pages.
+/// Threads that evict pages.
 ///
 /// ```
 /// use millpond::{EvictionMode, Options};
@@ -111,7 +111,7 @@ by_word! {
 }
 
 choice! {
-    /// When what is written of a store in place is made durable (li 4.4.1.2).
+    /// Moment at which the writes of a store in place are made durable (li 4.4.1.2).
     ///
     /// ```
     /// use millpond::internals::pool::SyncMode;
@@ -126,8 +126,8 @@ choice! {
         EachWrite = "org",
         /// The whole file after each write for the log's sake: its `rec`.
         EachRecov = "rec",
-        /// At a checkpoint those pages that hold updates which the log is about to forget, and no
-        /// others: its deferred sync, by ranges.
+        /// At a checkpoint, only the pages with updates that the log is about to forget: its
+        /// deferred sync, by ranges.
         Ranges = "range",
     }
 }
@@ -137,34 +137,34 @@ choice! {
 pub struct PoolOptions {
     /// Number of frames, at least [`FRAMES_MIN`].
     pub frames: u32,
-    /// When a frame that was given up is reused.
+    /// Rule for the reuse of a frame that was given up.
     pub reclamation: Reclamation,
-    /// Which threads evict.
+    /// Threads that evict.
     pub evictors: EvictionMode,
     /// Free frames that evictor threads keep ready, and victims that a worker looks for at once.
     /// 1 evicts page by page, as a simulator does.
     pub batch: u32,
-    /// Whether a thread writes dirty pages in the background.
+    /// `true` if a thread writes dirty pages in the background.
     pub background_writer: bool,
-    /// Whether the evictor threads are page cleaners, and when they work (li 2.1.1): there must be
-    /// a fixed number of them, and pages are written by them alone, or by who needs a frame.
+    /// The rule by which the evictor threads work as page cleaners, if they do (li 2.1.1). There
+    /// must be a fixed number of them, and only they write pages, or a thread that needs a frame.
     pub cleaning: Option<Cleaning>,
-    /// Whether a miss that continues a sequence of page ids reads ahead (li 5.6.1.3); needs the
+    /// `true` if a miss that continues a sequence of page ids reads ahead (li 5.6.1.3); needs the
     /// thread that writes in the background.
     pub read_ahead: bool,
-    /// When what is written is made durable, in a store in place.
+    /// Moment at which writes are made durable, in a store in place.
     pub sync_mode: SyncMode,
-    /// Whether memory is touched when the pool opens.
+    /// `true` if memory is touched when the pool opens.
     pub prefault: bool,
     /// NUMA nodes to pretend; `None` asks the machine.
     pub nodes: Option<u32>,
     /// One in this many operations in memory is timed; 0 times none.
     pub sample_period: u32,
-    /// References by which a policy's clock of references advances at once: 1 is exact, and a word
-    /// that all threads write at each reference.
+    /// References by which a policy's clock of references advances at once. 1 is exact, but then
+    /// all threads write one word at each reference.
     pub references_per_tick: u32,
     /// Restarts after which an operation that still misses a page fails, while no page is held for
-    /// it; `None`: none fails, and the starvation guard holds pages for it.
+    /// it. With `None` no operation fails, and the starvation guard holds pages for it.
     pub attempts_max: Option<u32>,
     /// Seed of random choices.
     pub seed: u64,

@@ -26,10 +26,11 @@ pub struct PageIds {
     /// Allocated ids that no page has, each at most once. They are taken from the end, so the
     /// lowest of a refill is last. Mini-transactions lock it under latches: never held during I/O.
     ahead: Mutex<Vec<PageId>>,
-    /// Allocated ids of what storage keeps for undo on a full disk. Locked as `ahead`, after it.
+    /// Allocated ids of the reserve that storage keeps for undo on a full disk. Locked like
+    /// `ahead`, and after it.
     for_undo: Mutex<Vec<PageId>>,
-    /// Ids from here on are not kept but go back to storage: while a store shrinks, what is in use
-    /// shall be below. [`NO_CEILING`] at all other times.
+    /// Ids from here on go back to storage instead of being kept: while a store shrinks, its pages
+    /// must be below. [`NO_CEILING`] at all other times.
     ceiling: AtomicU64,
     /// Held by the one thread that allocates ids in storage, which may do I/O. Locked before
     /// `ahead`, never under it, and never under a latch.
@@ -37,7 +38,7 @@ pub struct PageIds {
 }
 
 impl PageIds {
-    /// No id was allocated yet.
+    /// Returns a list without any id yet.
     pub(crate) fn new(storage: Arc<dyn Storage>) -> PageIds {
         PageIds {
             storage,
@@ -95,7 +96,7 @@ impl PageIds {
         }
     }
 
-    /// From now on keeps only ids below `bound` for new pages; `None`: any id.
+    /// Keeps only ids below `bound` for new pages from now on; `None`: any id.
     pub(crate) fn set_ceiling(&self, bound: Option<PageId>) {
         self.ceiling.store(bound.map_or(NO_CEILING, |bound| bound.0), Ordering::Relaxed);
     }
@@ -106,7 +107,7 @@ impl PageIds {
     }
 
     /// Allocates ids in storage until at least `least` are ready, or as many as a full disk has
-    /// left. Undo then has what is kept for it. The calling thread holds no latch.
+    /// left. If that is none, undo gets ids from the reserve. The calling thread holds no latch.
     ///
     /// # Errors
     /// The storage's, if it could not allocate a single id.
@@ -121,7 +122,7 @@ impl PageIds {
         while !enough() {
             let mut more = Vec::new();
             match self.storage.allocate(AT_ONCE.max(least), &mut more) {
-                // What is left of a full disk may do.
+                // The rest of a full disk may do.
                 Err(_) if has_more => break,
                 Err(_) if Reserved::is_in_use() => return self.refill_for_undo(least),
                 allocated => allocated?,

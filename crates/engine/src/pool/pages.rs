@@ -10,8 +10,8 @@
 //!    it grows by moving its content into a new child. Pages, roots as well, get other ids only
 //!    when a store shrinks (`moving.rs`).
 //! 2. Work happens in mini-transactions ([`Pages::run`]). One never waits for anything but latches,
-//!    and takes those downwards; everything else ends it with a [`Jump`]. What it has changed
-//!    before it jumps must be complete in itself.
+//!    and takes those downwards; everything else ends it with a [`Jump`]. Its changes before a jump
+//!    must be complete in themselves.
 //! 3. Before the first change that needs new pages, a mini-transaction allocates them; an allocated
 //!    page that is not needed after all is freed with [`Pages::free`].
 //! 4. When a swip moves to another page, [`MiniTransaction::adopt`] is called, while both pages are
@@ -38,12 +38,12 @@ use crate::pool::starvation::PATIENCE;
 use crate::pool::swip::Swip;
 use crate::stats::Statistics;
 
-/// What a new page is.
+/// Description of a new page.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NewPage {
     /// Id of the structure that owns it.
     pub owner: u32,
-    /// What it holds.
+    /// Type of its content.
     pub kind: PageType,
     /// Height above the leaves.
     pub level: u8,
@@ -51,42 +51,42 @@ pub struct NewPage {
 
 /// Memory that holds pages: the buffer pool, or the twin.
 pub trait Pages: Send + Sync + Sized + 'static {
-    /// How reads are protected.
+    /// Protection of reads.
     type Latching: Latching;
-    /// What a thread keeps while it runs operations (its counters, its epoch).
+    /// State that a thread keeps while it runs operations (its counters, its epoch).
     type Local: Copy;
-    /// Where the changes of mini-transactions go: a log, or nowhere ([`NoLog`]).
+    /// Destination of the changes of mini-transactions: a log, or nowhere ([`NoLog`]).
     ///
     /// [`NoLog`]: crate::pool::mini_transaction::NoLog
     type Log: ChangeLog<Self>;
 
-    /// Whether a mini-transaction may read pages of several paths side by side: a reader holds
+    /// `true` if a mini-transaction may read pages of several paths side by side: a reader holds
     /// nothing, and references need not be in the order of single operations.
     const OVERLAPS: bool;
 
     /// Returns the bytes of a page.
     fn page_size(&self) -> usize;
 
-    /// Where latch waits are counted; a twin counts nothing.
+    /// Returns the counters of latch waits; a twin has none.
     fn statistics(&self) -> Option<&Statistics> {
         None
     }
 
-    /// Returns what this thread keeps; called once per operation.
+    /// Returns the state that this thread keeps; called once per operation.
     fn local(&self) -> Self::Local;
-    /// A mini-transaction begins: enters the epoch, where there is one.
+    /// Begins a mini-transaction: enters the epoch, where there is one.
     fn enter(&self, local: Self::Local);
-    /// A mini-transaction ended after these page references; `done` unless it jumped.
+    /// Ends a mini-transaction that made these page references; `done` unless it jumped.
     fn leave(&self, local: Self::Local, made: References, done: bool);
-    /// Does what a jump asks for, between two mini-transactions; `attempt` counts them from 0.
-    /// Returns whether the policy was notified of the reference that the mini-transaction jumped
-    /// from, as of a miss.
+    /// Does the work that a jump asks for, between two mini-transactions; `attempt` counts them
+    /// from 0. Returns whether the policy was notified, as of a miss, of the reference that caused
+    /// the jump.
     ///
     /// # Errors
-    /// What makes the operation fail.
+    /// The error that makes the operation fail.
     fn settle(&self, jump: Jump, attempt: u32) -> Result<bool, PoolError>;
 
-    /// An operation that had to restart is over.
+    /// Ends an operation that had to restart.
     fn over(&self, local: Self::Local) {
         let _ = local;
     }
@@ -96,7 +96,7 @@ pub trait Pages: Send + Sync + Sized + 'static {
     /// # Errors
     /// A jump, as everywhere in a mini-transaction.
     fn child<'o>(&'o self, parent: &Read<'o, Self>, at: usize, mark: Mark) -> Try<Read<'o, Self>>;
-    /// Follows it and latches the child exclusively; see [`Read::child_exclusive`].
+    /// Follows the swip and latches the child exclusively; see [`Read::child_exclusive`].
     ///
     /// # Errors
     /// A jump.
@@ -118,7 +118,7 @@ pub trait Pages: Send + Sync + Sized + 'static {
         mark: Mark,
     ) -> Try<Write<'o, Self>>;
 
-    /// Returns the page of `hint`, latched exclusively, if it is in memory and did not change since
+    /// Returns the page of `hint`, latched exclusively, if it is in memory and unchanged since
     /// then; `mark` describes the reference.
     #[inline(always)]
     fn recall<'o>(
@@ -130,7 +130,7 @@ pub trait Pages: Send + Sync + Sized + 'static {
         let _ = (mtr, hint, mark);
         None
     }
-    /// The same, to be read.
+    /// Returns the page of `hint`, to be read, if it is in memory and unchanged since then.
     #[inline(always)]
     fn recall_to_read<'o>(
         &'o self,
@@ -153,17 +153,17 @@ pub trait Pages: Send + Sync + Sized + 'static {
     ) -> Try<Write<'o, Self>>;
     /// Frees a page; nothing refers to it any more.
     fn free(&self, page: Write<'_, Self>);
-    /// Returns what to write as the swip of `page`, which is in memory.
+    /// Returns the swip to write for `page`, which is in memory.
     fn swip(&self, page: &Write<'_, Self>) -> Swip;
     /// Returns the page that `word`, a swip in a page that is held exclusively, refers to.
     fn page_of(&self, word: Swip) -> PageId;
-    /// The swip `word` is in the page of `parent` from now on; see [`MiniTransaction::adopt`].
+    /// Records that the swip `word` is in `parent` now; see [`MiniTransaction::adopt`].
     fn adopt(&self, word: Swip, parent: NonNull<FrameHeader>);
     /// Returns whether the page of a swip is in memory: a hint, which may be outdated at once.
     fn is_resident(&self, word: Swip) -> bool;
     /// Begins to load the pages of those swips of `parent`'s page, at the byte offsets `at`, that
-    /// are evicted. A hint: it never waits for I/O, and never fails. Returns how many of the swips,
-    /// from the first on, need nothing more: there may not be frames for all of them.
+    /// are evicted. A hint: it never waits for I/O, and never fails. Returns the number of swips,
+    /// from the first on, that need nothing more: there may not be frames for all of them.
     fn prefetch<'o>(&'o self, parent: &Read<'o, Self>, at: &[usize]) -> usize {
         let ordered = self.order_reads(parent, at);
         if ordered.reads > 0 {
@@ -171,19 +171,19 @@ pub trait Pages: Send + Sync + Sized + 'static {
         }
         ordered.passed
     }
-    /// Orders what [`Pages::prefetch`] loads, without beginning.
+    /// Orders the reads that [`Pages::prefetch`] makes, without beginning them.
     fn order_reads<'o>(&'o self, parent: &Read<'o, Self>, at: &[usize]) -> Ordered;
     /// Begins the reads that were ordered.
     fn begin_reads(&self);
-    /// Most pages that a scan should have on their way: others want frames, too.
+    /// Returns the most pages that a scan should have on their way: others want frames, too.
     fn ahead_max(&self) -> usize;
     /// Makes frames for about `pages` reads to be ordered; outside any mini-transaction.
     ///
     /// # Errors
-    /// There are none, or a victim could not be written.
+    /// No frame is available, or a victim could not be written.
     fn make_ready(&self, pages: u32) -> Result<(), PoolError>;
-    /// Asks for the cache lines that [`Pages::child`] reads of the page that `word`, which need not
-    /// be valid, refers to, and for the page's first `len` bytes.
+    /// Prefetches the cache lines of the page of `word` that [`Pages::child`] reads, and its first
+    /// `len` bytes. `word` need not be valid.
     #[inline(always)]
     fn approach(&self, word: Swip, len: usize) {
         if let Some(frame) = word.frame().filter(|_| word.is_swizzled()) {
@@ -191,19 +191,19 @@ pub trait Pages: Send + Sync + Sized + 'static {
         }
     }
 
-    /// Counts the entries that a mini-transaction whose changes are not logged added to the tree
-    /// `owner`, or removed; on behalf of a transaction if they `may_go` again. Memory that counts
-    /// nothing does nothing.
+    /// Counts the entries that a mini-transaction without a log added to the tree `owner`, or
+    /// removed; on behalf of a transaction if they `may_go` again. Memory without counts does
+    /// nothing.
     #[inline(always)]
     fn count_rows(&self, owner: u32, change: i64, may_go: bool) {
         let _ = (owner, change, may_go);
     }
-    /// The tree `owner` was made, and is empty; not logged.
+    /// Begins the row count of the tree `owner`, which is new and empty; not logged.
     fn begin_rows(&self, owner: u32) {
         let _ = owner;
     }
 
-    /// Makes room for `bytes` in the log. Work of many mini-transactions calls it before each.
+    /// Makes room for `bytes` in the log; work of many mini-transactions calls it before each.
     ///
     /// # Errors
     /// There is no room.
@@ -240,7 +240,7 @@ pub trait Pages: Send + Sync + Sized + 'static {
     /// Runs `attempt` in mini-transactions, one after the other, until it succeeds.
     ///
     /// # Errors
-    /// What a mini-transaction, or the work between two of them, failed with for good.
+    /// The error with which a mini-transaction, or the work between two of them, failed for good.
     #[inline(always)]
     fn run<T>(
         &self,
@@ -249,10 +249,10 @@ pub trait Pages: Send + Sync + Sized + 'static {
         self.run_after(0, attempt)
     }
 
-    /// Runs it; the policy was notified of its first `notified` references before.
+    /// Like [`Pages::run`]; the policy already received the first `notified` references.
     ///
     /// # Errors
-    /// As [`Pages::run`].
+    /// See [`Pages::run`].
     #[inline(always)]
     fn run_after<T>(
         &self,
@@ -266,11 +266,11 @@ pub trait Pages: Send + Sync + Sized + 'static {
         }
     }
 
-    /// Runs it, and returns also where the record about the last mini-transaction begins, 0 if
-    /// there is none.
+    /// Runs `attempt` like [`Pages::run`], and also returns where the record of the last
+    /// mini-transaction begins; 0 without a record.
     ///
     /// # Errors
-    /// As [`Pages::run`].
+    /// See [`Pages::run`].
     #[inline(always)]
     fn run_logged<T>(
         &self,
@@ -279,10 +279,10 @@ pub trait Pages: Send + Sync + Sized + 'static {
         self.run_from(0, attempt)
     }
 
-    /// Does what both of them do.
+    /// Runs `attempt` for [`Pages::run_after`] and [`Pages::run_logged`].
     ///
     /// # Errors
-    /// As [`Pages::run`].
+    /// See [`Pages::run`].
     #[inline(always)]
     fn run_from<T>(
         &self,
@@ -323,34 +323,34 @@ pub trait Pages: Send + Sync + Sized + 'static {
     }
 }
 
-/// How many page references a mini-transaction made: all in the lower half, those of leaves in the
+/// Number of page references of a mini-transaction: all in the lower half, those of leaves in the
 /// upper.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct References(u64);
 
 impl References {
-    /// Returns the number of all.
+    /// Returns the number of all references.
     #[inline(always)]
     pub fn all(self) -> u64 {
         self.0 & u64::from(u32::MAX)
     }
 
-    /// Returns the number of those of leaves of trees.
+    /// Returns the number of references to leaves of trees.
     #[inline(always)]
     pub fn leaves(self) -> u64 {
         self.0 >> 32
     }
 }
 
-/// A mini-transaction, one attempt at an operation: its guards come from here, and what it changes
-/// is logged as one record.
+/// A mini-transaction, one attempt at an operation: its guards come from here, and its changes are
+/// logged as one record.
 pub struct MiniTransaction<'p, P: Pages> {
     pub(crate) pages: &'p P,
     pub(crate) local: P::Local,
     pub(crate) references: Cell<References>,
-    /// The policy received this many of the operation's first references before this
-    /// mini-transaction, or by admitting a page. A restart takes the same path again; what it meets
-    /// there is no new reference.
+    /// Number of the operation's first references that the policy received before this
+    /// mini-transaction, or by admitting a page. A restart takes the same path again, so its
+    /// references to these pages are not new.
     notified: Cell<u64>,
     pending: PendingChanges,
 }
@@ -358,7 +358,7 @@ pub struct MiniTransaction<'p, P: Pages> {
 impl<P: Pages> Drop for MiniTransaction<'_, P> {
     #[inline(always)]
     fn drop(&mut self) {
-        // Only where the closure panicked is anything left.
+        // Anything is left only if the closure panicked.
         self.end();
     }
 }
@@ -370,7 +370,7 @@ impl<'p, P: Pages> MiniTransaction<'p, P> {
         MiniTransaction { pages, local, references, notified, pending: PendingChanges::default() }
     }
 
-    /// The policy was notified of the latest reference in another way.
+    /// Marks that the policy was notified of the latest reference in another way.
     pub(crate) fn set_notified(&self) {
         self.notified.set(self.references.get().all());
     }
@@ -381,7 +381,7 @@ impl<'p, P: Pages> MiniTransaction<'p, P> {
         self.references.get().all() > self.notified.get()
     }
 
-    /// Logs what was changed, and releases it; returns where the record begins.
+    /// Logs and releases the changes; returns where the record begins.
     #[inline(always)]
     fn end(&self) -> Lsn {
         if !self.is_logged() || self.pending.is_empty() {
@@ -395,20 +395,20 @@ impl<'p, P: Pages> MiniTransaction<'p, P> {
         self.pending.take().map_or(Lsn(0), |changes| P::Log::commit(self.pages, changes))
     }
 
-    /// Returns whether what it changes is logged.
+    /// Returns whether the changes are logged.
     #[inline(always)]
     pub fn is_logged(&self) -> bool {
         P::Log::is_on(self.pages)
     }
 
-    /// Enters a change of the page of `frame`, which it holds exclusively, for its record.
+    /// Adds a change of the page of `frame`, which is held exclusively, to the record.
     #[inline]
     pub(in crate::pool) fn log_change(&self, change: impl FnOnce(&'p P, &mut ChangeSet)) {
         debug_assert!(self.is_logged(), "what is not logged has no undo");
         self.pending.with(|changes| change(self.pages, changes));
     }
 
-    /// Sets on whose behalf it changes what it is about to change, and how that is undone.
+    /// Sets the actor of the next change, and how to undo that change.
     #[inline]
     pub fn undo(&self, actor: Actor, undo: impl FnOnce(&mut Vec<u8>)) {
         if self.is_logged() {
@@ -416,15 +416,15 @@ impl<'p, P: Pages> MiniTransaction<'p, P> {
         }
     }
 
-    /// The root `page`, of what `root` describes, is an orphan now: nothing refers to it.
+    /// Records that the root `page`, described by `root`, is an orphan now: nothing refers to it.
     pub fn orphaned(&self, page: PageId, root: OrphanRoot) {
         if self.is_logged() {
             self.pending.with(|changes| changes.orphaned(page, root));
         }
     }
 
-    /// The tree `owner` has `change` entries more, on behalf of `actor`; once, with the page
-    /// latched that was changed.
+    /// Adds `change` to the number of entries of the tree `owner`, on behalf of `actor`. Called
+    /// once, with the changed page latched.
     #[inline]
     pub fn rows_changed(&self, owner: u32, change: i64, actor: Actor) {
         if self.is_logged() {
@@ -434,7 +434,7 @@ impl<'p, P: Pages> MiniTransaction<'p, P> {
         }
     }
 
-    /// The tree `owner` is new, and has no entries.
+    /// Records that the tree `owner` is new, and has no entries.
     pub fn rows_begin(&self, owner: u32) {
         if self.is_logged() {
             self.pending.with(|changes| changes.rows_begin(owner));
@@ -444,12 +444,12 @@ impl<'p, P: Pages> MiniTransaction<'p, P> {
     }
 
     /// Returns whether the log knows that nothing refers to the root `page`, which is free or an
-    /// orphan: a page that names it is an older version.
+    /// orphan. A page that names it is then an older version.
     pub fn is_unreferenced(&self, page: PageId) -> bool {
         self.is_logged() && !P::Log::is_referred_to(self.pages, page)
     }
 
-    /// The root `page` was attached: it is no orphan any longer.
+    /// Records that the root `page` was attached, and is no orphan any longer.
     pub fn attached(&self, page: PageId) {
         if self.is_logged() {
             self.pending.with(|changes| changes.attached(page));
@@ -462,7 +462,7 @@ impl<'p, P: Pages> MiniTransaction<'p, P> {
         self.pages
     }
 
-    /// Returns what this thread keeps.
+    /// Returns the state that this thread keeps.
     #[inline(always)]
     pub fn local(&self) -> P::Local {
         self.local
@@ -475,8 +475,8 @@ impl<'p, P: Pages> MiniTransaction<'p, P> {
         self.references.set(References(self.references.get().0 + (1 | leaf << 32)));
     }
 
-    /// Takes `count` references back, of which `leaves` were of leaves: another mini-transaction
-    /// makes them again.
+    /// Removes `count` references from the count, `leaves` of them to leaves: another
+    /// mini-transaction makes them again.
     pub(crate) fn uncount(&self, count: u64, leaves: u64) {
         let made = self.references.get();
         debug_assert!(count <= made.all() && leaves <= made.leaves(), "they were counted");

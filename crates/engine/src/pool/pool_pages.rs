@@ -124,7 +124,7 @@ impl<M: PoolStrategy> Pages for Pool<M> {
         mark: Mark,
     ) -> Option<Write<'o, Self>> {
         let frame = self.memory.frame(hint.frame())?;
-        // Mostly it fits; if not, no other thread is disturbed by a latch.
+        // Mostly the hint fits; if not, no other thread is disturbed by a latch.
         if !hint.fits(self.header(frame)) {
             return None;
         }

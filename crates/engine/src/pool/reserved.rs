@@ -2,8 +2,8 @@
 //!
 //! The log keeps room for it ([`Log::reserve`](crate::log::Log::reserve)), and a full data file
 //! keeps places for a few new pages. All other work asks for room first, and leaves that alone. A
-//! thread that is about to do such work marks itself here: splits and overflow pages are made far
-//! below the transaction that needs them.
+//! thread that is about to use reserved room marks itself here: splits and overflow pages are
+//! allocated far below the transaction that needs them.
 
 use std::cell::Cell;
 use std::marker::PhantomData;

@@ -1,5 +1,5 @@
-//! The starvation guard: holds pages until an operation has used them, for operations that would
-//! never have, at one moment, the pages that they need.
+//! The starvation guard holds pages for an operation that would otherwise never have all the pages
+//! that it needs in memory together.
 //!
 //! An operation needs a path, and it loads a missing page outside of any mini-transaction. Under
 //! most policies a page that was just loaded stays for a while. Under some it is the next victim:
@@ -27,14 +27,14 @@ use crate::stats::thread_slot::OWNED;
 /// Restarts of an operation before it is starving: about one for each page of a path.
 pub const PATIENCE: u32 = if cfg!(feature = "model") { 6 } else { 8 };
 
-/// Which operation is starving, and what it holds.
+/// The starving operation, if any, and the frames held for it.
 #[derive(Default)]
 pub(crate) struct StarvationGuard {
-    /// The slot of its thread, plus 1; 0 if there is none. Set from 0 by that thread, and back to 0
-    /// by it alone.
+    /// The slot of its thread, plus 1; 0 if no operation starves. Only that thread sets it from 0,
+    /// and back to 0.
     thread: AtomicUsize,
-    /// The frames that are held for it; empty while there is none. A frame whose page nobody came
-    /// for may have been loaded into again, and is here twice then.
+    /// The frames that are held for it; empty while no operation starves. A frame may be listed
+    /// twice: if no thread came for its page, another may have been loaded into it.
     held: Mutex<Vec<FrameId>>,
 }
 
@@ -64,7 +64,7 @@ impl StarvationGuard {
         );
     }
 
-    /// The operation of the thread with slot `slot` is over: what was held for it is released.
+    /// Ends the operation of the thread with slot `slot`, and releases its held frames.
     pub(crate) fn end(&self, memory: &FrameMemory, slot: usize) {
         if self.thread.load(Ordering::Relaxed) != slot + 1 {
             return;

@@ -9,9 +9,9 @@ use crate::pool::error::PoolError;
 
 /// A page to be written: a private copy, with every swip in its evicted form.
 pub struct PageOut<'a> {
-    /// Which page.
+    /// Id of the page.
     pub page: PageId,
-    /// Why it is written (li 2.2).
+    /// Reason for the write (li 2.2).
     pub reason: Reason,
     /// Its bytes, aligned to 512; the storage puts the checksum in.
     pub bytes: &'a mut [u8],
@@ -20,7 +20,7 @@ pub struct PageOut<'a> {
 /// A page to be read: the result is kept with the page and the frame that it concerns.
 #[derive(Debug)]
 pub struct PageIn<'a> {
-    /// Which page.
+    /// Id of the page.
     pub page: PageId,
     /// The frame that it is read for.
     pub frame: FrameId,
@@ -51,17 +51,17 @@ pub trait Storage: Send + Sync {
     /// Returns the number of pages that can exist now: ids are below.
     fn pages(&self) -> u64;
 
-    /// Reads `page` into `bytes`, and verifies that it is what was written.
+    /// Reads `page` into `bytes`, and verifies that it is the page that was written.
     ///
     /// # Errors
     /// It cannot be read, or is damaged.
     fn read(&self, page: PageId, bytes: &mut [u8]) -> Result<(), PoolError>;
 
-    /// What was read of `page` is sound, and cannot be the page: a cache below drops its copy, so
-    /// that the next read is of what the store holds.
+    /// Reports that the bytes read for `page` are sound, and cannot be the page: a cache below
+    /// drops its copy, so that the next read comes from the store.
     fn distrust(&self, _page: PageId) {}
 
-    /// Whether pages are compressed when they are written.
+    /// Returns whether pages are compressed when they are written.
     fn compresses(&self) -> bool {
         false
     }
@@ -83,7 +83,7 @@ pub trait Storage: Send + Sync {
     /// Makes all writes that have returned durable.
     ///
     /// # Errors
-    /// The storage does not confirm: which are is unknown.
+    /// The storage does not confirm; it is unknown which writes are durable.
     fn sync(&self) -> Result<(), PoolError> {
         Ok(())
     }
@@ -103,12 +103,12 @@ pub trait Storage: Send + Sync {
     /// those that it keeps for undo.
     ///
     /// # Errors
-    /// As [`Storage::allocate`].
+    /// See [`Storage::allocate`].
     fn allocate_for_undo(&self, count: u32, ids: &mut Vec<PageId>) -> Result<(), PoolError> {
         self.allocate(count, ids)
     }
 
-    /// Allocates the free page with the lowest id, if that is below `bound`: without I/O, since
+    /// Allocates the free page with the lowest id, if that is below `bound`. Does no I/O, since
     /// latches are held.
     fn allocate_below(&self, _bound: PageId) -> Option<PageId> {
         None
@@ -117,7 +117,7 @@ pub trait Storage: Send + Sync {
     /// Frees `page`.
     ///
     /// # Errors
-    /// It was not taken.
+    /// `page` is reserved, out of range, or already free.
     fn free(&self, page: PageId) -> Result<(), PoolError>;
 }
 

@@ -76,8 +76,8 @@ impl Swip {
         PageId(self.0 >> 1)
     }
 
-    /// Returns the frame's address of a swizzled swip, unless the bits are zero. Following it is up
-    /// to the guards, which know when it is sound.
+    /// Returns the frame's address of a swizzled swip, unless the bits are zero. The guards know
+    /// when following it is sound.
     #[inline(always)]
     pub fn frame(self) -> Option<NonNull<FrameHeader>> {
         NonNull::new(std::ptr::with_exposed_provenance_mut((self.0 & !COOLING) as usize))

@@ -189,7 +189,7 @@ impl<'a> Edit<'a> {
                 put16(self.page, slot + 8, value.len());
             }
             Payload::Overflow(reference) => {
-                // What aligns it has always the same bytes, too: see `Kind::gap`.
+                // The bytes that align it are always the same, too: see `Kind::gap`.
                 put(self.page, at, &[0; REFERENCE_ROOM]);
                 self.put_reference(at.next_multiple_of(8), reference);
                 put16(self.page, slot + 8, usize::from(OVERFLOW));

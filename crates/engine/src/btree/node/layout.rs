@@ -57,7 +57,7 @@ pub(crate) const LAST_CHILD: usize = 56;
 pub(crate) const OVERFLOWS: usize = 56;
 pub(crate) const HINTS: usize = 64;
 pub(crate) const HINT_COUNT: usize = 16;
-/// Where slots begin, with and without hints.
+/// Offset of the slots, with and without hints.
 pub(crate) const SLOTS_HINTED: usize = HINTS + 4 * HINT_COUNT;
 pub(crate) const HAS_UPPER: u8 = 1;
 
@@ -71,7 +71,7 @@ pub(crate) const HEAD: usize = 4;
 pub(crate) const OVERFLOW: u16 = 0x8000;
 /// Bytes of a reference to overflow pages: swip, length, stamp.
 pub(crate) const REFERENCE: usize = 24;
-/// The same with room to align it.
+/// Bytes of a reference with room to align it.
 pub(crate) const REFERENCE_ROOM: usize = REFERENCE + 7;
 
 /// The largest page whose leaves have no hints: their slots fill five cache lines.
@@ -105,7 +105,7 @@ pub(crate) enum Value {
     Overflow(usize),
 }
 
-/// Where slots begin.
+/// Returns the offset of the slots.
 #[inline(always)]
 pub(crate) const fn slots_at(page_size: usize, leaf: bool) -> usize {
     if leaf && page_size <= UNHINTED_PAGE_MAX { HINTS } else { SLOTS_HINTED }
@@ -162,7 +162,7 @@ impl<'a> Node<'a> {
         self.view.u8(LEVEL)
     }
 
-    /// Whether the page is a node of this level at all.
+    /// Returns whether the page is a node of this level at all.
     #[inline(always)]
     pub(crate) fn is_node(view: View<'_>, level: u8) -> bool {
         let kind = if level == 0 { PageType::BTREE_LEAF } else { PageType::BTREE_INNER };
@@ -181,7 +181,7 @@ impl<'a> Node<'a> {
         if self.slots() + count * stride(self.leaf) <= self.view.len() { count } else { 0 }
     }
 
-    /// Whether the numbers in the header are consistent: checked before a writer uses them.
+    /// Returns whether the numbers in the header are consistent: checked before a writer uses them.
     pub(crate) fn is_sound(self) -> bool {
         let size = self.view.len();
         let end = self.slots() + usize::from(self.view.u16(COUNT)) * stride(self.leaf);
@@ -237,7 +237,7 @@ impl<'a> Node<'a> {
         self.gap_range().len()
     }
 
-    /// Where these are.
+    /// Returns the range of the free bytes.
     pub(crate) fn gap_range(self) -> Range<usize> {
         let end = self.slots() + self.count() * stride(self.leaf);
         end..self.heap().min(self.view.len()).max(end)
@@ -253,8 +253,8 @@ impl<'a> Node<'a> {
         (self.view.len() - self.slots()).saturating_sub(self.free())
     }
 
-    /// Whether so little of the node is in use that it is to be merged with a neighbour: less than
-    /// three tenths.
+    /// Returns whether the node is to be merged with a neighbour because so little of it is in use:
+    /// less than three tenths.
     pub(crate) fn is_thin(self) -> bool {
         self.count() == 0 || self.used() * 10 < (self.view.len() - self.slots()) * 3
     }

@@ -1,4 +1,4 @@
-//! Where to split a node, and the fence between the halves.
+//! Choice of the place to split a node, and of the fence between the halves.
 //!
 //! A separator between two keys is the shortest byte string above the one and not above the
 //! other. Near the middle, the cut with the shortest separator is taken. Inserts that go upwards
@@ -58,7 +58,7 @@ pub(crate) fn trend(node: Node<'_>, at: usize) -> i8 {
     }
 }
 
-/// Whether each part of a node fits into a page, with its new fences.
+/// Returns whether each part of a node fits into a page, with its new fences.
 fn fits(node: Node<'_>, cut: &Cut) -> bool {
     let room = node.view.len() - node.slots();
     // Its own fences are in what it uses; new ones only make keys shorter.

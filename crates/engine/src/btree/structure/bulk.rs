@@ -16,7 +16,7 @@ use crate::btree::tree::BTree;
 use crate::page::{PageBuffer, View};
 use crate::pool::{Actor, MiniTransaction, Pages, PoolError, Try, Write};
 
-/// How to load.
+/// Options of a bulk load.
 ///
 /// ```
 /// # use millpond::{BulkOptions, Db, Error, Options};
@@ -97,7 +97,7 @@ impl Pending {
         separator(last, key).to_vec()
     }
 
-    /// Whether all rows fit into one leaf below this fence.
+    /// Returns whether all rows fit into one leaf below this fence.
     fn fits(&mut self, fence: Option<&[u8]>) -> bool {
         let prefix = fence.map_or(0, |fence| common(&self.lower, fence));
         if prefix != self.sum.prefix {
@@ -179,7 +179,7 @@ impl<P: Pages> BTree<P> {
         }
     }
 
-    /// Writes leaves until what is pending fits with the fence before `key`.
+    /// Writes leaves until the pending rows fit with the fence before `key`.
     fn load_before(&self, pending: &mut Pending, key: &[u8], at: u64) -> Result<(), BulkError> {
         let fence = pending.fence(key);
         let large_max = self.large_max();

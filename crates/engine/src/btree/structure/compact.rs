@@ -5,8 +5,8 @@
 //! parent evenly into one page less, and frees the last page. A call visits a bounded number of
 //! leaves and continues where the last call ended.
 //!
-//! Where a leaf has room for a few entries only, few groups can spare a page: what is left over in
-//! each may be an entry or two. There the entries of a group that stays are moved to its first
+//! Where a leaf has room for a few entries only, few groups can spare a page: the space left over
+//! in each may hold an entry or two. There the entries of a group that stays are moved to its first
 //! leaves, so that the last one, with which the next group begins, has the room of all.
 
 use std::ops::Range;
@@ -199,7 +199,7 @@ fn plan<P: Pages>(group: &[Write<'_, P>], pages: usize, prefix: usize) -> Option
     Some(plan)
 }
 
-/// Plans that the first leaves get as many entries as `room` allows, and the last one what is left;
+/// Plans that the first leaves get as many entries as `room` allows, and the last one the rest;
 /// `None` if nothing moves then, or no entry is left for the last one.
 fn plan_first<P: Pages>(group: &[Write<'_, P>], room: usize, prefix: usize) -> Option<Vec<Pieces>> {
     let mut plan: Vec<Pieces> = vec![Vec::new(); group.len()];

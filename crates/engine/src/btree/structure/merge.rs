@@ -26,7 +26,7 @@ const FILL_DEN: usize = 10;
 /// policy that evicts the latest page, such as MRU, may never allow that.
 pub(crate) const LOADS_MAX: u32 = 64;
 
-/// How far up a climb merges.
+/// The end of a climb that merges.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Until {
     /// The first level where nothing merged.
@@ -245,8 +245,8 @@ impl<P: Pages> BTree<P> {
     }
 }
 
-/// What becomes of two inner nodes and the separator between them; `None` if it does not fit, or an
-/// entry cannot be read.
+/// Returns two inner nodes and the separator between them as one; `None` if that does not fit, or
+/// an entry cannot be read.
 fn inner_merged(
     (a, left): (Node<'_>, &[u8]),
     separator: &[u8],

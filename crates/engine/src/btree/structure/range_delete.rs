@@ -30,7 +30,7 @@ struct Step {
     thin: bool,
 }
 
-/// Whether `key` is within the lower bound.
+/// Returns whether `key` is within the lower bound.
 fn above(key: &[u8], bound: Bound<&[u8]>) -> bool {
     match bound {
         Bound::Included(start) => key >= start,
@@ -39,7 +39,7 @@ fn above(key: &[u8], bound: Bound<&[u8]>) -> bool {
     }
 }
 
-/// Whether `key` is within the upper bound.
+/// Returns whether `key` is within the upper bound.
 fn below(key: &[u8], bound: Bound<&[u8]>) -> bool {
     match bound {
         Bound::Included(end) => key <= end,
@@ -62,7 +62,7 @@ impl<P: Pages> BTree<P> {
     /// which is called before each leaf, returns `true`.
     ///
     /// # Errors
-    /// As [`BTree::delete_range`].
+    /// See [`BTree::delete_range`].
     pub(crate) fn delete_range_until(
         &self,
         start: Bound<&[u8]>,
@@ -183,7 +183,7 @@ impl<P: Pages> BTree<P> {
     }
 }
 
-/// Whether all keys that the leaf covers are in the range.
+/// Returns whether all keys that the leaf covers are in the range.
 fn lies_within<P: Pages>(leaf: &Write<'_, P>, start: Bound<&[u8]>, end: Bound<&[u8]>) -> bool {
     let node = Node::leaf(leaf.view());
     let upper_inside = match (node.upper_bytes(), end) {

@@ -1,4 +1,5 @@
-//! What structural changes share: copying nodes between pages, and keeping swips and their owners.
+//! Shared parts of structural changes: copying nodes between pages, and keeping swips and their
+//! owners.
 
 use crate::btree::node::edit::{Edit, reference_at};
 use crate::btree::node::layout::{Node, Value};

@@ -210,8 +210,7 @@ impl<P: Pages> BTree<P> {
     }
 }
 
-/// A leaf that is built anew, and its redo record if there is a log; `None` if its entries do not
-/// fit.
+/// Drafts a rebuilt leaf, and its redo record if there is a log; `None` if its entries do not fit.
 pub(super) fn drafted<P: Pages>(
     mtr: &MiniTransaction<'_, P>,
     own: &[u8],

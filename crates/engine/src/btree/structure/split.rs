@@ -1,8 +1,8 @@
 //! Splits, and growth of the root.
 //!
 //! A split latches the parent and the node. Where the parent has no room for the separator, it is
-//! split first, by an attempt of its own; so an attempt changes two levels at most, and what it
-//! leaves is always a sound tree.
+//! split first, by an attempt of its own; so an attempt changes two levels at most, and always
+//! leaves a sound tree.
 
 use crate::btree::descend::{Place, Seek, sound};
 use crate::btree::node::edit::{Edit, put_swip};
@@ -141,8 +141,8 @@ impl<P: Pages> BTree<P> {
         // An entry of a leaf can be separated from one that is to be inserted.
         let is_too_few = count < if node.leaf && !need.is_new { 2 } else { 1 };
         if is_too_few && node.leaf {
-            // Another thread removed the others, or the fences were shorter: the next attempt
-            // finds out what a leaf without them lacks.
+            // Another thread removed the others, or the fences were shorter: the next attempt finds
+            // out the lack of a leaf without them.
             return Ok(Step::Done);
         }
         if is_too_few {
@@ -174,8 +174,8 @@ impl<P: Pages> BTree<P> {
     }
 }
 
-/// Moves what is behind the cut to the new page `right`; an error, and nothing changed, if an entry
-/// of the node cannot be read.
+/// Moves everything behind the cut to the new page `right`; an error, and nothing changed, if an
+/// entry of the node cannot be read.
 fn cut_off<'o, P: Pages>(
     mtr: &'o MiniTransaction<'o, P>,
     mut left: Write<'o, P>,
@@ -211,7 +211,7 @@ fn cut_off<'o, P: Pages>(
     Ok((left, right))
 }
 
-/// What an inner node keeps that is cut; `None` if an entry of it cannot be read.
+/// Returns the rest of an inner node that is cut; `None` if an entry of it cannot be read.
 fn inner_kept(from: Node<'_>, old: &[u8], cut: &Cut) -> Option<PageBuffer> {
     let mut draft = PageBuffer::copy_of(old);
     let mut edit = Edit::of(draft.bytes_mut());
@@ -223,7 +223,7 @@ fn inner_kept(from: Node<'_>, old: &[u8], cut: &Cut) -> Option<PageBuffer> {
     is_whole.then_some(draft)
 }
 
-/// Whether the next insert continues a pattern, for which a split leaves full leaves.
+/// Returns whether the next insert continues a pattern, for which a split leaves full leaves.
 fn follows_pattern(leaf: Node<'_>, need: Need<'_>) -> bool {
     need.is_new && trend(leaf, leaf.lower_bound(need.key).0) != 0
 }

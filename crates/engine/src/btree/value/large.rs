@@ -24,7 +24,8 @@ impl LargeValue {
         put_varint(out, self.stamp);
     }
 
-    /// Takes what [`LargeValue::put`] wrote off the front of `bytes`; `None` if it is cut short.
+    /// Takes a value that [`LargeValue::put`] wrote off the front of `bytes`; `None` if it is cut
+    /// short.
     pub(crate) fn take(bytes: &mut &[u8]) -> Option<LargeValue> {
         let root = PageId(take_varint(bytes)?);
         Some(LargeValue { root, len: take_varint(bytes)?, stamp: take_varint(bytes)? })
@@ -40,7 +41,7 @@ pub struct Detached {
 }
 
 impl Detached {
-    /// `value`, whose root's swip is in `anchor`.
+    /// Returns `value`, whose root's swip is in `anchor`.
     pub(crate) fn below(anchor: Anchor, value: LargeValue) -> Detached {
         Detached { anchor, len: value.len, stamp: value.stamp }
     }
@@ -55,7 +56,7 @@ impl Detached {
         self.len
     }
 
-    /// Whether it is empty, which it never is.
+    /// Returns whether it is empty, which it never is.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }

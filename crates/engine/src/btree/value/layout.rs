@@ -9,10 +9,11 @@
 //!     48    …  the bytes, or the swips
 //!      …       level 1: the front, up to the page's end
 //! ```
-//! The pages of a value are a tree. What is below a page of level 1 begins in it: its *front* is
-//! what does not fill data pages, if that fits behind the swips. So a value of 10,000 bytes takes
-//! three pages of 4 KiB. Where it does not fit, there is no front, and the last data page is not
-//! full; all others are. So the place of a byte follows from its offset and the front's length.
+//! The pages of a value are a tree. The part of a value below a page of level 1 begins in that
+//! page: its *front* is the remainder that does not fill data pages, if that fits behind the swips.
+//! So a value of 10,000 bytes takes three pages of 4 KiB. Where it does not fit, there is no front,
+//! and the last data page is not full; all others are. So the place of a byte follows from its
+//! offset and the front's length.
 
 use crate::btree::node::layout::{KIND, LEVEL};
 use crate::page::record_body::OrphanRoot;
@@ -48,7 +49,7 @@ pub(crate) fn level_for(page_size: usize, len: u64) -> u8 {
     (0..u8::MAX).find(|level| span(page_size, *level) >= len).unwrap_or(u8::MAX)
 }
 
-/// What a page holds of a value itself.
+/// The part of a value that a page itself holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Held {
     /// Level 0: bytes of the value. Above: swips.
@@ -65,7 +66,8 @@ impl Held {
     }
 }
 
-/// What a page of `level` holds for `len` bytes of a value in it and below it.
+/// Returns the part that a page of `level` itself holds, for `len` bytes of a value in it and below
+/// it.
 pub(crate) fn held(page_size: usize, level: u8, len: u64) -> Held {
     let data = data_max(page_size) as u64;
     match level {
@@ -88,7 +90,7 @@ pub(crate) fn len_below(page_size: usize, level: u8, len: u64, i: u64) -> u64 {
     len.saturating_sub(front).saturating_sub(below.saturating_mul(i)).min(below)
 }
 
-/// What the root of a value of `len` bytes holds.
+/// Returns the part that the root of a value of `len` bytes itself holds.
 pub(crate) fn held_in_root(page_size: usize, len: u64) -> Held {
     held(page_size, level_for(page_size, len), len)
 }
@@ -127,9 +129,9 @@ pub(crate) fn place(page_size: usize, level: u8, front: usize, offset: u64) -> P
     }
 }
 
-/// What of a value of `len` bytes is written to one page at `offset`: the bytes of the front of its
-/// page of level 1, and those of the part that begins at `offset`, which is that front or a data
-/// page. Parts are written in order.
+/// Returns the part of a value of `len` bytes that is written to one page at `offset`: the bytes of
+/// the front of its page of level 1, and those of the part that begins at `offset`, which is that
+/// front or a data page. Parts are written in order.
 pub(crate) fn part_at(page_size: usize, len: u64, offset: u64) -> Part {
     let data = data_max(page_size);
     if level_for(page_size, len) == 0 {
@@ -156,7 +158,7 @@ pub(crate) fn orphan_value(stamp: u64) -> OrphanRoot {
     OrphanRoot { kind: PageType::OVERFLOW.0, stamp }
 }
 
-/// Whether the page is an overflow page of this level, of the value with this stamp.
+/// Returns whether the page is an overflow page of this level, of the value with this stamp.
 pub(crate) fn is_page(view: View<'_>, level: u8, stamp: u64) -> bool {
     view.u8(KIND) == PageType::OVERFLOW.0 && view.u8(LEVEL) == level && view.u64(STAMP) == stamp
 }
@@ -176,7 +178,7 @@ pub(crate) fn front(view: View<'_>) -> usize {
     front.min(data_max(view.len()))
 }
 
-/// What the page holds, as far as it has room for it.
+/// Returns the part that the page itself holds, as far as it has room for it.
 pub(crate) fn held_by(view: View<'_>) -> Held {
     Held { used: used(view) as u64, front: front(view) as u64 }
 }
@@ -193,7 +195,7 @@ pub(crate) fn set_word(page: &mut [u8], at: usize, word: u64) {
 mod tests {
     use super::*;
 
-    /// Where the bytes of a value lie, walked part by part as a writer does.
+    /// Returns the places of a value's bytes, walked part by part as a writer does.
     fn walk(size: usize, len: u64) -> (u64, Vec<Held>) {
         let (mut offset, mut data, mut fronts) = (0, 0, Vec::new());
         while offset < len {

@@ -149,7 +149,7 @@ impl<P: Pages> ValueReader<'_, P> {
         self.len
     }
 
-    /// Whether it has none.
+    /// Returns whether the value has no bytes.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }

@@ -25,7 +25,7 @@ use crate::btree::write::spill::no_room;
 use crate::btree::write::undo::{Before, Undo};
 use crate::pool::{Actor, Anchor, Jump, MiniTransaction, Pages, PoolError, Swip, Try, Write};
 
-/// What an entry's new value needs: the anchor that holds its root's swip, latched, and its name.
+/// Needs of an entry's new value: the anchor that holds its root's swip, latched, and its name.
 struct Attaching<'o, 'a, P: Pages> {
     anchor: Write<'o, P>,
     /// Byte offset of the swip in the anchor's page.
@@ -97,7 +97,7 @@ impl<P: Pages> BTree<P> {
         Ok(())
     }
 
-    /// One attempt, and what it turned out to need; `false` if it is to be repeated.
+    /// Makes one attempt, and records its needs; `false` if it is to be repeated.
     fn apply_once(
         &self,
         pending: &mut Pending<'_, '_>,
@@ -124,7 +124,7 @@ impl<P: Pages> BTree<P> {
                 Ok(true)
             }
             Step::Trash => {
-                // A transaction keeps what it replaces to its end.
+                // A transaction keeps replaced values to its end.
                 let kept = matches!(pending.request.context.actor, Actor::Transaction { .. });
                 pending.trash = Some(self.pages.anchor_empty(self.owner, kept)?);
                 Ok(false)
@@ -299,8 +299,8 @@ impl<P: Pages> BTree<P> {
         }
     }
 
-    /// Writes the undo of a write that is certain to be applied to the log and to the caller's
-    /// undo buffer, and logs what becomes of the root that its entry names.
+    /// Writes the undo of a write that is certain to be applied to the log and to the caller's undo
+    /// buffer, and logs the fate of the root that its entry names.
     #[inline(always)]
     fn log_undo(
         &self,

@@ -17,7 +17,7 @@ use crate::btree::tree::{BTree, mark};
 use crate::page::{PageHeader, View};
 use crate::pool::{MiniTransaction, PageHint, Pages, Try, Write};
 
-/// Where a sequence of writes was last; one for each sequence, and for any number of trees.
+/// Place of the last write of a sequence; one for each sequence, and for any number of trees.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Finger {
     /// Owner id of the tree that the leaf belongs to.
@@ -27,7 +27,7 @@ pub struct Finger {
     at: u16,
     /// The last two writes went to the same leaf.
     stays: bool,
-    /// Where entries are popped at an end: the outermost leaf, which is empty. The remembered leaf
+    /// The outermost leaf, which is empty, where entries are popped at an end. The remembered leaf
     /// is its neighbour.
     emptied: Option<PageHint>,
 }
@@ -66,7 +66,7 @@ impl Finger {
     }
 }
 
-/// Whether a leaf's fences are around `key`.
+/// Returns whether a leaf's fences are around `key`.
 fn covers(node: Node<'_>, key: &[u8]) -> bool {
     let compare = |fence: Span| node.view.compare(fence.at, fence.len, key);
     let lower = node.lower();
@@ -74,7 +74,7 @@ fn covers(node: Node<'_>, key: &[u8]) -> bool {
         && node.upper().is_none_or(|upper| compare(upper).is_gt())
 }
 
-/// Whether `page` is a leaf of the tree `owner`.
+/// Returns whether `page` is a leaf of the tree `owner`.
 pub(crate) fn is_leaf_of(page: View<'_>, owner: u32) -> bool {
     Node::is_node(page, 0) && PageHeader::owner_in(page) == owner
 }
@@ -84,7 +84,7 @@ fn compare(node: Node<'_>, i: usize, suffix: &[u8]) -> Ordering {
     node.head(i).cmp(&head_of(suffix)).then_with(|| node.compare_rest(i, suffix))
 }
 
-/// As [`Node::lower_bound`], if the key's place is `at` or the one behind it.
+/// Like [`Node::lower_bound`], if the key's place is `at` or the one behind it.
 #[inline]
 fn place_near(node: Node<'_>, at: usize, key: &[u8]) -> Option<(usize, bool)> {
     let count = node.count();

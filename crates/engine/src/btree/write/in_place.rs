@@ -13,7 +13,7 @@ use crate::pool::{Pages, PoolError, Try, Write};
 impl<P: Pages> BTree<P> {
     /// Lets `f` change the bytes of a value, but not their number; `None` if the key is not there.
     /// `f` runs once, under the leaf's exclusive latch, so it must be short and must not use the
-    /// store. If it panics, the latch is released, and the value is what `f` left. A value in
+    /// store. If it panics, the latch is released, and the value stays as `f` left it. A value in
     /// overflow pages is shown as a copy and written back, if it did not change meanwhile.
     ///
     /// # Errors
@@ -49,7 +49,7 @@ impl<P: Pages> BTree<P> {
             };
             inline_value(&leaf, span)?;
             if mtr.is_logged() {
-                // What `f` changes is known only afterwards.
+                // The bytes that `f` changes are known only afterwards.
                 let mut value = leaf.page()[span.at..span.end()].to_vec();
                 f(&mut value);
                 let (new, present) = (NewValue::Bytes(&value), WriteCondition::Present);

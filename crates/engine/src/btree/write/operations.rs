@@ -21,7 +21,7 @@ impl<P: Pages> BTree<P> {
     /// Inserts an entry, or replaces the value of one; returns whether there was one.
     ///
     /// # Errors
-    /// As [`BTree::insert`].
+    /// See [`BTree::insert`].
     pub fn upsert(&self, key: &[u8], value: &[u8]) -> Result<bool, WriteError> {
         Ok(self.put(key, value, WriteCondition::Always, None)?.existed)
     }
@@ -29,7 +29,7 @@ impl<P: Pages> BTree<P> {
     /// Inserts an entry, or replaces the value of one; returns the value that was replaced.
     ///
     /// # Errors
-    /// As [`BTree::insert`].
+    /// See [`BTree::insert`].
     pub fn upsert_returning(
         &self,
         key: &[u8],
@@ -43,7 +43,7 @@ impl<P: Pages> BTree<P> {
     /// Replaces the value of a key; `false`, and nothing changed, if the key is not there.
     ///
     /// # Errors
-    /// As [`BTree::insert`].
+    /// See [`BTree::insert`].
     pub fn replace(&self, key: &[u8], value: &[u8]) -> Result<bool, WriteError> {
         Ok(self.put(key, value, WriteCondition::Present, None)?.applied)
     }
@@ -52,7 +52,7 @@ impl<P: Pages> BTree<P> {
     /// whether it was, in one step as seen by all other threads.
     ///
     /// # Errors
-    /// As [`BTree::insert`].
+    /// See [`BTree::insert`].
     pub fn compare_and_swap(
         &self,
         key: &[u8],
@@ -108,7 +108,7 @@ impl<P: Pages> BTree<P> {
     /// to `old`.
     ///
     /// # Errors
-    /// As [`BTree::insert`].
+    /// See [`BTree::insert`].
     pub fn set(
         &self,
         key: &[u8],

@@ -5,7 +5,7 @@ use crate::btree::node::layout::{Node, Value};
 use crate::btree::tree::BTree;
 use crate::pool::{MiniTransaction, Pages, PoolError, Try};
 
-/// The outcome of what a patch depends on.
+/// The result of a patch, with the bytes to write.
 pub(crate) struct Patch<T> {
     /// Written to the value; `None`: it stays.
     pub(crate) bytes: Option<[u8; 8]>,
@@ -14,10 +14,9 @@ pub(crate) struct Patch<T> {
 }
 
 impl<P: Pages> BTree<P> {
-    /// Latches the leaf of `key`, does what `make` does, and writes the bytes that it returns to
-    /// `offset` of the value of `key`, which must be inline; all in one attempt. Returns the
-    /// patch's result; `None`, and `make` is not called, if there is no such value or it is
-    /// shorter.
+    /// Latches the leaf of `key`, calls `make`, and writes the bytes that it returns to `offset` of
+    /// the value of `key`, which must be inline; all in one attempt. Returns the patch's result;
+    /// `None`, and `make` is not called, if there is no such value or it is shorter.
     ///
     /// # Errors
     /// The memory behind the tree failed.

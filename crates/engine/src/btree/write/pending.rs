@@ -1,4 +1,4 @@
-//! A write request that is being applied, and what its attempts find.
+//! A write request that is being applied, and the findings of its attempts.
 
 use millpond_base::Lsn;
 
@@ -7,9 +7,9 @@ use crate::btree::value::large::{Detached, LargeValue};
 use crate::btree::write::request::WriteRequest;
 use crate::pool::{Actor, Anchor, PoolError};
 
-/// A write request that is being applied, and how it ended. What an attempt finds is written here
-/// field by field and read in the same way: a struct of several fields that is returned through
-/// memory is read in one piece before its parts are there, which costs more than the call.
+/// A write request that is being applied, and its outcome. An attempt writes its findings here
+/// field by field, and they are read in the same way: a struct of several fields that is returned
+/// through memory is read in one piece before its parts are there, which costs more than the call.
 pub(super) struct Pending<'r, 'a> {
     pub(super) request: &'r mut WriteRequest<'a>,
     /// The anchor for the overflow pages of the entry's old value, once one is needed.
@@ -18,23 +18,23 @@ pub(super) struct Pending<'r, 'a> {
     pub(super) gone: Option<LargeValue>,
     pub(super) existed: bool,
     pub(super) applied: bool,
-    /// What becomes [`WriteOutcome::rows`].
+    /// The later [`WriteOutcome::rows`].
     pub(super) rows: i8,
     /// Nothing was done: the value has to go to overflow pages, see [`Step::Spill`].
     pub(super) spills: bool,
     /// The leaf may be merged with a neighbour.
     pub(super) thin: bool,
-    /// Where the record of the write begins.
+    /// Position of the write's record in the log.
     pub(super) at: Lsn,
-    /// What becomes [`WriteOutcome::gone`].
+    /// The later [`WriteOutcome::gone`].
     pub(super) detached: Option<Detached>,
     /// The room that the leaf lacks, for [`Step::Split`].
     pub(super) need: Need,
-    /// What is to be compared, for [`Step::Compare`].
+    /// The value to compare, for [`Step::Compare`].
     pub(super) compare: Option<Reference>,
 }
 
-/// How an attempt ended; what it needs is in [`Pending`].
+/// Outcome of an attempt; its needs are in [`Pending`].
 #[derive(Clone, Copy)]
 pub(super) enum Step {
     Done,
@@ -44,7 +44,7 @@ pub(super) enum Step {
     Spill,
     /// The old value's pages need an anchor.
     Trash,
-    /// It is not known yet whether a value in overflow pages equals the expected one.
+    /// An entry's value in overflow pages is yet to be compared with the expected one.
     Compare,
 }
 

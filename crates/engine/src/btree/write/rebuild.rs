@@ -1,8 +1,8 @@
-//! A leaf that is built anew: it keeps some of its entries, gets others from a neighbour, and has
-//! other fences (a split, a shift between neighbours).
+//! Rebuilding a leaf: it keeps some of its entries, gets others from a neighbour, and has other
+//! fences (a split, a shift between neighbours).
 //!
-//! All of its bytes change place, but what is new is little: the fences, and what moved in. So it
-//! is logged by a physiological redo record, from which redo builds the same leaf.
+//! All of its bytes change place, but little is new: the fences, and the entries that moved in. So
+//! it is logged by a physiological redo record, from which redo builds the same leaf.
 //!
 //! ```text
 //! first, number kept, lower fence, 0 | 1 and upper fence, number in front, entries, number behind,
@@ -25,22 +25,22 @@ use crate::pool::Swip;
 pub(crate) struct Moved<'a> {
     /// The page of that leaf, before it was changed.
     pub(crate) source: &'a [u8],
-    /// Which ones.
+    /// Indexes of the entries.
     pub(crate) entries: Range<usize>,
 }
 
-/// How a leaf is built anew.
+/// Description of a rebuilt leaf.
 #[derive(Clone, Debug)]
 pub(crate) struct Rebuild<'a> {
-    /// What it keeps.
+    /// Entries that it keeps.
     pub(crate) kept: Range<usize>,
     /// Its lower fence.
     pub(crate) lower: &'a [u8],
     /// Its upper fence, if it has one.
     pub(crate) upper: Option<&'a [u8]>,
-    /// What it gets in front of them.
+    /// Entries that it gets in front of them.
     pub(crate) front: Moved<'a>,
-    /// What it gets behind them.
+    /// Entries that it gets behind them.
     pub(crate) back: Moved<'a>,
 }
 
@@ -88,7 +88,7 @@ impl Rebuild<'_> {
     }
 }
 
-/// Builds the leaf in `page` anew, as the rest of a redo record says; `None`, and nothing changed,
+/// Rebuilds the leaf in `page` as the rest of a redo record describes; `None`, and nothing changed,
 /// if that is impossible.
 pub(super) fn redo(page: &mut [u8], mut note: &[u8]) -> Option<()> {
     let note = &mut note;
@@ -173,7 +173,7 @@ mod tests {
         page
     }
 
-    /// The bytes that mean something: all but what is between slots and heap.
+    /// Returns the bytes that have a meaning: all except those between slots and heap.
     fn meaning(page: &[u8]) -> String {
         let node = Node::leaf(View::of(page));
         let mut entries = Vec::new();

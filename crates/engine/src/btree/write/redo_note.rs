@@ -1,7 +1,7 @@
 //! Physiological redo records of changes of one entry, and redo.
 //!
 //! A redo note names the edit that was done to a node's page; redo does the same edit to the same
-//! bytes. What else a structural change does is logged by the pool as bytes.
+//! bytes. The pool logs the other effects of a structural change as bytes.
 //!
 //! ```text
 //!  1  insert          slot, key, payload     counted, for the next split
@@ -38,12 +38,12 @@ const LINK: u8 = 6;
 const UNLINK: u8 = 7;
 const MOVE_FENCE: u8 = 8;
 
-/// Where an entry was inserted.
+/// Place of an inserted entry.
 #[derive(Clone, Copy)]
 pub(crate) struct Insertion {
     /// Its slot.
     pub(crate) at: usize,
-    /// Whether the leaf counts it among its recent inserts ([`Edit::count_insert`]).
+    /// `true` if the leaf counts it among its recent inserts ([`Edit::count_insert`]).
     pub(crate) counts: bool,
 }
 
@@ -61,7 +61,7 @@ pub(crate) fn insert(
     put_payload(out, payload, root);
 }
 
-/// Writes the note of a leaf that is built anew; `page_of` tells which page a swip refers to.
+/// Writes the note of a rebuilt leaf; `page_of` returns the page that a swip refers to.
 pub(crate) fn rebuild(out: &mut Vec<u8>, how: &Rebuild<'_>, page_of: impl Fn(Swip) -> PageId) {
     out.push(REBUILD);
     how.put(out, page_of);
@@ -83,7 +83,7 @@ pub(crate) fn unlink(out: &mut Vec<u8>, at: usize, stays: PageId) {
     put_varint(out, stays.0);
 }
 
-/// Writes the note of two children that share their entries anew: the separator at `at` becomes
+/// Writes the note of two children that redistribute their entries: the separator at `at` becomes
 /// `separator`.
 pub(crate) fn move_fence(out: &mut Vec<u8>, at: usize, separator: &[u8]) {
     out.push(MOVE_FENCE);
@@ -223,7 +223,7 @@ pub(crate) fn differing(old: &[u8], new: &[u8]) -> (usize, usize) {
     let len = old.len().min(new.len());
     let (old, new) = (&old[..len], &new[..len]);
     let start = common(old, new);
-    // Of the rest, what the two have in common at their ends.
+    // Of the rest, the common parts of the two at their ends.
     let (old, new) = (&old[start..], &new[start..]);
     let mut end = old.len();
     while let (Some((rest, a)), Some((_, b))) =

@@ -1,4 +1,4 @@
-//! What a write asks for, and how it ended.
+//! Write requests, and their outcome.
 
 use millpond_base::{Lsn, PageId};
 
@@ -14,9 +14,9 @@ pub struct WriteRequest<'a> {
     pub key: &'a [u8],
     /// The new state of its entry.
     pub value: NewValue<'a>,
-    /// What must hold for the write to be applied.
+    /// Condition for the write to be applied.
     pub condition: WriteCondition<'a>,
-    /// On whose behalf it is.
+    /// Context in which it is made.
     pub context: WriteContext<'a>,
 }
 
@@ -31,7 +31,7 @@ impl<'a> WriteRequest<'a> {
         WriteRequest { key, value, condition, context: WriteContext::default() }
     }
 
-    /// The same write in another context.
+    /// Returns this write in another context.
     #[inline(always)]
     pub fn within(self, context: WriteContext<'a>) -> WriteRequest<'a> {
         WriteRequest { context, ..self }
@@ -41,11 +41,11 @@ impl<'a> WriteRequest<'a> {
 /// The new state of an entry.
 #[derive(Clone, Copy)]
 pub enum NewValue<'a> {
-    /// It is removed.
+    /// The entry is removed.
     Removed,
-    /// It has this value: in its leaf if it fits there, otherwise in overflow pages.
+    /// The entry has this value: in its leaf if it fits there, otherwise in overflow pages.
     Bytes(&'a [u8]),
-    /// It has this value, whose overflow pages are written already.
+    /// The entry has this value, whose overflow pages are written already.
     Detached(&'a Detached),
 }
 
@@ -56,14 +56,14 @@ impl<'a> NewValue<'a> {
         value.map_or(NewValue::Removed, NewValue::Bytes)
     }
 
-    /// Whether the entry is removed.
+    /// Returns whether the entry is removed.
     #[inline(always)]
     pub(crate) fn is_removal(self) -> bool {
         matches!(self, NewValue::Removed)
     }
 }
 
-/// What must hold for a write to be applied.
+/// Condition for a write to be applied.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum WriteCondition<'a> {
     /// Nothing; a removal needs an entry to remove.
@@ -79,19 +79,19 @@ pub enum WriteCondition<'a> {
     Stamp(u64),
 }
 
-/// On whose behalf an entry is written, and what follows from it.
+/// Actor that writes an entry, and the consequences.
 #[derive(Default)]
 pub struct WriteContext<'a> {
     /// The transaction, the undo of one, or nobody.
     pub actor: Actor,
-    /// What becomes of the root that the entry's value names.
+    /// Fate of the root that the entry's value names.
     pub root: RootFate,
-    /// Where the write's undo ([`Undo`](super::undo::Undo)) is appended, if it is applied and has
-    /// an actor.
+    /// Receives the write's undo ([`Undo`](super::undo::Undo)), if the write is applied and has an
+    /// actor.
     pub undo: Option<&'a mut Vec<u8>>,
-    /// Where the same writer wrote last, and then where it has written.
+    /// Place of the same writer's last write, updated by this one.
     pub finger: Option<&'a mut Finger>,
-    /// Where the inline value goes that the entry had.
+    /// Receives the inline value that the entry had.
     pub old: Option<&'a mut Vec<u8>>,
 }
 
@@ -108,13 +108,13 @@ impl<'a> WriteContext<'a> {
         WriteContext { actor, undo: Some(undo), ..WriteContext::default() }
     }
 
-    /// The same by a finger.
+    /// Returns this context with a finger.
     #[inline(always)]
     pub fn by(self, finger: &'a mut Finger) -> WriteContext<'a> {
         WriteContext { finger: Some(finger), ..self }
     }
 
-    /// The same with a place for the inline value that the entry had.
+    /// Returns this context with a place for the inline value that the entry had.
     #[inline(always)]
     pub fn returning(self, old: Option<&'a mut Vec<u8>>) -> WriteContext<'a> {
         WriteContext { old, ..self }
@@ -146,34 +146,34 @@ impl<'a> WriteContext<'a> {
         }
     }
 
-    /// On behalf of nobody, for an entry whose value names a root.
+    /// Returns a context without an actor, for an entry whose value names a root.
     pub(crate) fn root(root: RootFate) -> WriteContext<'a> {
         WriteContext { root, ..WriteContext::default() }
     }
 }
 
-/// What becomes of a root that an entry's value names, when the entry is written.
+/// Fate of a root that an entry's value names, when the entry is written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum RootFate {
     /// There is no such root.
     #[default]
     None,
-    /// It was an orphan, and is attached by this write.
+    /// The root was an orphan, and is attached by this write.
     Attached(PageId),
-    /// It becomes an orphan by this write.
+    /// The root becomes an orphan by this write.
     Orphaned(PageId, OrphanRoot),
 }
 
-/// How a write ended.
+/// Outcome of a write.
 #[derive(Default)]
 pub struct WriteOutcome {
-    /// Whether the key was there.
+    /// `true` if the key was there.
     pub existed: bool,
-    /// Whether the write was applied.
+    /// `true` if the write was applied.
     pub applied: bool,
-    /// How many entries a tree has more: 1, 0 or −1. Other structures do not count.
+    /// Entries added to a tree: 1, 0 or −1. Other structures do not count.
     pub rows: i8,
-    /// Where its record begins in the log; 0 if there is none.
+    /// Position of its record in the log; 0 if there is none.
     pub at: Lsn,
     /// The value in overflow pages that the entry had, if the write was applied.
     pub gone: Option<Detached>,
@@ -186,7 +186,7 @@ impl WriteOutcome {
     }
 }
 
-/// What an update in place found.
+/// Finding of an update in place.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Updated {
     /// An inline value, which was shown and updated.
@@ -197,11 +197,11 @@ pub enum Updated {
     Large,
 }
 
-/// How an update in place on behalf of an actor ended.
+/// Outcome of an update in place on behalf of an actor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct UpdateOutcome {
-    /// What it found.
+    /// The finding.
     pub updated: Updated,
-    /// Where its record begins in the log; 0 if there is none.
+    /// Position of its record in the log; 0 if there is none.
     pub at: Lsn,
 }

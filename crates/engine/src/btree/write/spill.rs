@@ -2,8 +2,8 @@
 //! their leaf leave them no room.
 //!
 //! A write learns that only in the leaf, and fences change: so it is tried with the value in the
-//! leaf first, and each attempt decides anew. [`Limits`](crate::btree::Limits) has the reasons why
-//! all else that a leaf may lack room for is found by splits.
+//! leaf first, and each attempt decides for itself. [`Limits`](crate::btree::Limits) has the
+//! reasons why splits find everything else that a leaf may lack room for.
 
 use crate::btree::node::layout::Node;
 use crate::btree::tree::{BTree, corrupt};
@@ -11,8 +11,8 @@ use crate::btree::write::pending::{Pending, Step, done_anyway};
 use crate::btree::write::request::{NewValue, WriteOutcome, WriteRequest};
 use crate::pool::{Pages, PoolError, Try, Write};
 
-/// What a write does for whose entry, of `need` bytes, its leaf has no room. `replaced`: the bytes
-/// of the entry that it is to replace.
+/// Chooses the next step of a write for whose entry, of `need` bytes, its leaf has no room.
+/// `replaced`: the bytes of the entry that it is to replace.
 #[cold]
 #[inline(never)]
 pub(super) fn no_room<P: Pages>(

@@ -29,7 +29,7 @@ impl<P: Pages> BTree<P> {
     /// an entry.
     ///
     /// # Errors
-    /// As [`BTree::insert`].
+    /// See [`BTree::insert`].
     pub(crate) fn upsert_streamed(&self, key: &[u8], value: Streamed) -> Result<bool, WriteError> {
         match value {
             Streamed::Inline(value) => self.upsert(key, &value),

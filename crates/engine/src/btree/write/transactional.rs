@@ -46,8 +46,8 @@ impl<P: Pages> BTree<P> {
         }
     }
 
-    /// As [`BTree::write`], of a value whose pages are written already, whatever the request's own
-    /// value is. They are freed if the condition does not hold or the write fails.
+    /// Like [`BTree::write`], but with a value whose pages are written already, in place of the
+    /// request's own value. They are freed if the condition does not hold or the write fails.
     ///
     /// # Errors
     /// The memory behind the tree failed.
@@ -144,7 +144,7 @@ impl<P: Pages> BTree<P> {
     /// Reads up to `max` bytes of a detached value from `offset`, at least one, into `out`.
     ///
     /// # Errors
-    /// As [`BTree::read_detached`].
+    /// See [`BTree::read_detached`].
     pub fn read_detached_from(
         &self,
         value: &Detached,

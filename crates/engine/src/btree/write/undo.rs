@@ -49,7 +49,7 @@ pub struct Undo<'a> {
     pub key: &'a [u8],
     /// The before-image of its entry.
     pub before: Before<'a>,
-    /// Whether the write removes an entry of a tree.
+    /// `true` if the write removes an entry of a tree.
     pub removes: bool,
 }
 
@@ -76,7 +76,7 @@ impl<'a> Undo<'a> {
         }
     }
 
-    /// Reads what [`Undo::put`] wrote; `None` if it is malformed.
+    /// Reads the bytes that [`Undo::put`] wrote; `None` if they are malformed.
     pub fn read(mut bytes: &'a [u8]) -> Option<Undo<'a>> {
         let rest = &mut bytes;
         let owner = u32::try_from(take_varint(rest)?).ok()?;
@@ -97,10 +97,11 @@ impl<'a> Undo<'a> {
         Some(Undo { owner, key, before, removes })
     }
 
-    /// How many entries more a tree has by a change whose undo record consists of these two parts,
-    /// and its owner id; `None` if it is malformed. For other structures the number means nothing.
+    /// Returns the number of entries that a tree gains by a change whose undo record consists of
+    /// these two parts, and its owner id; `None` if it is malformed. For other structures the
+    /// number means nothing.
     pub(crate) fn rows_of(head: &[u8], tail: &[u8]) -> Option<(u32, i64)> {
-        // What stands before the key.
+        // Bytes before the key.
         const FRONT: usize = 6;
         let mut front = [0; FRONT];
         for (place, byte) in front.iter_mut().zip(head.iter().chain(tail)) {

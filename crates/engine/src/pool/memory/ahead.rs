@@ -9,7 +9,7 @@
 //! # Invariants
 //! 1. Frames of a part are used first in ascending order: a thread that takes one at or behind the
 //!    part's `due` asks, and one ask is open per part at most.
-//! 2. That a frame's memory is populated is never needed: where the system cannot do it, the thread
+//! 2. Nothing needs a frame's memory to be populated: where the system cannot do it, the thread
 //!    ends, and memory comes when it is touched.
 
 use std::ops::Range;
@@ -22,7 +22,7 @@ use crate::pool::memory::region::FrameMemory;
 /// Bytes of a step.
 const STEP: u64 = 2 << 20;
 
-/// The thread stays ahead by what is used divided by this …
+/// The thread stays ahead by the used bytes divided by this …
 const SHARE: u64 = 4;
 
 /// … and by this number of bytes at most.
@@ -31,13 +31,13 @@ const MOST: u64 = 16 << 20;
 /// In place of a due frame: the thread was asked, and has not answered yet.
 const ASKED: u32 = u32::MAX;
 
-/// What of the pool's memory is populated.
+/// Tracks the populated part of the pool's memory.
 pub struct Ahead {
     /// Per part of the free lists, the first frame whose use is a reason to populate more.
     due: Box<[AtomicU32]>,
 }
 
-/// How far one part is; in bytes behind the first frame.
+/// Progress of one part, in bytes behind the first frame.
 struct Part {
     begin: u64,
     end: u64,
@@ -45,14 +45,14 @@ struct Part {
 }
 
 impl Part {
-    /// Returns how far it has to be populated, once frames before `used` were used.
+    /// Returns the end up to which to populate, once frames before `used` were used.
     fn target(&self, used: u64) -> u64 {
         let ahead = ((used - self.begin) / SHARE).min(MOST);
         let target = used + ahead;
         if target >= self.end { self.end } else { target / STEP * STEP }
     }
 
-    /// Returns the least that is used when it has to be populated further than it is.
+    /// Returns the least number of used bytes at which to populate further.
     fn due(&self) -> u64 {
         let next = ((self.populated / STEP + 1) * STEP).min(self.end);
         let by_share = self.begin + (next - self.begin) * SHARE / (SHARE + 1);
@@ -61,13 +61,13 @@ impl Part {
 }
 
 impl Ahead {
-    /// Nothing is populated of memory in `parts` parts.
+    /// Returns a tracker of memory in `parts` parts, with nothing populated.
     pub fn new(parts: usize) -> Ahead {
         Ahead { due: (0..parts).map(|_| AtomicU32::new(0)).collect() }
     }
 
-    /// A frame of part `part` was taken for the first time; returns whether the thread is to be
-    /// signalled.
+    /// Records that a frame of part `part` was taken for the first time; returns whether to signal
+    /// the thread.
     #[inline]
     pub fn taken(&self, part: usize, frame: FrameId) -> bool {
         let Some(due) = self.due.get(part) else { return false };
@@ -81,7 +81,7 @@ impl Ahead {
         self.due.iter().any(|due| due.load(Ordering::Relaxed) == ASKED)
     }
 
-    /// Nobody asks any more.
+    /// Ends all asking.
     pub fn end(&self) {
         // No frame has this number, and it is not the mark either.
         self.due.iter().for_each(|due| due.store(ASKED - 1, Ordering::Relaxed));
@@ -96,7 +96,7 @@ pub struct Populating<'a> {
 }
 
 impl<'a> Populating<'a> {
-    /// Begins, with memory of which `used` was used so far: the ranges of frames of all parts.
+    /// Begins with memory of which `used`, a range of frames per part, was used so far.
     pub fn new(memory: &'a FrameMemory, ahead: &'a Ahead, used: &[Range<u32>]) -> Populating<'a> {
         let stride = memory.stride() as u64;
         let ends = used.iter().skip(1).map(|next| next.start).chain([memory.frames()]);
@@ -107,13 +107,13 @@ impl<'a> Populating<'a> {
         Populating { memory, ahead, parts: parts.collect() }
     }
 
-    /// Does what threads asked for, by one step in each part; `false` once all is populated,
-    /// or the system cannot.
+    /// Does one step of the requested work in each part; `false` once all is populated, or the
+    /// system cannot.
     pub fn advance(&mut self, used: &[Range<u32>]) -> bool {
         let stride = self.memory.stride() as u64;
         for ((part, used), due) in self.parts.iter_mut().zip(used).zip(&self.ahead.due) {
             let used = u64::from(used.end) * stride;
-            // What was used is populated by that.
+            // The used part is populated by its use.
             part.populated = part.populated.max((used / STEP * STEP).min(part.end));
             let target = part.target(used);
             if part.populated < target {
@@ -143,7 +143,8 @@ mod tests {
     const FRAMES: u32 = 20_000;
     const FRAME: u64 = 4096 + FRAME_HEADER_BYTES as u64;
 
-    /// How far the memory is populated, as the asks of one part after the other would have it.
+    /// Returns how far the memory is populated, as the asks of one part after the other would have
+    /// it.
     fn fill(parts: &[Range<u32>]) -> Vec<(u64, u64)> {
         let memory = FrameMemory::map(FRAMES, 4096).unwrap();
         let ahead = Ahead::new(parts.len());
@@ -177,7 +178,7 @@ mod tests {
         let seen = fill(std::slice::from_ref(&(0..FRAMES)));
         for (used, populated) in seen {
             assert!(populated <= used + used / SHARE + STEP && populated <= used + MOST);
-            // A step behind what is wanted at most.
+            // At most one step behind the target.
             let wanted = used + (used / SHARE).min(MOST);
             assert!(populated + STEP > wanted.min(u64::from(FRAMES) * FRAME), "{used} {populated}");
         }

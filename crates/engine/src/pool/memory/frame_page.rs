@@ -21,7 +21,7 @@ pub(crate) unsafe fn start(frame: NonNull<FrameHeader>) -> *mut u8 {
     unsafe { frame.as_ptr().cast::<u8>().add(FRAME_HEADER_BYTES) }
 }
 
-/// Returns the page behind `frame`, to be read raw: what it shows counts after validation.
+/// Returns the page behind `frame`, to be read raw; the bytes count only after validation.
 ///
 /// # Safety
 /// `frame` is the header of a frame or anchor with a page of `page_size` bytes, mapped for `'a`.
@@ -34,7 +34,8 @@ pub(crate) unsafe fn view<'a>(frame: NonNull<FrameHeader>, page_size: usize) -> 
 /// Returns the bytes of the page behind `frame`, to be read.
 ///
 /// # Safety
-/// As [`view`], and no thread writes to the page during `'a`: the caller holds the frame's latch.
+/// The conditions of [`view`], and no thread writes to the page during `'a`: the caller holds the
+/// frame's latch.
 #[inline(always)]
 pub(crate) unsafe fn bytes<'a>(frame: NonNull<FrameHeader>, page_size: usize) -> &'a [u8] {
     // SAFETY: the caller's promise.
@@ -44,8 +45,8 @@ pub(crate) unsafe fn bytes<'a>(frame: NonNull<FrameHeader>, page_size: usize) ->
 /// Returns the bytes of the page behind `frame`, to be changed.
 ///
 /// # Safety
-/// As [`view`], and the caller holds the frame's latch exclusively during `'a`; optimistic readers
-/// read raw and validate.
+/// The conditions of [`view`], and the caller holds the frame's latch exclusively during `'a`;
+/// optimistic readers read raw and validate.
 #[inline(always)]
 pub(crate) unsafe fn bytes_mut<'a>(frame: NonNull<FrameHeader>, page_size: usize) -> &'a mut [u8] {
     // SAFETY: the caller's promise.
@@ -79,7 +80,7 @@ pub(crate) fn prefetch(frame: NonNull<FrameHeader>, len: usize) {
 /// Stores the swip at byte offset `at` of the page behind `frame`, in one piece.
 ///
 /// # Safety
-/// As [`bytes_mut`].
+/// The conditions of [`bytes_mut`].
 #[inline]
 pub(crate) unsafe fn store_swip(
     frame: NonNull<FrameHeader>,

@@ -1,4 +1,4 @@
-//! Frames without a page: a list per NUMA node, and what waits for its epoch.
+//! Frames without a page: a list per NUMA node, and the frames that wait for their epoch.
 //!
 //! Fresh frames come in ascending order (rule 7 of the policy contract), frames that were given
 //! back come last in, first out, since their headers are in the caches. Each thread keeps a few of
@@ -50,12 +50,12 @@ pub struct FreeLists {
 pub struct Taken {
     /// The frame.
     pub frame: FrameId,
-    /// Its header was never written.
+    /// `true` if its header was never written.
     pub fresh: bool,
 }
 
 impl FreeLists {
-    /// All of `frames` frames are free, in as many equal parts as there are `nodes`.
+    /// Returns lists with all of `frames` frames free, in as many equal parts as there are `nodes`.
     pub fn new(frames: u32, nodes: Nodes) -> FreeLists {
         let parts = nodes.count().clamp(1, frames.max(1));
         let part = |node: u32| {
@@ -78,7 +78,7 @@ impl FreeLists {
         self.free.load(Ordering::Relaxed)
     }
 
-    /// Returns whether there is none.
+    /// Returns whether no frame is free.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -1,4 +1,4 @@
-//! NUMA nodes: which there are, which one a thread runs on, and binding the pool's parts to them
+//! NUMA nodes of the machine, the node that a thread runs on, and binding the pool's parts to them
 //! (leanstore IV-H). This file needs `unsafe`.
 //!
 //! The pool's memory and its free lists are split in as many equal parts as there are nodes; a
@@ -29,7 +29,7 @@ fn parse_list(text: &str) -> Vec<u32> {
 }
 
 impl Nodes {
-    /// The machine's nodes, or `pretended` ones, over which threads are dealt in turn.
+    /// Finds the machine's nodes, or `pretended` ones, over which threads are dealt in turn.
     pub fn find(pretended: Option<u32>) -> Nodes {
         match pretended {
             Some(count) => Nodes { count: count.max(1), of_cpu: Vec::new() },
@@ -54,7 +54,7 @@ impl Nodes {
         Nodes { count: (nodes.len() as u32).max(1), of_cpu }
     }
 
-    /// Returns how many there are.
+    /// Returns the number of nodes.
     pub fn count(&self) -> u32 {
         self.count
     }

@@ -118,7 +118,7 @@ impl FrameMemory {
         self.frame(id).map(|frame| unsafe { frame.as_ref() })
     }
 
-    /// Returns which frame is at `frame`, or `None` for an address outside (an anchor's).
+    /// Returns the id of the frame at `frame`, or `None` for an address outside (an anchor's).
     #[inline]
     pub fn id_of(&self, frame: NonNull<FrameHeader>) -> Option<FrameId> {
         let offset = frame.as_ptr().addr().checked_sub(self.start.as_ptr().addr())?;
@@ -137,7 +137,7 @@ impl FrameMemory {
     /// are one: they are there, and no frame has to be touched before its first use.
     ///
     /// # Errors
-    /// It does not fit into a line.
+    /// `M` does not fit into a line.
     pub fn initialise_metas<M>(
         &self,
         zeroed: Option<Zeroed<M>>,

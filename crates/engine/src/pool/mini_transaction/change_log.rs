@@ -1,4 +1,4 @@
-//! What happens to the changes of mini-transactions: a pool logs them, the twin does not.
+//! The log of a mini-transaction's changes: a pool logs them, the twin does not.
 
 use std::ptr::NonNull;
 
@@ -15,11 +15,11 @@ pub trait ChangeLog<P>: 'static {
     /// Returns whether changes are logged. If not, no other function is called.
     fn is_on(pages: &P) -> bool;
 
-    /// The page of `frame` is about to change, in a way that shows only in its bytes.
+    /// Records that the page of `frame` is about to change, in a way that shows only in its bytes.
     fn page_changes(pages: &P, changes: &mut ChangeSet, frame: NonNull<FrameHeader>);
 
-    /// The page of `frame` is about to change exactly as the physiological redo record says that
-    /// `redo` writes.
+    /// Records that the page of `frame` is about to change exactly as the physiological redo record
+    /// of `redo` describes.
     fn page_changes_by(
         pages: &P,
         changes: &mut ChangeSet,
@@ -27,21 +27,21 @@ pub trait ChangeLog<P>: 'static {
         redo: impl FnOnce(&mut Vec<u8>),
     );
 
-    /// The page of `frame` was just allocated.
+    /// Records that the page of `frame` was just allocated.
     fn page_allocated(pages: &P, changes: &mut ChangeSet, frame: NonNull<FrameHeader>);
 
-    /// The page of `frame` is to be freed once that is logged.
+    /// Records that the page of `frame` is to be freed once that is logged.
     fn page_freed(pages: &P, changes: &mut ChangeSet, frame: NonNull<FrameHeader>);
 
     /// Returns whether something refers to the root `page`: it is in use, and no orphan.
     fn is_referred_to(pages: &P, page: PageId) -> bool;
 
-    /// The mini-transaction is over: logs what it changed as one record, releases its pages, and
-    /// returns where the record begins.
+    /// Ends the mini-transaction: logs its changes as one record, releases its pages, and returns
+    /// where the record begins.
     fn commit(pages: &P, changes: Box<ChangeSet>) -> Lsn;
 }
 
-/// Nothing is logged.
+/// The log of memory that logs nothing.
 pub struct NoLog;
 
 impl<P> ChangeLog<P> for NoLog {

@@ -1,4 +1,4 @@
-//! What one mini-transaction changed so far.
+//! The changes of one mini-transaction so far.
 
 use std::cell::{Cell, RefCell};
 use std::ops::Range;
@@ -17,10 +17,10 @@ use crate::pool::mini_transaction::kind;
 use crate::pool::mini_transaction::page_space::PageSpace;
 use crate::pool::mini_transaction::row_counts::{HeldSlot, RowCounts};
 
-/// The transaction context of a mini-transaction: for what it changes pages.
+/// The transaction context of a mini-transaction: the party that changes pages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Actor {
-    /// Itself: what it does is never undone.
+    /// Itself: its changes are never undone.
     #[default]
     Itself,
     /// A transaction, whose last record is `prev` (0: none).
@@ -36,19 +36,19 @@ pub enum Actor {
         tx: u64,
         /// Start of its last record.
         prev: Lsn,
-        /// What is to be undone next; 0: nothing.
+        /// The record to undo next; 0: none.
         next: Lsn,
     },
 }
 
-/// How a page was changed.
+/// The kind of a page's change.
 enum ChangeKind {
     /// It is new, or was clean and will be written in place: all of it is logged (rule 3).
     Image,
     /// By these physiological redo records, in their order, and after the last of them in a way
     /// that shows only in its bytes: where it has a copy of the page, `before`, no record follows.
     Redo { records: RedoRecords, before: Option<Range<usize>> },
-    /// It was freed.
+    /// The page was freed.
     Freed,
 }
 
@@ -94,26 +94,26 @@ pub(in crate::pool) struct ChangedPage {
 }
 
 impl ChangedPage {
-    /// Returns its frame, latched exclusively.
+    /// Returns the frame, latched exclusively.
     pub(in crate::pool) fn frame(&self) -> NonNull<FrameHeader> {
         self.frame
     }
 
-    /// Returns whether it is freed at the end of the mini-transaction.
+    /// Returns whether the page is freed at the end of the mini-transaction.
     pub(in crate::pool) fn is_freed(&self) -> bool {
         matches!(self.how, ChangeKind::Freed)
     }
 
-    /// Returns whether it was freed before its record, which must not be.
+    /// Returns whether the page was freed before its record, which must not be.
     pub(in crate::pool) fn is_gone(&self) -> bool {
         planted!(FreedBeforeRecord) && self.is_freed()
     }
 }
 
-/// What becomes of the number of entries of a tree, by its owner id.
+/// Change of the number of entries of a tree, by its owner id.
 #[derive(Clone, Copy)]
 enum RowEvent {
-    /// It is a new one, without any.
+    /// The tree is new, without entries.
     Begun(u32),
     /// This many were added or, if it is negative, removed.
     Changed(u32, i64),
@@ -134,16 +134,16 @@ pub(in crate::pool) trait PageCopies {
     /// were in `before`, an earlier copy of the page.
     fn after(&self, frame: NonNull<FrameHeader>, before: &[u8], copy: &mut Vec<u8>);
 
-    /// Two copies of a page differ in all of what the first one leaves free and the second one does
-    /// not, and nowhere in what the second one leaves free, if pages are written without that
-    /// ([`Kind::gap`](crate::pool::Kind::gap)).
+    /// Makes two copies of a page differ in every byte that the first one leaves free and the
+    /// second one does not, and nowhere in the free part of the second one. Only if pages are
+    /// written without their free part ([`Kind::gap`](crate::pool::Kind::gap)).
     fn leave_out_gaps(&self, before: &mut [u8], after: &mut [u8]);
 
     /// Counts an image of `bytes` bytes in the log.
     fn count_image(&self, bytes: u64);
 }
 
-/// What a mini-transaction changed so far.
+/// The changes of a mini-transaction so far.
 #[derive(Default)]
 pub struct ChangeSet {
     /// Each page once, in the order of their first changes.
@@ -151,7 +151,7 @@ pub struct ChangeSet {
     events: Vec<OrphanEvent>,
     rows: Option<RowEvent>,
     actor: Actor,
-    /// How what it did is undone; empty where the actor is `Itself`.
+    /// The undo of the changes; empty where the actor is `Itself`.
     undo: Vec<u8>,
     /// Bytes of pages before they changed, and redo records; the ranges in `pages` are in here, so
     /// it only grows until the end.
@@ -195,7 +195,7 @@ impl ChangeSet {
         self.pages.iter().rposition(|changed| changed.frame == frame)
     }
 
-    /// Enters `page`, which `frame` holds, unless it is there already, and returns where.
+    /// Enters `page`, which `frame` holds, unless it is there already, and returns its index.
     /// `begin` begins a logged change of it, and returns whether all of it is to be logged.
     #[inline]
     fn enter(
@@ -218,7 +218,7 @@ impl ChangeSet {
         self.pages.len() - 1
     }
 
-    /// The page is about to change in a way that shows only in its bytes, which `copy` appends.
+    /// Enters a page whose coming change shows only in its bytes, which `copy` appends.
     #[inline]
     pub(in crate::pool) fn page_changes(
         &mut self,
@@ -238,7 +238,7 @@ impl ChangeSet {
         }
     }
 
-    /// The page is about to change as the physiological redo record says that `redo` appends.
+    /// Enters a page that is about to change as described by the redo record of `redo`.
     #[inline]
     pub(in crate::pool) fn page_changes_by(
         &mut self,
@@ -258,13 +258,13 @@ impl ChangeSet {
         }
     }
 
-    /// The page was just allocated.
+    /// Enters a page that was just allocated.
     pub(in crate::pool) fn page_allocated(&mut self, frame: NonNull<FrameHeader>, page: PageId) {
         debug_assert!(self.position(frame).is_none(), "{page:?} is not new");
         self.pages.push(ChangedPage { frame, page, how: ChangeKind::Image, is_new: true });
     }
 
-    /// The page is freed when that is logged.
+    /// Enters a page that is freed when that is logged.
     pub(in crate::pool) fn page_freed(&mut self, frame: NonNull<FrameHeader>, page: PageId) {
         match self.position(frame).and_then(|at| self.pages.get_mut(at)) {
             Some(changed) => {
@@ -278,7 +278,7 @@ impl ChangeSet {
         }
     }
 
-    /// Sets the undo of what the mini-transaction does, on behalf of `actor`; once.
+    /// Sets the undo of the mini-transaction's changes, on behalf of `actor`; once.
     pub(in crate::pool) fn undo(&mut self, actor: Actor, write: impl FnOnce(&mut Vec<u8>)) {
         debug_assert_eq!(self.actor, Actor::Itself, "a mini-transaction has one undo");
         self.actor = actor;
@@ -286,22 +286,22 @@ impl ChangeSet {
         write(&mut self.undo);
     }
 
-    /// The root `page` became an orphan.
+    /// Records that the root `page` became an orphan.
     pub(in crate::pool) fn orphaned(&mut self, page: PageId, root: OrphanRoot) {
         self.events.push(OrphanEvent::Orphaned(page, root));
     }
 
-    /// The root `page` was attached.
+    /// Records that the root `page` was attached.
     pub(in crate::pool) fn attached(&mut self, page: PageId) {
         self.events.push(OrphanEvent::Attached(page));
     }
 
-    /// The tree `owner` is new, and empty.
+    /// Records that the tree `owner` is new, and empty.
     pub(in crate::pool) fn rows_begin(&mut self, owner: u32) {
         self.rows = Some(RowEvent::Begun(owner));
     }
 
-    /// The tree `owner` has `rows` entries more; once.
+    /// Adds `rows` entries to the tree `owner`; once.
     pub(in crate::pool) fn rows_changed(&mut self, owner: u32, rows: i64) {
         debug_assert!(self.rows.is_none(), "a mini-transaction changes one tree's entries");
         self.rows = Some(RowEvent::Changed(owner, rows));
@@ -370,7 +370,7 @@ impl ChangeSet {
         }
     }
 
-    /// Returns the record that was composed, but for its body; `None` if nothing is to be logged.
+    /// Returns the composed record without its body; `None` if nothing is to be logged.
     pub(super) fn record<'a>(&self, parts: &'a [&'a [u8]]) -> Option<Record<'a>> {
         if self.body.is_empty() {
             return None;
@@ -395,12 +395,12 @@ impl ChangeSet {
         !self.events.is_empty() || self.pages.iter().any(|c| c.is_new || c.is_freed())
     }
 
-    /// Returns whether the record changes how many entries a tree has.
+    /// Returns whether the record changes the number of entries of a tree.
     pub(super) fn has_row_events(&self) -> bool {
         self.rows.is_some()
     }
 
-    /// Changes that number, in the slot that is held.
+    /// Applies the change of a tree's number of entries, in the slot that is held.
     pub(super) fn count_rows(&self, counts: &RowCounts, slot: &mut HeldSlot<'_>) {
         match self.rows {
             Some(RowEvent::Begun(owner)) => counts.begin(owner),
@@ -411,7 +411,7 @@ impl ChangeSet {
         }
     }
 
-    /// Changes the page space as the record says.
+    /// Applies the record's changes to the page space.
     pub(super) fn apply_to(&self, space: &mut PageSpace) {
         for changed in &self.pages {
             debug_assert_ne!(
@@ -462,7 +462,7 @@ fn last_redo<'a>(pages: &[ChangedPage], arena: &'a [u8]) -> Option<&'a [u8]> {
 }
 
 impl ChangedPage {
-    /// Appends what is logged about it to `body`.
+    /// Appends the logged form of the page's change to `body`.
     fn compose(
         &self,
         copies: &impl PageCopies,

@@ -2,7 +2,7 @@
 
 /// Changes of pages that are never undone: a whole operation, or a change of structure.
 pub const PAGES: u8 = 1;
-/// A change by a transaction, with what undoes it.
+/// A change by a transaction, with its undo.
 pub const UPDATE: u8 = 2;
 /// A compensation: a change that undoes another one.
 pub const COMPENSATION: u8 = 3;

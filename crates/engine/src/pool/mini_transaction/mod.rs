@@ -1,21 +1,21 @@
-//! The log side of a mini-transaction: what it changed, kept until its end, and then logged as one
+//! The log side of a mini-transaction: its changes, kept until its end, and then logged as one
 //! record.
 //!
 //! # Rules
 //! 1. A page that a logged mini-transaction changed stays latched until the record about it is in
 //!    the log: so the records about one page are in the order of its changes.
-//! 2. One record covers all that a mini-transaction changed. It leaves a sound structure behind
-//!    (`pool/pages.rs`, rule 2), so what is recovered from any prefix of the log is one, too.
+//! 2. One record covers all changes of a mini-transaction. It leaves a sound structure behind
+//!    (`pool/pages.rs`, rule 2), so any prefix of the log recovers to a sound structure, too.
 //! 3. The first record about a page that is new holds all of it. Where pages are written in place,
 //!    so does the first record about a page that was clean: recovery needs no page from storage,
 //!    and one that was torn while it was written does no harm. Where they are written out of place,
 //!    storage has each page as the durable page map means it, and redo begins with that.
 //! 4. A page id is freed, and reused, only after the record that frees it.
 //! 5. No pointer reaches the log: swips are logged in their evicted form.
-//! 6. What allocates or frees pages is logged under the mutex of [`PageSpace`], so that a
+//! 6. Changes that allocate or free pages are logged under the mutex of [`PageSpace`], so that a
 //!    checkpoint finds both as they were at one place of the log.
-//! 7. What adds entries to a tree, or removes some, is logged under a mutex of [`RowCounts`], to
-//!    the same end.
+//! 7. Changes of the number of a tree's entries are logged under a mutex of [`RowCounts`], to the
+//!    same end.
 //!
 //! A mini-transaction itself, and where its guards come from, is in `pool/pages.rs`.
 mod change_log;

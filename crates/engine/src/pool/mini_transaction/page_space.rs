@@ -1,4 +1,4 @@
-//! Which pages are allocated, and which roots are orphans, as of the end of the log.
+//! The allocated pages and the orphan roots, as of the end of the log.
 
 use std::collections::HashMap;
 
@@ -6,7 +6,7 @@ use millpond_base::PageId;
 
 use crate::page::record_body::OrphanRoot;
 
-/// Which pages are in use, and which roots nothing refers to, as of the end of the log.
+/// Pages in use, and roots that nothing refers to, as of the end of the log.
 #[derive(Debug, Default)]
 pub struct PageSpace {
     /// One bit per page, set while it is in use; bits beyond the end are 0.
@@ -26,7 +26,7 @@ impl PageSpace {
         &self.taken
     }
 
-    /// Returns the orphan roots, and what they are the roots of.
+    /// Returns the orphan roots, each with its structure.
     pub fn orphans(&self) -> &HashMap<PageId, OrphanRoot> {
         &self.orphans
     }
@@ -64,7 +64,7 @@ impl PageSpace {
         }
     }
 
-    /// The root `page` was attached: it is no orphan any more.
+    /// Records that the root `page` was attached, and is no orphan any more.
     pub fn place(&mut self, page: PageId) {
         self.orphans.remove(&page);
     }

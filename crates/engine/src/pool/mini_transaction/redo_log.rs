@@ -1,4 +1,4 @@
-//! Where a pool logs the changes of its mini-transactions.
+//! Destination of the changes of a pool's mini-transactions.
 
 use std::sync::Arc;
 
@@ -11,20 +11,20 @@ use crate::pool::mini_transaction::page_space::PageSpace;
 use crate::pool::mini_transaction::row_counts::RowCounts;
 use crate::pool::sync::locked::locked;
 
-/// The log of a pool, if it has one, and what is known of page ids at its end.
+/// The log of a pool, if it has one, and the page space and row counts at its end.
 #[derive(Default)]
 pub struct RedoLog {
     /// `None`: changes are not logged.
     log: Option<Arc<Log>>,
-    /// Changed while the record that changes it is appended, under this mutex (rule 6): so it is as
-    /// of the end of the log.
+    /// Page space as of the end of the log: it changes only while the record of the change is
+    /// appended, under this mutex (rule 6).
     space: Mutex<PageSpace>,
-    /// How many entries trees have, as of the end of the log or, without one, now.
+    /// Numbers of entries of trees, as of the end of the log or, without one, now.
     rows: Arc<RowCounts>,
 }
 
 impl RedoLog {
-    /// Logs to `log`.
+    /// Returns a redo log that writes to `log`.
     pub(in crate::pool) fn to(log: Arc<Log>) -> RedoLog {
         RedoLog { log: Some(log), ..RedoLog::default() }
     }
@@ -41,7 +41,7 @@ impl RedoLog {
         self.log().map_or(Lsn(0), Log::tail)
     }
 
-    /// Returns how many entries trees have.
+    /// Returns the numbers of entries of trees.
     #[inline]
     pub(crate) fn rows(&self) -> &Arc<RowCounts> {
         &self.rows

@@ -1,21 +1,21 @@
-//! How many entries each tree has, counted as they come and go.
+//! The number of entries of each tree, counted as they come and go.
 //!
 //! Every mini-transaction that adds entries to a tree, or removes some, states their number
-//! ([`MiniTransaction::rows_changed`](crate::pool::MiniTransaction::rows_changed)), and that is
-//! added here: with its record, if there is a log. So all that a recovery needs is the counts as
-//! of one place of the log, which checkpoints have, and the records behind it. Moving entries
-//! between pages changes no count.
+//! ([`MiniTransaction::rows_changed`](crate::pool::MiniTransaction::rows_changed)). That is added
+//! here: with its record, if there is a log. So a recovery needs only the counts as of one place of
+//! the log, which checkpoints have, and the records behind it. Moving entries between pages changes
+//! no count.
 //!
 //! # Rules
-//! 1. Threads add in slots of their own. What one slot has of a tree may be negative, for another
-//!    one may have added what it removed: only the sum over all slots means anything.
-//! 2. A record that changes a count is appended under the mutex of its thread's slot. Who holds all
-//!    of them sees the counts as of the end of the log ([`RowCounts::at_rest`]).
-//! 3. A count is changed before the latch of the page goes: who has read a page finds what was
-//!    changed there in the counts.
-//! 4. What transactions have changed and not committed is *pending*, and so is what a call changes
-//!    that locks a tree as a whole. It becomes committed at once, before a lock is released
-//!    ([`RowCounts::commit`]), so that a sum over all slots is what was committed at one moment.
+//! 1. Threads add in slots of their own. One slot's count of a tree may be negative, for another
+//!    slot may have added the entries that it removed: only the sum over all slots means anything.
+//! 2. A record that changes a count is appended under the mutex of its thread's slot. A thread that
+//!    holds all of them sees the counts as of the end of the log ([`RowCounts::at_rest`]).
+//! 3. A count is changed before the latch of the page is released: a thread that has read a page
+//!    finds the page's changes in the counts.
+//! 4. Changes that transactions have not committed are *pending*, and so are those of a call that
+//!    locks a tree as a whole. They become committed at once, before a lock is released
+//!    ([`RowCounts::commit`]), so that a sum over all slots is the committed count at one moment.
 //! 5. A count that is not known, because the store had no log when the tree was last changed, is
 //!    missed by readers, who walk the tree, and learned from them ([`RowCounts::learn`]).
 //! 6. Mutexes are taken in the order of the slots, that of `known` last; the log, and the mutex of
@@ -30,16 +30,16 @@ use millpond_base::sync::{Mutex, MutexGuard};
 use crate::pool::sync::locked::locked;
 use crate::stats::thread_slot::{SLOTS, thread_slot};
 
-/// What the threads of a slot have changed of a tree.
+/// Changes of a tree by the threads of a slot.
 #[derive(Clone, Copy, Default)]
 struct Changed {
     /// Entries added less entries removed.
     rows: i64,
     /// The part of it that is not committed.
     pending: i64,
-    /// How often it was changed.
+    /// Number of changes.
     changes: u64,
-    /// The tree is locked as a whole: all that is changed is pending.
+    /// `true` if the tree is locked as a whole: all changes are pending.
     is_whole: bool,
 }
 
@@ -52,12 +52,12 @@ struct AlignedSlot(Mutex<Slot>);
 /// A slot that is held: see rule 2.
 pub struct HeldSlot<'c>(MutexGuard<'c, Slot>);
 
-/// How many entries a tree has.
+/// The number of entries of a tree.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RowCount {
-    /// With what is not committed.
+    /// With uncommitted changes.
     pub all: u64,
-    /// Without it.
+    /// Without uncommitted changes.
     pub committed: u64,
 }
 
@@ -66,7 +66,7 @@ pub struct RowCounts {
     slots: Box<[AlignedSlot]>,
     /// The slots that were ever used, a bit each.
     used: AtomicU64,
-    /// What a tree had besides what the slots say.
+    /// Entries of each tree besides those in the slots.
     known: Mutex<HashMap<u32, i64>>,
 }
 
@@ -85,7 +85,7 @@ impl std::fmt::Debug for RowCounts {
 
 type Held<'c> = [Option<MutexGuard<'c, Slot>>; SLOTS];
 
-/// The sum of what the slots say of a tree.
+/// Returns the sum over the slots for a tree.
 fn sum(held: &Held<'_>, owner: u32) -> Changed {
     let mut sum = Changed::default();
     for changed in held.iter().flatten().filter_map(|slot| slot.get(&owner)) {
@@ -121,7 +121,7 @@ impl RowCounts {
         HeldSlot(slot)
     }
 
-    /// Adds `rows` entries to the tree `owner`, of which no log has a record.
+    /// Adds `rows` entries to the tree `owner`, for a change that is not logged.
     #[inline]
     pub(in crate::pool) fn add(&self, owner: u32, rows: i64, may_go: bool) {
         self.hold().add(owner, rows, may_go);
@@ -132,8 +132,8 @@ impl RowCounts {
         from_fn(|at| Some(locked(&self.slots[at].0)))
     }
 
-    /// Holds the slots that were used: who commits behind somebody else's commit finds that one's
-    /// slot in use.
+    /// Holds the slots that were used. A thread that commits behind another's commit finds that
+    /// one's slot in use.
     fn hold_used(&self) -> Held<'_> {
         loop {
             let used = self.used.load(Ordering::SeqCst);
@@ -144,12 +144,12 @@ impl RowCounts {
         }
     }
 
-    /// The tree `owner` was made, and is empty.
+    /// Records that the tree `owner` is new, and empty.
     pub fn begin(&self, owner: u32) {
         locked(&self.known).insert(owner, 0);
     }
 
-    /// The tree `owner` is gone.
+    /// Forgets the tree `owner`, which is gone.
     pub(crate) fn forget(&self, owner: u32) {
         for slot in self.hold_all().iter_mut().flatten() {
             slot.remove(&owner);
@@ -157,8 +157,8 @@ impl RowCounts {
         locked(&self.known).remove(&owner);
     }
 
-    /// How many entries the tree `owner` has, and a number that no other state of it has had;
-    /// `None` if that is not known.
+    /// Returns the number of entries of the tree `owner`, and a number that no other state of it
+    /// has had; `None` if the count is not known.
     pub fn of(&self, owner: u32) -> Option<(RowCount, u64)> {
         let held = self.hold_used();
         let Changed { rows, pending, changes, .. } = sum(&held, owner);
@@ -167,12 +167,13 @@ impl RowCounts {
         Some((RowCount { all: count(all), committed: count(all - pending) }, changes))
     }
 
-    /// The number of the state that the tree `owner` is in.
+    /// Returns the number of the tree's present state.
     pub fn state(&self, owner: u32) -> u64 {
         sum(&self.hold_used(), owner).changes
     }
 
-    /// The tree `owner` has `rows` entries, if it is in the state with the number `state` still.
+    /// Records that the tree `owner` has `rows` entries, if it is still in the state with the
+    /// number `state`.
     pub fn learn(&self, owner: u32, rows: u64, state: u64) {
         let held = self.hold_used();
         let changed = sum(&held, owner);
@@ -183,7 +184,7 @@ impl RowCounts {
         }
     }
 
-    /// What a transaction added to the tree `owner`, or removed, has committed.
+    /// Commits the entries that a transaction added to trees, or removed.
     pub fn commit(&self, changed: &[(u32, i64)]) {
         if changed.iter().all(|(_, rows)| *rows == 0) {
             return;
@@ -194,7 +195,7 @@ impl RowCounts {
         }
     }
 
-    /// The tree `owner`, which is locked as a whole, is about to be changed as one.
+    /// Begins a change of the tree `owner` as one, under a lock on the whole tree.
     pub(crate) fn begin_whole(&self, owner: u32) -> WholeChange<'_> {
         self.used.fetch_or(u64::MAX >> (u64::BITS as usize - SLOTS), Ordering::SeqCst);
         for slot in self.hold_all().iter_mut().flatten() {
@@ -203,7 +204,7 @@ impl RowCounts {
         WholeChange(self, owner)
     }
 
-    /// All that was changed is committed: recovery has undone what was not.
+    /// Commits all changes: recovery has undone the others.
     pub(crate) fn settle(&self) {
         for slot in self.hold_all().iter_mut().flatten() {
             slot.values_mut().for_each(|changed| changed.pending = 0);
@@ -216,7 +217,7 @@ impl RowCounts {
         locked(&self.known).extend(rows);
     }
 
-    /// Forgets the counts of what is no tree, says `is_tree`.
+    /// Forgets the counts of owners for which `is_tree` returns `false`.
     pub(crate) fn retain(&self, is_tree: impl Fn(u32) -> bool) {
         locked(&self.known).retain(|owner, _| is_tree(*owner));
     }
@@ -234,8 +235,8 @@ impl RowCounts {
     }
 }
 
-/// A change of a tree that is locked as a whole: what it added and removed is committed when this
-/// is dropped.
+/// A change of a tree that is locked as a whole: its entries, added and removed, are committed when
+/// this is dropped.
 pub(crate) struct WholeChange<'c>(&'c RowCounts, u32);
 
 impl Drop for WholeChange<'_> {

@@ -1,12 +1,12 @@
 //! Recording page references of a live run, for the simulator.
 //!
-//! What is recorded must stay what it was without recording, so a reference costs two stores to
-//! lines that no other thread writes: each thread records references in a buffer of its own,
-//! eight bytes each ([`Reference`]). When a mini-transaction succeeds they stay; when it restarts
-//! they are dropped, because the next one records them again, unless all are asked for. Full
-//! buffers go to a sink in the order in which they fill up, so that threads' references interleave
-//! by the buffer, not by the reference. What a sink does with them is paid by the thread whose
-//! buffer is full: it should put them somewhere, and make a trace of them later.
+//! Recording must not change the run, so a reference costs two stores to lines that no other thread
+//! writes: each thread records references in a buffer of its own, eight bytes each ([`Reference`]).
+//! When a mini-transaction succeeds they stay; when it restarts they are dropped, because the next
+//! one records them again, unless all are asked for. Full buffers go to a sink in the order in
+//! which they fill up, so that threads' references interleave by the buffer, not by the reference.
+//! The thread whose buffer is full pays for the sink's work: a sink should put the references
+//! somewhere, and make a trace of them later.
 //!
 //! Memory is 64 KiB per thread that took part, [`ROOM`] references, and what the sink keeps.
 //!
@@ -40,44 +40,44 @@ const MARK_BITS: u32 = 24;
 pub struct Reference(u64);
 
 impl Reference {
-    /// A reference to `page`.
+    /// Returns a reference to `page`.
     #[inline(always)]
     pub fn new(page: PageId, mark: Mark) -> Reference {
         debug_assert!(page.0 >> (64 - MARK_BITS) == 0 && mark.to_bits() >> MARK_BITS == 0);
         Reference(page.0 << MARK_BITS | u64::from(mark.to_bits()))
     }
 
-    /// The page.
+    /// Returns the page.
     #[inline(always)]
     pub fn page(self) -> PageId {
         PageId(self.0 >> MARK_BITS)
     }
 
-    /// What else is known of it.
+    /// Returns the mark: all that is known of the reference besides the page.
     #[inline(always)]
     pub fn mark(self) -> Mark {
         Mark::from_bits((self.0 & ((1 << MARK_BITS) - 1)) as u32)
     }
 
-    /// As eight bytes.
+    /// Returns the reference as eight bytes.
     #[inline(always)]
     pub fn to_bytes(self) -> [u8; 8] {
         self.0.to_le_bytes()
     }
 
-    /// What [`Reference::to_bytes`] gave.
+    /// Reads the bytes of [`Reference::to_bytes`].
     #[inline(always)]
     pub fn from_bytes(bytes: [u8; 8]) -> Reference {
         Reference(u64::from_le_bytes(bytes))
     }
 }
 
-/// Where references go. Called by whichever thread's buffer is full, one at a time.
+/// Receives references. Called by the thread whose buffer is full, one at a time.
 pub trait Sink: Send {
     /// Takes references; an error ends the recording.
     ///
     /// # Errors
-    /// Why they could not be written, in words.
+    /// The reason why they could not be written, in words.
     fn take(&mut self, references: &[Reference]) -> Result<(), String>;
 }
 
@@ -86,7 +86,7 @@ pub trait Sink: Send {
 #[repr(align(128))]
 struct Buffer {
     noted: AtomicUsize,
-    /// Those before were recorded by mini-transactions that succeeded.
+    /// References before this one were recorded by mini-transactions that succeeded.
     kept: AtomicUsize,
     cells: OnceLock<Box<[AtomicU64]>>,
 }
@@ -97,7 +97,7 @@ impl Buffer {
         self.cells.get_or_init(|| (0..ROOM).map(|_| AtomicU64::new(0)).collect())
     }
 
-    /// Whether there was room.
+    /// Records a reference; `false` if there was no room.
     #[inline(always)]
     fn note(&self, reference: Reference) -> bool {
         let at = self.noted.load(Ordering::Relaxed);
@@ -107,7 +107,7 @@ impl Buffer {
         true
     }
 
-    /// Moves what is kept behind `out`.
+    /// Moves the kept references to the end of `out`.
     fn take_kept(&self, out: &mut Vec<Reference>) {
         let (noted, kept) = (self.noted.load(Ordering::Relaxed), self.kept.load(Ordering::Relaxed));
         let Some(cells) = self.cells.get() else { return };
@@ -127,11 +127,12 @@ impl Buffer {
 }
 
 thread_local! {
-    /// What a thread without a slot of its own recorded in the mini-transaction under way.
+    /// References that a thread without a slot of its own recorded in the mini-transaction under
+    /// way.
     static PENDING: RefCell<Vec<Reference>> = const { RefCell::new(Vec::new()) };
 }
 
-/// The sink and what is on its way there.
+/// The sink and the references on their way there.
 struct Drain {
     sink: Box<dyn Sink>,
     batch: Vec<Reference>,
@@ -143,7 +144,7 @@ pub struct Recorder {
     on: AtomicBool,
     all_attempts: AtomicBool,
     buffers: Box<[Buffer]>,
-    /// Of the threads without a slot of their own: mini-transactions that ended.
+    /// References of threads without a slot of their own, from mini-transactions that ended.
     shared: Mutex<Vec<Reference>>,
     drain: Mutex<Option<Drain>>,
     error: Mutex<Option<String>>,
@@ -170,8 +171,8 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Recorder {
-    /// Begins to record into `sink`, when no operation runs; with `all_attempts`, also what
-    /// mini-transactions referenced that had to restart.
+    /// Begins to record into `sink`, when no operation runs; with `all_attempts`, also the
+    /// references of mini-transactions that had to restart.
     pub fn start(&self, sink: Box<dyn Sink>, all_attempts: bool) {
         let batch = Vec::with_capacity(ROOM);
         *locked(&self.drain) = Some(Drain { sink, batch, recorded: 0 });
@@ -182,17 +183,17 @@ impl Recorder {
         self.on.store(true, Ordering::Release);
     }
 
-    /// Whether it records now.
+    /// Returns whether the recorder is on.
     #[inline(always)]
     pub fn is_on(&self) -> bool {
         self.on.load(Ordering::Relaxed)
     }
 
-    /// Ends the recording, when no operation runs: hands the rest to the sink and drops it. Says
-    /// how many references were recorded.
+    /// Ends the recording, when no operation runs: hands the rest to the sink and drops it. Returns
+    /// the number of recorded references.
     ///
     /// # Errors
-    /// What ended the recording before its time.
+    /// The error that ended the recording before its time.
     pub fn stop(&self) -> Result<u64, String> {
         for buffer in &self.buffers {
             self.hand_over(|out| buffer.take_kept(out));
@@ -207,7 +208,7 @@ impl Recorder {
         }
     }
 
-    /// The thread of `slot` referenced `page`.
+    /// Records that the thread of `slot` referenced `page`.
     #[inline(always)]
     pub fn note(&self, slot: usize, page: PageId, mark: Mark) {
         if !self.is_on() {
@@ -221,7 +222,7 @@ impl Recorder {
         }
     }
 
-    /// The mini-transaction under way is larger than the buffer: what it recorded so far is kept.
+    /// Keeps the references of a mini-transaction that is larger than the buffer.
     #[cold]
     fn note_beyond(&self, buffer: &Buffer, reference: Reference) {
         buffer.kept.store(buffer.noted.load(Ordering::Relaxed), Ordering::Relaxed);
@@ -235,7 +236,7 @@ impl Recorder {
         let _ = PENDING.try_with(|pending| pending.borrow_mut().push(reference));
     }
 
-    /// The thread's mini-transaction ended.
+    /// Ends the thread's mini-transaction.
     #[inline(always)]
     pub fn leave(&self, slot: usize, done: bool) {
         if !self.is_on() {
@@ -273,7 +274,7 @@ impl Recorder {
         }
     }
 
-    /// Gives the sink what `fill` puts into the batch.
+    /// Gives the sink the references that `fill` puts into the batch.
     #[cold]
     fn hand_over(&self, fill: impl FnOnce(&mut Vec<Reference>)) {
         let mut drain = locked(&self.drain);

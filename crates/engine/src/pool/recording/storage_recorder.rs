@@ -1,4 +1,4 @@
-//! Recording the pool's requests to storage: what a second tier below it would see (li 2.1).
+//! Records the pool's requests to storage, as a second tier below it would see them (li 2.1).
 //!
 //! Page reads and writes are noted when storage has done them, each write with its reason, and
 //! *dsync* requests (li 4.3.2) when a checkpoint is about to have earlier writes made durable. One
@@ -9,7 +9,7 @@
 //! the page can be read again, and a read before a thread sees the page. Between pages it is
 //! the order in which storage completed them.
 //!
-//! Memory is that of a batch, and one bit per page: which pages were written since the last dsync.
+//! Memory is that of a batch, and one bit per page, set if it was written since the last dsync.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -21,18 +21,18 @@ use crate::page::{PageHeader, PageType};
 /// Requests that are handed to the sink at once.
 const BATCH: usize = 4096;
 
-/// What storage was asked for.
+/// A request to storage.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct StorageRequest {
     /// The page.
     pub page: PageId,
-    /// Read, write or dsync, why, and what kind of page it is, without a depth.
+    /// Kind of request (read, write or dsync), its reason, and the page's kind, without a depth.
     pub mark: Mark,
     /// The end of the log at that time; 0 without a log.
     pub lsn: Lsn,
     /// Of a read or write, the end of the last record about the page; 0 if it was never logged.
     pub page_lsn: Lsn,
-    /// Of a write, where the records begin without which the page could not have been recovered
+    /// Of a write, the start of the records without which the page could not have been recovered
     /// before; 0 without a log.
     pub rec_lsn: Lsn,
 }
@@ -41,7 +41,7 @@ impl StorageRequest {
     /// Bytes of [`StorageRequest::to_bytes`].
     pub const BYTES: usize = 40;
 
-    /// As bytes.
+    /// Returns the request as bytes.
     pub fn to_bytes(self) -> [u8; Self::BYTES] {
         let mark = u64::from(self.mark.to_bits());
         let words = [self.page.0, mark, self.lsn.0, self.page_lsn.0, self.rec_lsn.0];
@@ -52,7 +52,7 @@ impl StorageRequest {
         bytes
     }
 
-    /// What [`StorageRequest::to_bytes`] gave.
+    /// Reads the bytes of [`StorageRequest::to_bytes`].
     pub fn from_bytes(bytes: &[u8; Self::BYTES]) -> StorageRequest {
         let (words, _) = bytes.as_chunks::<8>();
         let word = |at: usize| words.get(at).map_or(0, |word| u64::from_le_bytes(*word));
@@ -65,13 +65,13 @@ impl StorageRequest {
         }
     }
 
-    /// What `page` had was to be made durable when the log ended at `lsn`.
+    /// Returns the request to make `page` durable, as of the log's end `lsn`.
     fn dsync(page: PageId, lsn: Lsn) -> StorageRequest {
         let mark = Mark::WRITE.with_reason(Reason::Dsync);
         StorageRequest { page, mark, lsn, page_lsn: Lsn(0), rec_lsn: Lsn(0) }
     }
 
-    /// A request for a page whose header is `header`.
+    /// Returns a request for a page whose header is `header`.
     pub(crate) fn of(header: &PageHeader, mark: Mark, lsn: Lsn, rec_lsn: Lsn) -> StorageRequest {
         let kind = match header.kind {
             PageType::BTREE_INNER => PageKind::BTREE_INNER,
@@ -83,16 +83,16 @@ impl StorageRequest {
     }
 }
 
-/// Where requests go: one batch at a time, in their order.
+/// Receives requests: one batch at a time, in their order.
 pub trait StorageSink: Send {
     /// Takes requests; an error ends the recording.
     ///
     /// # Errors
-    /// Why they could not be written, in words.
+    /// The reason why they could not be written, in words.
     fn take(&mut self, requests: &[StorageRequest]) -> Result<(), String>;
 }
 
-/// What is recorded, and where it goes.
+/// Recorded requests, and their sink.
 struct Drain {
     sink: Box<dyn StorageSink>,
     batch: Vec<StorageRequest>,
@@ -131,7 +131,7 @@ impl Drain {
     }
 }
 
-/// Records what the pool asks of storage while it is on.
+/// Records the pool's requests to storage while it is on.
 #[derive(Default)]
 pub struct StorageRecorder {
     is_on: AtomicBool,
@@ -143,25 +143,25 @@ impl StorageRecorder {
         self.drain.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Begins to record into `sink`. Operations may run: what storage is done with from now on is
-    /// recorded.
+    /// Begins to record into `sink`. Operations may run: requests that storage completes from now
+    /// on are recorded.
     pub fn start(&self, sink: Box<dyn StorageSink>) {
         let (batch, written) = (Vec::with_capacity(BATCH), Vec::new());
         *self.drain() = Some(Drain { sink, batch, recorded: 0, written, error: None });
         self.is_on.store(true, Ordering::Release);
     }
 
-    /// Whether it records now.
+    /// Returns whether the recorder is on.
     #[inline]
     pub fn is_on(&self) -> bool {
         self.is_on.load(Ordering::Acquire)
     }
 
-    /// Ends the recording: hands the rest to the sink and drops it. Says how many requests were
-    /// recorded.
+    /// Ends the recording: hands the rest to the sink and drops it. Returns the number of recorded
+    /// requests.
     ///
     /// # Errors
-    /// What ended the recording before its time.
+    /// The error that ended the recording before its time.
     pub fn stop(&self) -> Result<u64, String> {
         self.is_on.store(false, Ordering::Release);
         let Some(mut drain) = self.drain().take() else { return Ok(0) };
@@ -171,14 +171,15 @@ impl StorageRecorder {
         drain.error.map_or(Ok(drain.recorded), Err)
     }
 
-    /// Storage has done these.
+    /// Records requests that storage has completed.
     pub(crate) fn note(&self, requests: impl Iterator<Item = StorageRequest>) {
         if let Some(drain) = self.drain().as_mut() {
             requests.for_each(|request| drain.push(request));
         }
     }
 
-    /// These pages are about to be made durable, when the log ends at `lsn`: a dsync for each.
+    /// Records a dsync for each of `pages`, which are about to be made durable, when the log ends
+    /// at `lsn`.
     pub(crate) fn note_dsync_of(&self, pages: &[PageId], lsn: Lsn) {
         if !self.is_on() {
             return;
@@ -193,8 +194,8 @@ impl StorageRecorder {
         }
     }
 
-    /// All that was written is about to be made durable, when the log ends at `lsn`: a dsync for
-    /// each page written since the last time.
+    /// Records a dsync for each page written since the last time, as all writes are about to be
+    /// made durable, when the log ends at `lsn`.
     pub(crate) fn note_dsync(&self, lsn: Lsn) {
         if !self.is_on() {
             return;

@@ -28,18 +28,19 @@ use crate::stats::counters::Counter;
 /// Looks at all frames take at most this part of a cleaner's time.
 const LOOKS_PART: u32 = 20;
 
-/// What page cleaners know.
+/// State of the page cleaners.
 #[derive(Default)]
 pub(crate) struct PageCleaners {
-    /// Dirty pages to be written, until the dirty share is what it may be.
+    /// Dirty pages to be written, until the dirty share is low enough.
     excess: AtomicU32,
-    /// When the dirty pages are counted next; held by the one that counts them.
+    /// Time at which the dirty pages are counted next; held by the thread that counts them.
     next_look: Mutex<Option<Instant>>,
 }
 
 impl<M: PoolStrategy> LiveHost<'_, M> {
-    /// Lets the page in the frame of `header`, which is latched, leave the page table, if there is
-    /// one. Who needs it from then on waits, if it is to stand by. `false`: the table is in use.
+    /// Removes the page in the frame of `header`, which is latched, from the page table, if there
+    /// is one. If it is to stand by, threads that need it from then on wait. Returns `false` if the
+    /// table is in use.
     pub(super) fn leaves(&mut self, page: PageId, header: &FrameHeader) -> bool {
         let (pool, frame) = (self.pool, header.id());
         let stands_by = self.keeps && pool.in_flight.begin_standing_by(page);
@@ -59,7 +60,7 @@ impl<M: PoolStrategy> LiveHost<'_, M> {
 }
 
 impl<M: PoolStrategy> Pool<M> {
-    /// As [`Pool::evict_round`], but that the victims stand by.
+    /// Like [`Pool::evict_round`], but the victims stand by.
     pub(super) fn evict_to_stand_by(&self, wanted: u32) -> Round {
         let mut host = LiveHost::new(self, wanted);
         host.keeps = true;
@@ -88,7 +89,7 @@ impl<M: PoolStrategy> Pool<M> {
         }
         let Ok(mut next_look) = self.cleaners.next_look.try_lock() else { return false };
         let begun = Instant::now();
-        // A model checker repeats what it does by its own choices, not by the clock's.
+        // A model checker repeats its runs by its own choices, not by the clock's.
         if !IS_MODEL && next_look.is_some_and(|next| begun < next) {
             return false;
         }
@@ -145,7 +146,7 @@ impl<M: PoolStrategy> Pool<M> {
         Cow::Owned(all)
     }
 
-    /// Pages that were just evicted stand by from now on.
+    /// Lets pages that were just evicted stand by from now on.
     pub(super) fn stand_by(&self, kept: &[(PageId, FrameId)]) {
         if kept.is_empty() {
             return;

@@ -54,7 +54,7 @@ pub(crate) struct LiveHost<'a, M: PoolStrategy> {
     is_thorough: bool,
     /// Pages that are evicted stay in memory: they stand by (li's free list).
     pub(super) keeps: bool,
-    /// Those that do.
+    /// Pages that stand by.
     pub(super) kept: Vec<(PageId, FrameId)>,
     /// Chooses one of several children: by the pool's seed, so that runs repeat.
     random: fastrand::Rng,
@@ -182,13 +182,14 @@ impl<'a, M: PoolStrategy> LiveHost<'a, M> {
     }
 
     /// Returns whether it is an inner page of a tree where those are never evicted (gilbert 2.4.1).
-    /// Read without a latch: what becomes one meanwhile has children, which have to go first.
+    /// Read without a latch: a page that becomes one meanwhile has children, which have to go
+    /// first.
     fn stays(&self, frame: NonNull<FrameHeader>) -> bool {
         let is_inner = || PageHeader::type_in(self.pool.view(frame)) == PageType::BTREE_INNER;
         M::SWIZZLES && M::HAS_TABLE && is_inner()
     }
 
-    /// Evicts a swizzled victim, or returns why not.
+    /// Evicts a swizzled victim, or returns the reason for a refusal.
     fn unswizzle(&mut self, frame: NonNull<FrameHeader>) -> Result<OfferOutcome, RefusalReason> {
         let pool = self.pool;
         let header = pool.header(frame);
@@ -219,7 +220,7 @@ impl<'a, M: PoolStrategy> LiveHost<'a, M> {
         Ok(OfferOutcome::Taken(page))
     }
 
-    /// Evicts a victim from the page table, or returns why not.
+    /// Evicts a victim from the page table, or returns the reason for a refusal.
     fn take_from_table(
         &mut self,
         frame: NonNull<FrameHeader>,
@@ -322,7 +323,7 @@ impl<M: PoolStrategy> Host for LiveHost<'_, M> {
             return self.refuse(RefusalReason::Dirty);
         }
         if header.is_dirty() {
-            // What is in the write buffer is on its way.
+            // Frames in the write buffer are on their way.
             if !header.is_queued() {
                 self.note_dirty(frame);
             }
@@ -445,7 +446,7 @@ impl<M: PoolStrategy> Pool<M> {
         };
         count(round.taken);
         if round.taken > 0 && self.options.background_writer && !self.cleans() {
-            // What is dirty is written in the background.
+            // Dirty pages are written in the background.
             self.hand_over(&round.dirty);
             return Ok(true);
         }
@@ -465,8 +466,8 @@ impl<M: PoolStrategy> Pool<M> {
         Ok(written + evicted > 0)
     }
 
-    /// Writes what a round found dirty; returns how many pages were written, and how many more were
-    /// evicted. Where they cannot be written, others may be clean.
+    /// Writes the dirty victims of a round; returns the number of pages written, and of further
+    /// pages evicted. Where they cannot be written, others may be clean.
     ///
     /// # Errors
     /// Pages could not be written, and no other can be evicted.

@@ -24,14 +24,14 @@ use crate::pool::options::{EvictionMode, PoolStrategy};
 use crate::pool::replacement::eviction::LiveHost;
 use crate::pool::replacement::policy_host::PolicyHost;
 
-/// How long a page cleaner sleeps at most before it looks how dirty the pool is.
+/// Longest sleep of a page cleaner before it looks how dirty the pool is.
 const LOOK: Duration = Duration::from_millis(10);
-/// How long an evictor sleeps at most; only a bug would make it wait that long for its call.
+/// Longest sleep of an evictor; only a bug would make it wait that long for its call.
 const NAP: Duration = Duration::from_millis(100);
 /// Rounds without any progress after which an evictor sleeps.
 const FRUITLESS_MAX: u32 = 8;
 
-/// What evicting achieved.
+/// Result of evicting.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Evicted {
     /// Pages that were evicted.
@@ -64,8 +64,8 @@ impl Evicted {
 }
 
 impl<M: PoolStrategy> Pool<M> {
-    /// Returns the number of free frames below which evictor threads work: what they keep ready, or
-    /// what a worker is waiting for.
+    /// Returns the number of free frames below which evictor threads work: their own target, or the
+    /// demand of a waiting worker.
     pub(crate) fn free_target(&self) -> u32 {
         let ready = match self.options.cleaning {
             Some(rule) => rule.target(self.frames()).max(1),
@@ -219,8 +219,8 @@ impl<M: PoolStrategy> Pool<M> {
         Ok(all)
     }
 
-    /// Evicts all pages that can be evicted, writing what is dirty; for tests and for closing.
-    /// Returns how many pages remain.
+    /// Evicts all pages that can be evicted, writing dirty ones; for tests and for closing. Returns
+    /// the number of pages that remain.
     ///
     /// # Errors
     /// A page that could not be written.
@@ -241,7 +241,7 @@ impl<M: PoolStrategy> Pool<M> {
     /// itself, evicts them then (watt 5.2). Returns how many were written, and how many evicted.
     ///
     /// # Errors
-    /// As [`Pool::write_frames`].
+    /// See [`Pool::write_frames`].
     pub(crate) fn write_victims(
         &self,
         dirty: &[FrameId],
@@ -280,10 +280,10 @@ impl<M: PoolStrategy> Pool<M> {
         count
     }
 
-    /// Makes every page in memory dirty, as if each had been changed: to measure what evicting
-    /// dirty pages costs. Pages whose latch is held stay as they are; returns how many were made
-    /// dirty. None is, if there is a log: it would have no image of a page that is torn while it is
-    /// written.
+    /// Makes every page in memory dirty, as if each had been changed, to measure the cost of
+    /// evicting dirty pages. Pages whose latch is held stay as they are; returns the number of
+    /// pages that became dirty. With a log none does: it would have no image of a page that is torn
+    /// while it is written.
     pub fn make_dirty(&self) -> u32 {
         if self.redo_log().log().is_some() {
             return 0;

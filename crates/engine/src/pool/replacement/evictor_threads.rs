@@ -73,7 +73,7 @@ impl EvictorThreads {
         self.calls.fetch_update(Ordering::SeqCst, Ordering::SeqCst, less).is_ok()
     }
 
-    /// The calling member goes off duty. What it must do next is look for work, and call.
+    /// Takes the calling member off duty. Next it must look for work, and call.
     pub fn rest(&self) {
         let awake = self.awake.fetch_sub(1, Ordering::SeqCst);
         debug_assert_ne!(awake, 0, "no member is on duty");

@@ -1,4 +1,4 @@
-//! Where free frames come from: the free lists, and eviction where those are empty.
+//! Sources of free frames: the free lists, and eviction where those are empty.
 
 use std::ptr::NonNull;
 use std::sync::atomic::Ordering;
@@ -82,7 +82,8 @@ impl<M: PoolStrategy> Pool<M> {
         Some(frame)
     }
 
-    /// The thread that populates memory ahead of its use, until all is populated or the pool ends.
+    /// Populates memory ahead of its use, until all is populated or the pool ends. Runs in a thread
+    /// of its own.
     pub(crate) fn populate_ahead(&self) {
         const LONGEST: Duration = Duration::from_secs(60);
         let is_over = || self.sleep.stop.load(Ordering::Acquire);
@@ -102,7 +103,8 @@ impl<M: PoolStrategy> Pool<M> {
         self.give_back_in(frame, 0);
     }
 
-    /// The same, to be reused once no thread is in an epoch up to `epoch`.
+    /// Puts a frame on a free list, like [`Pool::give_back`], for reuse once no thread is in an
+    /// epoch up to `epoch`.
     pub(crate) fn give_back_in(&self, frame: NonNull<FrameHeader>, epoch: u64) {
         let header = self.header(frame);
         header.set_page(None);
@@ -165,7 +167,7 @@ impl<M: PoolStrategy> Pool<M> {
     /// Makes sure that about `frames` frames and page ids are available without waiting.
     ///
     /// # Errors
-    /// As [`Pool::frame_for`], or storage could not allocate a page id.
+    /// See [`Pool::frame_for`]; or storage could not allocate a page id.
     pub(crate) fn make_room(&self, frames: u32) -> Result<(), PoolError> {
         self.ids.refill(frames)?;
         self.make_frames(frames)
@@ -174,7 +176,7 @@ impl<M: PoolStrategy> Pool<M> {
     /// Makes sure that about `frames` frames are available without waiting.
     ///
     /// # Errors
-    /// As [`Pool::frame_for`].
+    /// See [`Pool::frame_for`].
     pub(crate) fn make_frames(&self, frames: u32) -> Result<(), PoolError> {
         let least = frames.min(self.frames() / 2);
         if self.are_free(least) {
@@ -201,7 +203,7 @@ impl<M: PoolStrategy> Pool<M> {
     /// Evicts, or waits for the evictors, until `done` returns something.
     ///
     /// # Errors
-    /// As [`Pool::frame_for`].
+    /// See [`Pool::frame_for`].
     fn wait_for<T>(
         &self,
         mut incoming: Option<(PageId, GhostHit)>,

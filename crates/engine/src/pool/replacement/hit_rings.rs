@@ -52,12 +52,12 @@ impl Default for HitRings {
     }
 }
 
-/// What happened to a hit.
+/// Outcome for a hit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Noted {
-    /// It waits.
+    /// The hit waits.
     Kept,
-    /// It waits, and so do enough hits that the thread should try to deliver them.
+    /// The hit waits, and so do enough hits that the thread should try to deliver them.
     Due,
     /// There was no room for it.
     Lost,

@@ -1,5 +1,5 @@
-//! Which page is evicted: the policy host, the eviction that asks it for victims, free frames,
-//! evictor threads.
+//! Choice of the page to evict: the policy host, the eviction that asks it for victims, free
+//! frames, evictor threads.
 pub(crate) mod cleaning;
 pub(in crate::pool) mod clock;
 pub(in crate::pool) mod eviction;

@@ -35,7 +35,7 @@ use crate::words::by_word;
 pub(crate) enum PolicyHost<T: HitHook> {
     /// One thread at a time; each hit of a central policy takes the mutex, too.
     Exact(Mutex<Box<dyn Cold<T>>>),
-    /// The same, but hits are delivered by the batch.
+    /// One thread at a time, but hits are delivered by the batch.
     Batched(Mutex<Box<dyn Cold<T>>>, HitRings),
     /// Any number of threads.
     Open(Box<dyn OpenCold<T>>),
@@ -103,7 +103,7 @@ impl<T: HitHook> PolicyHost<T> {
         }
     }
 
-    /// The page was dropped; `publish` runs before another thread enters.
+    /// Notifies the policy that the page was dropped; `publish` runs before another thread enters.
     pub fn forget(&self, frames: Frames<'_, T>, frame: FrameId, publish: impl FnOnce()) {
         hosted!(self, cold => {
             publish();
@@ -111,7 +111,8 @@ impl<T: HitHook> PolicyHost<T> {
         });
     }
 
-    /// The page was dropped, if `publish`, which drops it inside the policy host, returns `true`.
+    /// Notifies the policy that the page was dropped, if `publish`, which drops it inside the
+    /// policy host, returns `true`.
     pub fn forget_if(&self, frames: Frames<'_, T>, frame: FrameId, publish: impl FnOnce() -> bool) {
         hosted!(self, cold => {
             if publish() {
@@ -213,16 +214,16 @@ fn deliver<T: HitHook>(
 }
 
 choice! {
-    /// Where the replacement policy sits, that is, how many threads it serves at a time.
+    /// Number of threads that the replacement policy serves at a time.
     #[derive(Default, Hash)]
     pub enum HitDelivery {
-        /// Policies made for it serve all threads at once, others sit under a mutex.
+        /// Policies made for it serve all threads at once, others are under a mutex.
         #[default]
         Auto = "auto",
         /// Under a mutex, taken at each hit that the policy has to receive: its order is exact.
         Exact = "exact",
-        /// Under a mutex that hits take by the batch, and only if it is free: they are heard late,
-        /// and some not at all. Policies that do not hear hits sit as with `auto`.
+        /// Under a mutex that hits take by the batch, and only if it is free: hits arrive late, and
+        /// some not at all. Policies that receive no hits behave as with `auto`.
         Batched = "batched",
     }
 }
@@ -239,7 +240,7 @@ impl HitDelivery {
     }
 }
 
-/// Why a policy cannot be hosted.
+/// Reason why a policy cannot be hosted.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum HostingError {
@@ -297,7 +298,7 @@ impl<T: HitHook> HostedPolicy<T> {
     /// Hosts `P` under a mutex.
     ///
     /// # Errors
-    /// As [`HostedPolicy::exact`].
+    /// See [`HostedPolicy::exact`].
     pub fn closed<P: Policy<Hook = T>>(
         spec: &Spec,
         shape: &Shape,
@@ -315,7 +316,7 @@ impl<T: HitHook> HostedPolicy<T> {
     /// Hosts `P` open to all threads.
     ///
     /// # Errors
-    /// As [`HostedPolicy::exact`].
+    /// See [`HostedPolicy::exact`].
     pub fn open<P: OpenPolicy<Hook = T>>(
         spec: &Spec,
         shape: &Shape,
@@ -339,7 +340,7 @@ impl<T: HitHook> HostedPolicy<T> {
         matches!(self.policy_host, PolicyHost::Open(_))
     }
 
-    /// Returns it as the host of hot half `U`, if that is what `T` is: for code that finds a policy
+    /// Returns the policy as the host of hot half `U`, if that is `T`: for code that finds a policy
     /// by its name and then learns its hot half.
     pub fn cast<U: HitHook>(self) -> Option<HostedPolicy<U>> {
         if TypeId::of::<T>() != TypeId::of::<U>() {

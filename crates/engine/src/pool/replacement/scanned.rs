@@ -44,7 +44,7 @@ impl Scanned {
 }
 
 impl<M: PoolStrategy> Pool<M> {
-    /// A scan loaded `page` into `frame`.
+    /// Records that a scan loaded `page` into `frame`.
     pub(crate) fn note_scanned(&self, frame: FrameId, page: PageId) {
         let most = 2 * self.frames() as usize;
         self.scanned.with(|queue| {

@@ -16,7 +16,7 @@ use millpond_base::sync::{Condvar, Mutex};
 
 use crate::pool::sync::locked::locked;
 
-/// Where threads sleep.
+/// An event on which threads sleep.
 #[derive(Default)]
 pub(crate) struct Event {
     /// Threads inside [`Event::wait`].
@@ -48,7 +48,7 @@ impl Event {
         }
     }
 
-    /// Wakes all threads that sleep here; what they wait for has been done.
+    /// Wakes all threads that sleep here, once their reason to wait is gone.
     #[inline]
     pub(crate) fn signal(&self) {
         if self.has_sleepers() {

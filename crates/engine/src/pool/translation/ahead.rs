@@ -19,12 +19,12 @@ use crate::pool::options::PoolStrategy;
 use crate::pool::pages::Pages;
 use crate::pool::swip::Swip;
 
-/// Where the swip of a page that is not in memory is in its parent's page.
+/// A page that is not in memory, and the offset of its swip in its parent's page.
 type Missing = (PageId, usize);
 
 impl<M: PoolStrategy> Pool<M> {
-    /// Orders the reads of what follows the page of `load`, which this thread has just read, if it
-    /// continues a sequence; outside any mini-transaction.
+    /// Orders the reads of the pages that follow the page of `load`, which this thread has just
+    /// read, if it continues a sequence; outside any mini-transaction.
     pub(super) fn read_ahead_after(&self, load: &Load) {
         let Some(missing) = self.with_parent(load, || self.missing_after(load)) else { return };
         // Nothing is read ahead without free frames.

@@ -35,19 +35,19 @@ pub(crate) const FRAMES_KEPT: u32 = 4;
 /// The part of the frames that pages read ahead may take until a thread needs them.
 pub(crate) const AHEAD_PART: usize = 8;
 
-/// What came of an order to read a page ahead of its use.
+/// Result of an order to read a page ahead of its use.
 pub(super) enum Order {
-    /// It will be read.
+    /// The page will be read.
     Given,
-    /// It is in memory, or on its way, or not referred to any more.
+    /// The page is in memory, or on its way, or not referred to any more.
     Needless,
     /// There is no frame for it, or no thread that reads.
     Refused,
 }
 
 impl<M: PoolStrategy> Pool<M> {
-    /// Does what a jump asks for; the thread holds nothing. Returns whether the policy has received
-    /// all references that the mini-transaction made, the one that missed included.
+    /// Does the work that a jump asks for; the thread holds nothing. Returns whether the policy has
+    /// received all references that the mini-transaction made, the one that missed included.
     pub(crate) fn settle_jump(&self, jump: Jump, attempt: u32) -> Result<bool, PoolError> {
         match jump {
             Jump::Restart => back_off(attempt).map(|()| false),
@@ -224,7 +224,7 @@ impl<M: PoolStrategy> Pool<M> {
         fits
     }
 
-    /// Returns where the swip `word` of `child` is in the page of `parent`, which is latched
+    /// Returns the offset of the swip `word` of `child` in the page of `parent`, which is latched
     /// exclusively.
     pub(crate) fn find_swip(
         &self,
@@ -311,7 +311,7 @@ impl<M: PoolStrategy> Pool<M> {
         header.latch.release_exclusive();
     }
 
-    /// The end of the access that loaded or created a page counts as a reference for policies that
+    /// Counts the end of the access that loaded or created a page as a reference, for policies that
     /// ask for that (rule 8).
     pub(crate) fn loaded(&self, frame: NonNull<FrameHeader>, access: &Access) {
         if M::Hook::UNFIX && self.hit_on != HitOn::Fix {
@@ -381,8 +381,8 @@ impl<M: PoolStrategy> Pool<M> {
         done
     }
 
-    /// Orders the read of one page in the background, unless it is in flight, or `is_missing` says
-    /// under the table's mutex that its swip is not what it was.
+    /// Orders the read of one page in the background, unless it is in flight, or `is_missing` finds
+    /// under the table's mutex that its swip has changed.
     pub(super) fn order(&self, page: PageId, is_missing: impl FnOnce() -> bool) -> Order {
         if !matches!(self.in_flight.ask(page, is_missing), Step::LoadIt) {
             return Order::Needless;

@@ -33,7 +33,7 @@ pub struct Arrived {
     pub frame: NonNull<FrameHeader>,
     /// The policy's ghost hit, from when the page missed.
     pub ghost_hit: GhostHit,
-    /// It was loaded ahead of its use.
+    /// `true` if the page was loaded ahead of its use.
     pub prefetched: bool,
 }
 
@@ -76,14 +76,14 @@ enum InFlightLoad {
 /// A page in memory that no swip refers to.
 #[derive(Debug)]
 pub enum Claimed {
-    /// It was loaded.
+    /// The page was loaded.
     Arrived(Arrived),
-    /// It was evicted into the free list; its frame is in state evicted.
+    /// The page was evicted into the free list; its frame is in state evicted.
     StandsBy(FrameId),
 }
 
 impl InFlightLoad {
-    /// Wakes those who wait for the load that this was.
+    /// Wakes the threads that wait for this load.
     fn complete(self) {
         if let InFlightLoad::Loading(Some(completion)) = self {
             completion.complete();
@@ -91,15 +91,15 @@ impl InFlightLoad {
     }
 }
 
-/// What a thread that misses a page has to do.
+/// Next step of a thread that misses a page.
 pub enum Step {
-    /// It was not in flight: the thread loads it.
+    /// The page was not in flight: the thread loads it.
     LoadIt,
     /// Another thread loads it.
     Wait(Arc<Completion>),
-    /// It is there: the thread may attach it.
+    /// The page is there: the thread may attach it.
     Ready,
-    /// The swip is no longer what it was.
+    /// The swip has changed.
     Changed,
 }
 
@@ -156,7 +156,7 @@ impl Table {
 }
 
 impl InFlight {
-    /// Returns what to do about the missing `page`, and begins an in-flight load if there is none.
+    /// Returns the next step for the missing `page`, and begins an in-flight load if there is none.
     /// `is_missing` checks the swip again, under the table's mutex.
     pub fn ask(&self, page: PageId, is_missing: impl FnOnce() -> bool) -> Step {
         let mut table = locked(&self.table);
@@ -174,7 +174,7 @@ impl InFlight {
         Step::LoadIt
     }
 
-    /// The load of `page` is done: it waits to be attached.
+    /// Records that the load of `page` is done: it waits to be attached.
     pub fn arrive(&self, page: PageId, arrived: Arrived) {
         let mut table = locked(&self.table);
         let before = table.loads.insert(page, InFlightLoad::Ready(arrived));
@@ -184,16 +184,17 @@ impl InFlight {
         before.into_iter().for_each(InFlightLoad::complete);
     }
 
-    /// The load of `page` failed, or it was attached by its loader: those who wait look again.
+    /// Ends the load of `page`, which failed or was attached by its loader: waiting threads look
+    /// again.
     pub fn end(&self, page: PageId) {
         let before = locked(&self.table).loads.remove(&page);
         debug_assert!(matches!(before, Some(InFlightLoad::Loading(_))), "{page:?} was not loading");
         before.into_iter().for_each(InFlightLoad::complete);
     }
 
-    /// A page that is being evicted is to stand by: until [`InFlight::stand_by`], threads that need
-    /// it wait, or until [`InFlight::end`], if it is not evicted after all. `false`: its load is
-    /// not over yet.
+    /// Begins to let a page that is being evicted stand by. Threads that need it wait until
+    /// [`InFlight::stand_by`], or until [`InFlight::end`] if it is not evicted after all. Returns
+    /// `false` if its load is not over yet.
     pub fn begin_standing_by(&self, page: PageId) -> bool {
         let mut table = locked(&self.table);
         let is_vacant = !table.loads.contains_key(&page);
@@ -203,7 +204,7 @@ impl InFlight {
         is_vacant
     }
 
-    /// The page was evicted, and stands by in `frame`.
+    /// Lets the page, which was evicted, stand by in `frame`.
     pub fn stand_by(&self, page: PageId, frame: FrameId) {
         let mut table = locked(&self.table);
         let number = table.next;

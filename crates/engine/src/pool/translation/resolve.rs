@@ -1,10 +1,10 @@
-//! From a swip to the page: the hot path, and what a page in the cooling stage or a missing one
-//! costs.
+//! From a swip to the page: the hot path, and the cost of a page in the cooling stage or a missing
+//! one.
 //!
 //! A hot page costs one test of the swip's tag bits (leanstore III-A), the child's version and a
 //! second look at the parent's. With a hash table instead, the swip always holds a page id, which
-//! is looked up (leanstore fig. 2a). With both, the table is looked into before a page is read
-//! (gilbert 2.4.1): in vain but for moments, since here a page that was read, and whose parent was
+//! is looked up (leanstore fig. 2a). With both, a miss checks the table before it reads the page
+//! (gilbert 2.4.1). That rarely finds anything: here a page that was read, and whose parent was
 //! latched then, is left to the table of in-flight I/O, as it is without a page table.
 
 use std::ptr::NonNull;
@@ -99,7 +99,7 @@ impl<M: PoolStrategy> Pool<M> {
         }
     }
 
-    /// The page was loaded while its parent was not there.
+    /// Verifies a page that was loaded while its parent was not there.
     #[cold]
     fn verify_late(
         &self,
@@ -180,7 +180,7 @@ impl<M: PoolStrategy> Pool<M> {
             .is_some_and(|header| header.page() == Some(page) && header.state() == State::Hot)
     }
 
-    /// The page is in the cooling stage, or loaded but not attached, or missing.
+    /// Resolves a page that is in the cooling stage, or loaded but not attached, or missing.
     #[cold]
     fn translate_cold(
         &self,
@@ -351,8 +351,8 @@ impl<M: PoolStrategy> Pool<M> {
     }
 }
 
-/// Returns the error of a validated swip that refers to no page: its page is not what its structure
-/// wrote.
+/// Returns the error of a validated swip that refers to no page: its structure did not write the
+/// page so.
 #[cold]
 pub(crate) fn null_swip(page: Option<PageId>, at: usize) -> Jump {
     let what = format!("no page is referred to at byte {at}");

@@ -1,12 +1,12 @@
-//! How a loaded page is verified.
+//! Verification of a loaded page.
 //!
 //! Checksum and page id reveal a damaged page, not an outdated one: a device that loses a write
 //! leaves the older version, which is sound. So a page that was loaded is verified against its
 //! parent ([`Kind::verify_child`](crate::pool::Kind::verify_child)), under the parent's exclusive
-//! latch, before it can be reached: by its loader, or by the thread that attaches a ready page.
-//! A page that does not fit is dropped, and its operation fails with an error that names both.
-//! So does one that is free as of the end of the log: it holds what it was when it was freed, and
-//! was its parent's then.
+//! latch, before it can be reached: by its loader, or by the thread that attaches a ready page. A
+//! page that does not fit is dropped, and its operation fails with an error that names both. A page
+//! that is free as of the end of the log fails in the same way: it holds its content from the time
+//! when it was freed, and belonged to its parent then.
 //!
 //! With a page table a page can be reached as soon as it is loaded, whether or not its parent is
 //! still in memory: to wait for the parent would be a pool of another kind than the one that is

@@ -31,7 +31,7 @@ enum Chunk {
     Mapped(NonNull<u8>, usize),
 }
 
-/// Where memory comes from.
+/// Source of the twin's memory.
 enum Source {
     Plain,
     /// A file that has no name any more, and its length.
@@ -45,7 +45,8 @@ pub(in crate::pool) struct TwinMemory {
     chunks: Vec<Chunk>,
     /// Frames that were given back.
     free: Vec<NonNull<FrameHeader>>,
-    /// The first frame of the last chunk that was never handed out, and how many follow with it.
+    /// The first frame of the last chunk that was never handed out, and the number of frames from
+    /// it on.
     fresh: Option<(NonNull<u8>, usize)>,
 }
 
@@ -95,7 +96,7 @@ impl TwinMemory {
         self.free.push(frame);
     }
 
-    /// Adds a chunk, and returns its first frame and how many it has.
+    /// Adds a chunk, and returns its first frame and number of frames.
     fn grow(&mut self) -> Result<(NonNull<u8>, usize), PoolError> {
         let frames = (CHUNK_BYTES / self.stride).max(1);
         let bytes = frames * self.stride;
@@ -117,7 +118,7 @@ impl TwinMemory {
     }
 }
 
-/// Creates a file without a name: no other process can change or shorten what is mapped.
+/// Creates a file without a name: no other process can change or shorten the mapped part.
 fn unnamed(folder: &Path) -> io::Result<File> {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let number = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -142,7 +143,7 @@ fn plain_chunk(bytes: usize) -> Chunk {
     Chunk::Plain(start, layout)
 }
 
-/// Makes the file longer and maps what was added.
+/// Makes the file longer and maps the new part.
 fn mapped_chunk(file: &File, length: &mut u64, bytes: usize) -> io::Result<Chunk> {
     use rustix::fs::{FallocateFlags, fallocate};
     use rustix::mm::{MapFlags, ProtFlags, mmap};

@@ -1,11 +1,11 @@
 //! The write buffer: dirty victims on their way to storage (watt 5.2).
 //!
-//! Who evicts puts the dirty victims that a round met into it and goes on; the page goes when its
-//! write is done. The background writer takes them from it batch by batch, and so do evictors that
-//! have nothing else to do: where storage is slower than they are, all of them write.
+//! An evictor puts the dirty victims of a round into it and goes on; a page leaves when its write
+//! is done. The background writer takes them from it batch by batch, and so do evictors that have
+//! nothing else to do: where storage is slower than they are, all of them write.
 //!
 //! # Invariant
-//! A frame is in the buffer once at most: its header is marked as long as it is. What is in it is a
+//! A frame is in the buffer once at most: its header is marked as long as it is. An entry is only a
 //! hint, as its page may be gone, or clean, by the time it is taken.
 
 use std::collections::VecDeque;
@@ -32,9 +32,9 @@ const SWEPT: u32 = 1024;
 #[derive(Default)]
 pub(crate) struct WriteBuffer {
     queue: Mutex<VecDeque<FrameId>>,
-    /// Those that wait, and those that were taken and are being written.
+    /// Victims that wait, and those that were taken and are being written.
     pending: AtomicU32,
-    /// Where the sweep of the cooling stage goes on.
+    /// Position at which the sweep of the cooling stage goes on.
     hand: AtomicU32,
 }
 
@@ -90,7 +90,7 @@ impl<M: PoolStrategy> Pool<M> {
     /// Returns how many pages were written, and how many evicted.
     ///
     /// # Errors
-    /// As [`Pool::write_frames`].
+    /// See [`Pool::write_frames`].
     pub(crate) fn write_buffered(&self, reason: Reason) -> Result<(u32, u32), PoolError> {
         let batch = self.take_buffered();
         if batch.is_empty() {
@@ -101,7 +101,7 @@ impl<M: PoolStrategy> Pool<M> {
         done
     }
 
-    /// Empties the buffer: who evicts meets what is dirty again.
+    /// Empties the buffer: later evictions meet the dirty pages again.
     pub(crate) fn forget_buffered(&self) {
         loop {
             let batch = self.take_buffered();

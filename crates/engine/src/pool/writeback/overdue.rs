@@ -1,9 +1,9 @@
 //! Pages that are written for the log's sake: a checkpoint chooses those whose recLSNs are old, so
 //! that the log from there on is all that a recovery reads.
 //!
-//! Time passes between the choice and the write. A page that somebody else wrote meanwhile, and
-//! that changed again, is young: it keeps nothing of the log, and is passed by. What the log is cut
-//! by is [`Pool::redo_bound`], which looks at all frames anew, and not what was chosen.
+//! Time passes between the choice and the write. A page that another thread wrote meanwhile, and
+//! that changed again, is young: it keeps nothing of the log, and is passed by. The log is cut at
+//! [`Pool::redo_bound`], which looks at all frames again, and not by that choice.
 
 use millpond_base::{FrameId, Lsn, Reason};
 use millpond_device::planted;
@@ -60,12 +60,12 @@ impl<M: PoolStrategy> Pool<M> {
     }
 
     /// Writes, for the log's sake, those of `frames` whose recLSN is before `bound` when it is
-    /// their turn, and that can be latched then; returns how many, neighbours included. A page that
-    /// was chosen, and that somebody else wrote since, keeps nothing of the log, even if it is
-    /// dirty again.
+    /// their turn, and that can be latched then; returns their number, neighbours included. A
+    /// chosen page that another thread wrote since keeps nothing of the log, even if it is dirty
+    /// again.
     ///
     /// # Errors
-    /// As [`Pool::write_frames`].
+    /// See [`Pool::write_frames`].
     pub fn write_overdue(&self, frames: &[FrameId], bound: Lsn) -> Result<u32, PoolError> {
         self.kinds.all_registered()?;
         let (mut written, mut first) = (0, None);

@@ -1,5 +1,5 @@
-//! When written pages are made durable (li 4.4.1.2): at once, or when the log forgets what changed
-//! them.
+//! The moment at which written pages are made durable (li 4.4.1.2): at once, or when the log
+//! forgets the records of their changes.
 
 use millpond_base::{Lsn, PageId, Reason};
 
@@ -9,13 +9,13 @@ use crate::pool::options::{PoolStrategy, SyncMode};
 use crate::pool::sync::locked::locked;
 
 impl<M: PoolStrategy> Pool<M> {
-    /// Returns when what is written is made durable.
+    /// Returns the moment at which writes are made durable.
     pub(crate) fn sync_mode(&self) -> SyncMode {
         self.options.sync_mode
     }
 
-    /// Makes what was written durable, where it is to be at once (li 4.4.1.2); returns what was
-    /// written then.
+    /// Makes writes durable, where they are to be at once (li 4.4.1.2); returns the pages written
+    /// by then.
     pub(super) fn synced_after(
         &self,
         reason: Reason,

@@ -53,7 +53,7 @@ impl<M: PoolStrategy> Workers<M> {
         Ok(())
     }
 
-    /// The pool.
+    /// Returns the pool.
     pub fn pool(&self) -> &Arc<Pool<M>> {
         &self.pool
     }

@@ -1,8 +1,8 @@
 //! Writing dirty pages: copies, so that no page is latched while it is written.
 //!
 //! # Rules
-//! 1. What is written is a copy, taken under a shared latch, in which every swip has its evicted
-//!    form: storage never sees a pointer (leanstore IV-B).
+//! 1. A write takes a copy, made under a shared latch, in which every swip has its evicted form:
+//!    storage never sees a pointer (leanstore IV-B).
 //! 2. From the copy until the write returned the frame is *writing*: it is not evicted, and its
 //!    page id is not given to another page.
 //! 3. No page is written before the log is durable up to the last change of it.
@@ -31,7 +31,7 @@ use crate::stats::counters::{Counter, Gauge, Timing};
 /// Buffers that are kept for the next write.
 const BUFFERS_KEPT: usize = 2;
 
-/// What waits to be written or read in the background, and the buffers for it.
+/// Work that waits to be written or read in the background, and the buffers for it.
 pub struct Writes {
     page_size: usize,
     /// Dirty victims.
@@ -39,11 +39,11 @@ pub struct Writes {
     orders: Mutex<Orders>,
     /// Deleted pages whose write is not over: frames in state evicted that still have their page.
     deferred: Mutex<Vec<(FrameId, PageId)>>,
-    /// What was written and is not durable, where ranges are synced.
+    /// Pages that were written and are not durable, where ranges are synced.
     pub(super) sync_list: Mutex<SyncList>,
     /// Buffers for the next writes, at most [`BUFFERS_KEPT`].
     buffers: Mutex<Vec<AlignedBuffer>>,
-    /// What is written and not listed yet, which is a planted bug.
+    /// A page that is written and not listed yet, which is a planted bug.
     #[cfg(feature = "planted")]
     late: Mutex<Option<(PageId, Lsn)>>,
 }
@@ -51,7 +51,7 @@ pub struct Writes {
 /// Pages to be read ahead.
 #[derive(Default)]
 struct Orders {
-    /// Whether the background writer runs, which reads them.
+    /// `true` while the background writer runs, which reads them.
     open: bool,
     /// Pages, each with a free frame that was taken for it; empty unless `open`.
     list: Vec<(PageId, FrameId)>,
@@ -128,7 +128,7 @@ impl Writes {
         orders.open
     }
 
-    /// Whether a read is ordered.
+    /// Returns whether a read is ordered.
     pub(super) fn has_orders(&self) -> bool {
         !locked(&self.orders).list.is_empty()
     }
@@ -141,13 +141,13 @@ impl Writes {
     }
 }
 
-/// A write that began.
+/// A write that has begun.
 struct Begun {
     frame: FrameId,
     page: PageId,
-    /// Of the frame, when it began.
+    /// The frame's recLSN when the write began.
     rec_lsn: Lsn,
-    /// Of the copy that is written.
+    /// The LSN of the copy that is written.
     lsn: Lsn,
 }
 
@@ -418,7 +418,7 @@ impl<M: PoolStrategy> Pool<M> {
                 self.memory.header(*id).is_some_and(FrameHeader::is_dirty_or_writing)
             };
             let frames: Vec<FrameId> = (0..self.frames()).map(FrameId).filter(dirty).collect();
-            // What others have taken from the write buffer, they evict when they are done.
+            // Frames that others have taken from the write buffer, they evict when they are done.
             let is_settled = self.writes.buffer.pending() == 0 || attempt > TRIES_MAX / 100;
             if frames.is_empty() && is_settled {
                 return Ok(written);
@@ -448,7 +448,7 @@ impl<M: PoolStrategy> Pool<M> {
         }
     }
 
-    /// Returns which threads evict.
+    /// Returns the evictors' mode.
     pub fn evictors(&self) -> EvictionMode {
         self.options.evictors
     }
