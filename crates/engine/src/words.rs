@@ -11,7 +11,7 @@
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{switch} cannot be '{text}': it takes {takes}")]
 pub struct ChoiceError {
-    /// What was to be chosen.
+    /// The switch to be set.
     pub switch: &'static str,
     /// The word given.
     pub text: String,
