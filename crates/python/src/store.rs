@@ -180,7 +180,7 @@ pub(crate) fn in_memory(
     Ok(Store { core: Core::new(db) })
 }
 
-/// What a store in memory may use by default: 64 MiB.
+/// Default memory of an in-memory store: 64 MiB.
 const IN_MEMORY: u64 = 64 << 20;
 
 fn seconds_of(seconds: f64) -> PyResult<Duration> {
@@ -188,7 +188,7 @@ fn seconds_of(seconds: f64) -> PyResult<Duration> {
         .map_err(|_| Invalid::new_err(format!("{seconds} is no time in seconds")))
 }
 
-/// What transactions are begun with.
+/// Returns the options with which transactions begin.
 fn txn_options(
     db: &Db,
     durability: Option<&str>,

@@ -34,7 +34,7 @@ pub(crate) struct Tree {
 }
 
 impl Tree {
-    /// The same tree, elsewhere.
+    /// Returns the same tree in another context.
     pub(crate) fn within(&self, within: Within) -> Tree {
         Tree { place: Place { within, ..self.place.clone() }, name: self.name.clone() }
     }
