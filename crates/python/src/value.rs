@@ -97,7 +97,7 @@ impl From<PyErr> for Unfit {
     }
 }
 
-/// Encodes an object; `wanted` is the type, for messages.
+/// Encodes an object with `encode`; `wanted` is the type, for messages.
 fn encode(
     object: &Bound<'_, PyAny>,
     wanted: impl Display,

@@ -1,4 +1,5 @@
-//! What a second tier has of which page, and the policy that decides it: everything but the I/O.
+//! The cached pages of a second tier, and the policy that decides about them: everything but the
+//! I/O.
 //!
 //! - A *frame* is what the policy decides on: a page that is kept. A *slot* is room in the cache's
 //!   file, with the page's *copy*. There are some more slots than frames: a slot whose copy is
@@ -51,7 +52,7 @@ pub(super) struct Write {
     range: Range<u64>,
 }
 
-/// Where a page that was asked for is.
+/// Location of a requested page.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Place {
     Cache(Found),
@@ -69,7 +70,7 @@ pub(super) struct Cache {
     /// Writes to storage of anything but pages; and where writes stay, of pages, too.
     pub others: u64,
     recorded: Option<Vec<(PageId, Mark)>>,
-    /// Whether writes stay here, and every page that is asked for is kept (li 5, model `rw`).
+    /// True if writes stay here, and every page that is requested is kept (li 5, model `rw`).
     writes_back: bool,
 }
 
@@ -83,7 +84,7 @@ impl Cache {
         Cache::of(layout, frames_of(layout.slots), seed, false, policy)
     }
 
-    /// The same, of that number of frames, where writes stay.
+    /// Like `new`, for a cache of that number of frames that keeps writes.
     pub fn writing_back(
         layout: &Layout,
         frames: u32,
