@@ -299,7 +299,7 @@ impl Store {
         Ok(py.detach(|| self.core.with(|db| Ok(db.drop_tree(name)?)))?)
     }
 
-    /// What has a name: pairs of the name and of 'tree', 'hash index' or 'heap'.
+    /// Returns pairs of a structure's name and of 'tree', 'hash index' or 'heap'.
     fn structures(&self, py: Python<'_>) -> PyResult<Vec<(String, String)>> {
         let found = py.detach(|| self.core.with(|db| Ok(db.trees()?)))?;
         Ok(found.into_iter().map(|(name, entry)| (name, entry.structure.to_string())).collect())
@@ -455,7 +455,7 @@ impl Store {
         Ok(self.core.with(|db| Ok(db.page_size()))?)
     }
 
-    /// Whether it was closed.
+    /// True if the store was closed.
     #[getter]
     fn closed(&self) -> bool {
         self.core.is_closed()

@@ -109,7 +109,7 @@ impl Transaction {
         Ok(py.detach(|| self.tx.with(|tx| Ok(tx.rollback_to(savepoint)?)))?)
     }
 
-    /// Whether it was neither committed nor aborted.
+    /// True if it was neither committed nor aborted.
     #[getter(is_open)]
     fn is_open_yet(&self, py: Python<'_>) -> bool {
         py.detach(|| self.is_open())

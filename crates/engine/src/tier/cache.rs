@@ -84,7 +84,7 @@ impl Cache {
         Cache::of(layout, frames_of(layout.slots), seed, false, policy)
     }
 
-    /// Like `new`, for a cache of that number of frames that keeps writes.
+    /// Creates a cache of that number of frames, which keeps writes.
     pub fn writing_back(
         layout: &Layout,
         frames: u32,

@@ -305,7 +305,7 @@ pub(super) fn batch_offset(layout: &BackLayout, position: u64, length: u64) -> O
     fits.then(|| layout.journal() + position)
 }
 
-/// Position of the journal.
+/// The journal: its header and its filled part.
 pub(super) struct Journal {
     pub header: Header,
     /// Bytes of the journal that are used.
