@@ -1,4 +1,4 @@
-//! What a call through the C library costs beside the same call in Rust, as docs/c.md has it:
+//! Cost of a call through the C library beside the same call in Rust, as docs/c.md has it:
 //!
 //! ```sh
 //! cargo run --release -p millpond-capi --example overhead -- [ROUNDS [KEYS [CALLS]]]
@@ -17,10 +17,10 @@ use millpond::{Db, Error, Options, RawTree};
 use millpond_handles::Transaction;
 use millpond_lab::interval::Interval;
 
-/// What stops a measurement: a failed call, a compiler that is not there.
+/// Reason that a measurement stops: a failed call, or a missing compiler.
 type Failed = Box<dyn std::error::Error>;
 
-/// What is measured, in the order of the lines that the program in C prints.
+/// The measured calls, in the order of the lines that the program in C prints.
 const CALLS: [&str; 4] = ["get", "put", "get in a transaction", "put in a transaction"];
 
 /// Nanoseconds per call of each kind.
@@ -84,7 +84,7 @@ fn owned(db: &Db, tree: &RawTree, keys: u64, calls: u64) -> Result<Times, Failed
     Ok([get, put, get_in, put_in])
 }
 
-/// As programs in Rust call the engine: typed, and with a transaction that is borrowed.
+/// Calls the engine as programs in Rust do: typed, and with a transaction that is borrowed.
 fn borrowed(db: &Db, keys: u64, calls: u64) -> Result<Times, Failed> {
     let number = u64::from_be_bytes;
     let tree = db.tree::<u64, u64>("typed")?;

@@ -62,7 +62,7 @@
 #define MP_EXCLUDED 2
 
 /**
- * As the low bound: the keys that begin with these bytes. The high bound must be unbounded.
+ * Only as the low bound: the keys that begin with these bytes. The high bound must be unbounded.
  */
 #define MP_PREFIX 3
 
@@ -82,7 +82,7 @@
 #define MP_CREATE 2
 
 /**
- * What a call came to. Negative: an error, see mp_error_message.
+ * Result of a call. Negative: an error, see mp_error_message.
  */
 typedef enum mp_status {
     /**
@@ -115,7 +115,7 @@ typedef enum mp_status {
      */
     MP_EXISTS = -5,
     /**
-     * It has another type, or belongs to another store.
+     * The structure has another type, or belongs to another store.
      */
     MP_OTHER_TYPE = -6,
     /**
@@ -159,7 +159,7 @@ typedef enum mp_status {
      */
     MP_IO = -16,
     /**
-     * What is stored is not what was written.
+     * Stored data differs from the data that was written.
      */
     MP_DAMAGED = -17,
     /**
@@ -167,7 +167,7 @@ typedef enum mp_status {
      */
     MP_INCOMPLETE = -18,
     /**
-     * It has a format that this version does not know.
+     * The format is one that this version does not know.
      */
     MP_VERSION = -19,
     /**
@@ -191,13 +191,14 @@ typedef enum mp_status {
 typedef struct mp_cursor mp_cursor;
 
 /**
- * How a store is opened.
+ * Options for opening a store.
  */
 typedef struct mp_options mp_options;
 
 /**
- * What was committed at one moment. Any number of threads may use it at once. It waits for no
- * writer and keeps none waiting; what it shows is kept as long as it is there.
+ * A read-only view of the state committed at one moment. Any number of threads may use it at once.
+ * It waits for no writer and keeps none waiting. The store keeps the snapshot's data until it is
+ * freed.
  */
 typedef struct mp_snapshot mp_snapshot;
 
@@ -228,11 +229,11 @@ typedef struct mp_buffer {
      */
     void *data;
     /**
-     * How many there are.
+     * Number of bytes.
      */
     size_t len;
     /**
-     * How many fit into its memory.
+     * Number of bytes that fit into its memory.
      */
     size_t capacity;
 } mp_buffer;
@@ -250,7 +251,7 @@ typedef struct mp_bound {
      */
     const void *key;
     /**
-     * Its bytes.
+     * Number of bytes.
      */
     size_t len;
 } mp_bound;
@@ -260,11 +261,11 @@ typedef struct mp_bound {
  */
 typedef struct mp_range {
     /**
-     * Where it begins.
+     * Beginning of the range.
      */
     struct mp_bound low;
     /**
-     * Where it ends.
+     * End of the range.
      */
     struct mp_bound high;
 } mp_range;
@@ -278,13 +279,13 @@ typedef struct mp_slice {
      */
     const void *data;
     /**
-     * How many there are.
+     * Number of bytes.
      */
     size_t len;
 } mp_slice;
 
 /**
- * How a transaction runs. Begin with MP_TXN_OPTIONS_INIT.
+ * Options of a transaction. Begin with MP_TXN_OPTIONS_INIT.
  */
 typedef struct mp_txn_options {
     /**
@@ -405,7 +406,7 @@ enum mp_status mp_get(const struct mp_tree *tree,
                       struct mp_buffer *out);
 
 /**
- * The same within a transaction, for a key that it will write: locked for that at once.
+ * Like mp_get within a transaction, for a key that it will write: locked for that at once.
  */
 enum mp_status mp_get_for_update(const struct mp_tree *tree,
                                  const struct mp_txn *txn,
@@ -414,7 +415,7 @@ enum mp_status mp_get_for_update(const struct mp_tree *tree,
                                  struct mp_buffer *out);
 
 /**
- * Whether there is a key: MP_OK or MP_NOT_FOUND.
+ * Returns MP_OK if the key exists, otherwise MP_NOT_FOUND.
  */
 enum mp_status mp_contains(const struct mp_tree *tree,
                            const struct mp_txn *txn,
@@ -610,7 +611,7 @@ enum mp_status mp_options_memory(struct mp_options *options, uint64_t bytes);
 enum mp_status mp_options_page_size(struct mp_options *options, uint32_t bytes);
 
 /**
- * Whether the pages of a new store are compressed.
+ * Sets the compression of the pages of a new store.
  */
 enum mp_status mp_options_compression(struct mp_options *options, bool on);
 
@@ -620,12 +621,12 @@ enum mp_status mp_options_compression(struct mp_options *options, bool on);
 enum mp_status mp_options_policy(struct mp_options *options, const char *policy);
 
 /**
- * Whether the store is opened for reading only; it must exist. Default: no.
+ * Opens the store for reading only; it must exist. Default: no.
  */
 enum mp_status mp_options_read_only(struct mp_options *options, bool on);
 
 /**
- * Whether a store that is not there is created. Default: yes.
+ * Creates a missing store. Default: yes.
  */
 enum mp_status mp_options_create_if_missing(struct mp_options *options, bool on);
 
@@ -693,8 +694,8 @@ enum mp_status mp_snapshot_cursor(const struct mp_snapshot *snapshot,
                                   struct mp_cursor **out);
 
 /**
- * What went wrong in the last call of this thread that returned an error; empty if none has. It
- * stays until the thread's next error. Never NULL, not to be freed.
+ * Returns the message of this thread's last error; empty if none has occurred. It stays until the
+ * thread's next error. Never NULL, not to be freed.
  */
 const char *mp_error_message(void);
 

@@ -13,9 +13,9 @@ use crate::status::{Failure, mp_status};
 pub struct mp_buffer {
     /// The bytes, and a zero behind them that does not count. NULL until a call has filled it.
     pub data: *mut c_void,
-    /// How many there are.
+    /// Number of bytes.
     pub len: usize,
-    /// How many fit into its memory.
+    /// Number of bytes that fit into its memory.
     pub capacity: usize,
 }
 
@@ -39,7 +39,7 @@ impl mp_buffer {
         fill(&mut back.1)
     }
 
-    /// What is in it; leaves nothing.
+    /// Takes the bytes out, and leaves the buffer empty.
     fn take(&mut self) -> Vec<u8> {
         let (data, len, capacity) = (self.data, self.len, self.capacity);
         (self.data, self.len, self.capacity) = (std::ptr::null_mut(), 0, 0);

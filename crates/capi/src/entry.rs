@@ -50,7 +50,7 @@ pub unsafe extern "C" fn mp_get(
     })
 }
 
-/// The same within a transaction, for a key that it will write: locked for that at once.
+/// Like mp_get within a transaction, for a key that it will write: locked for that at once.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mp_get_for_update(
     tree: *const mp_tree,
@@ -73,7 +73,7 @@ pub unsafe extern "C" fn mp_get_for_update(
     })
 }
 
-/// Whether there is a key: MP_OK or MP_NOT_FOUND.
+/// Returns MP_OK if the key exists, otherwise MP_NOT_FOUND.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mp_contains(
     tree: *const mp_tree,
@@ -169,7 +169,7 @@ pub unsafe extern "C" fn mp_replace(
 pub struct mp_slice {
     /// The first byte.
     pub data: *const c_void,
-    /// How many there are.
+    /// Number of bytes.
     pub len: usize,
 }
 

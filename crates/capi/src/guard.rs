@@ -1,4 +1,4 @@
-//! What every call goes through: errors become a status, and a panic, too.
+//! The guard around every call: errors and panics become a status.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};

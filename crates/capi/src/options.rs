@@ -1,4 +1,4 @@
-//! How a store is opened, and how a transaction runs.
+//! Options of a store and of a transaction.
 
 use std::ffi::c_char;
 use std::time::Duration;
@@ -23,12 +23,12 @@ pub const MP_SERIALIZABLE: i32 = 0;
 /// Reads see what is committed when they are made.
 pub const MP_READ_COMMITTED: i32 = 1;
 
-/// How a store is opened.
+/// Options for opening a store.
 pub struct mp_options {
     pub(crate) options: Options,
 }
 
-/// How a transaction runs. Begin with MP_TXN_OPTIONS_INIT.
+/// Options of a transaction. Begin with MP_TXN_OPTIONS_INIT.
 #[repr(C)]
 pub struct mp_txn_options {
     /// MP_SYNC, MP_GROUP, MP_ASYNC, MP_BULK; -1: as the store.
@@ -122,7 +122,7 @@ pub unsafe extern "C" fn mp_options_page_size(options: *mut mp_options, bytes: u
     unsafe { change(options, |o| Ok(o.page_size(bytes))) }
 }
 
-/// Whether the pages of a new store are compressed.
+/// Sets the compression of the pages of a new store.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mp_options_compression(options: *mut mp_options, on: bool) -> mp_status {
     let compression = if on { Compression::Lz4 } else { Compression::None };
@@ -140,14 +140,14 @@ pub unsafe extern "C" fn mp_options_policy(
     unsafe { change(options, |o| Ok(o.policy(string(policy, "the policy")?))) }
 }
 
-/// Whether the store is opened for reading only; it must exist. Default: no.
+/// Opens the store for reading only; it must exist. Default: no.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mp_options_read_only(options: *mut mp_options, on: bool) -> mp_status {
     // SAFETY: the crate's contract.
     unsafe { change(options, |o| Ok(o.read_only(on))) }
 }
 
-/// Whether a store that is not there is created. Default: yes.
+/// Creates a missing store. Default: yes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mp_options_create_if_missing(
     options: *mut mp_options,

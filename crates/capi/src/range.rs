@@ -14,7 +14,7 @@ pub const MP_UNBOUNDED: i32 = 0;
 pub const MP_INCLUDED: i32 = 1;
 /// The key itself is not within.
 pub const MP_EXCLUDED: i32 = 2;
-/// As the low bound: the keys that begin with these bytes. The high bound must be unbounded.
+/// Only as the low bound: the keys that begin with these bytes. The high bound must be unbounded.
 pub const MP_PREFIX: i32 = 3;
 
 /// One end of a range.
@@ -24,16 +24,16 @@ pub struct mp_bound {
     pub kind: i32,
     /// The key; unused if unbounded.
     pub key: *const c_void,
-    /// Its bytes.
+    /// Number of bytes.
     pub len: usize,
 }
 
 /// A range of keys. All zeros are all keys, and so is a pointer that is NULL.
 #[repr(C)]
 pub struct mp_range {
-    /// Where it begins.
+    /// Beginning of the range.
     pub low: mp_bound,
-    /// Where it ends.
+    /// End of the range.
     pub high: mp_bound,
 }
 

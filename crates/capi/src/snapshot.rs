@@ -14,8 +14,9 @@ use crate::status::mp_status;
 use crate::store::mp_store;
 use crate::tree::mp_tree;
 
-/// What was committed at one moment. Any number of threads may use it at once. It waits for no
-/// writer and keeps none waiting; what it shows is kept as long as it is there.
+/// A read-only view of the state committed at one moment. Any number of threads may use it at once.
+/// It waits for no writer and keeps none waiting. The store keeps the snapshot's data until it is
+/// freed.
 pub struct mp_snapshot {
     snapshot: Snapshot,
 }

@@ -1,4 +1,4 @@
-//! What a call came to, and why.
+//! Result of a call, and its reason.
 
 use std::cell::{Cell, RefCell};
 use std::ffi::{CStr, CString, c_char};
@@ -6,7 +6,7 @@ use std::ffi::{CStr, CString, c_char};
 use millpond::ErrorKind;
 use millpond_handles::Fault;
 
-/// What a call came to. Negative: an error, see mp_error_message.
+/// Result of a call. Negative: an error, see mp_error_message.
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum mp_status {
@@ -25,7 +25,7 @@ pub enum mp_status {
     MP_NO_SUCH = -4,
     /// There is one already.
     MP_EXISTS = -5,
-    /// It has another type, or belongs to another store.
+    /// The structure has another type, or belongs to another store.
     MP_OTHER_TYPE = -6,
     /// A key or a value that does not fit.
     MP_TOO_LONG = -7,
@@ -47,11 +47,11 @@ pub enum mp_status {
     MP_DISK_FULL = -15,
     /// The device or the operating system failed.
     MP_IO = -16,
-    /// What is stored is not what was written.
+    /// Stored data differs from the data that was written.
     MP_DAMAGED = -17,
     /// Something that belongs to the store, such as its log, is missing.
     MP_INCOMPLETE = -18,
-    /// It has a format that this version does not know.
+    /// The format is one that this version does not know.
     MP_VERSION = -19,
     /// A callback cancelled it.
     MP_CANCELLED = -20,
@@ -117,7 +117,7 @@ impl mp_status {
         }
     }
 
-    /// That of a number, if it is one.
+    /// Returns the status of a number, if it is one.
     pub(crate) fn of_number(number: i32) -> Option<mp_status> {
         mp_status::ALL.into_iter().find(|status| *status as i32 == number)
     }
@@ -189,8 +189,8 @@ pub(crate) fn message() -> String {
     MESSAGE.with(|message| message.borrow().to_string_lossy().into_owned())
 }
 
-/// What went wrong in the last call of this thread that returned an error; empty if none has. It
-/// stays until the thread's next error. Never NULL, not to be freed.
+/// Returns the message of this thread's last error; empty if none has occurred. It stays until the
+/// thread's next error. Never NULL, not to be freed.
 #[unsafe(no_mangle)]
 pub extern "C" fn mp_error_message() -> *const c_char {
     // The text moves on the heap only when it is replaced.

@@ -16,7 +16,7 @@ use crate::tree::mp_tree;
 /// A transaction. Threads may share it: their calls wait for one another.
 pub struct mp_txn {
     pub(crate) tx: Arc<Transaction>,
-    /// Whether mp_transact frees it.
+    /// True if mp_transact frees it.
     is_lent: bool,
 }
 

@@ -16,20 +16,20 @@ pub enum Link {
 }
 
 const WARNINGS: [&str; 4] = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"];
-/// What the static library needs of the system.
+/// System libraries that the static library needs.
 const SYSTEM: [&str; 4] = ["-lpthread", "-ldl", "-lm", "-lgcc_s"];
 
 pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Where cargo puts the libraries that this test is linked with.
+/// Returns the folder of the libraries that this test is linked with.
 fn libraries() -> PathBuf {
     let test = std::env::current_exe().expect("a test is a file");
     test.parent().expect("in a folder").to_path_buf()
 }
 
-/// Whether there are compilers with AddressSanitizer.
+/// Returns `true` if there are compilers with AddressSanitizer.
 pub fn has_compilers() -> bool {
     static HAS: OnceLock<bool> = OnceLock::new();
     *HAS.get_or_init(|| {

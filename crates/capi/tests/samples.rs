@@ -1,10 +1,11 @@
-//! What `docs/c.md` and `docs/start/c.md` have in C is compiled as it is printed, and run.
+//! Compiles the C samples of `docs/c.md` and `docs/start/c.md` as they are printed, and runs them.
 
 use std::process::Command;
 
 use crate::programs::{Link, build, has_compilers, root, text};
 
-/// What is around each sample of `docs/c.md`: it names what the sample takes from its program.
+/// Code around each sample of `docs/c.md`: it declares the names that the sample takes from its
+/// program.
 const AROUND: [(&str, &str); 2] = [
     ("static int sample(void) {", "return 0; }\nint main(void) { return sample(); }"),
     (

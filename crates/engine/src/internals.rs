@@ -1,5 +1,5 @@
-//! What measurements, tools and tests of this workspace reach into. Nothing here is promised: it
-//! changes whenever the engine does.
+//! Internals for the measurements, tools and tests of this workspace. They are not stable: they
+//! change whenever the engine does.
 
 #[allow(missing_docs, unused_imports, reason = "a view of a private room")]
 pub mod admin {

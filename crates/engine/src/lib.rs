@@ -143,7 +143,7 @@ mod words;
 #[doc(hidden)]
 pub mod internals;
 
-/// Where CPU time goes, by sampling: what [`Db::profile`] returns, and finer control of it.
+/// Sampling of CPU time by component: the result of [`Db::profile`], and finer control of it.
 #[cfg(feature = "profile")]
 pub use millpond_profile as profile;
 

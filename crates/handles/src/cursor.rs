@@ -33,13 +33,13 @@ pub struct Cursor {
     within: KeyRange,
     key: Vec<u8>,
     value: Vec<u8>,
-    /// Whether `key` is a place to go on from.
+    /// True if the cursor can continue from `key`.
     has_place: bool,
-    /// Whether it is on an entry.
+    /// True if the cursor is on an entry.
     is_on: bool,
 }
 
-/// How it gets at its range.
+/// Access of a cursor to its range.
 enum Reach {
     Own(Box<RangeCell>),
     /// The transaction has it.
@@ -176,7 +176,7 @@ impl Cursor {
     }
 }
 
-/// Where a move begins.
+/// Starting point of a move.
 enum Begin {
     Anew(KeyRange),
     /// There, unless the range goes on in this direction.

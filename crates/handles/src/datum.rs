@@ -35,12 +35,12 @@ pub enum Datum {
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DatumError {
-    /// It is something else.
+    /// The value has another type.
     #[error("{found} is no {wanted}")]
     OtherType {
         /// The type that was asked for.
         wanted: String,
-        /// What the value is.
+        /// Type of the value.
         found: &'static str,
     },
     /// The number is too large, or too small.
@@ -56,7 +56,7 @@ pub enum DatumError {
     Length {
         /// The type that was asked for.
         wanted: String,
-        /// Its elements.
+        /// Number of elements.
         length: usize,
         /// The value's.
         found: usize,
@@ -67,7 +67,7 @@ pub enum DatumError {
 }
 
 impl Datum {
-    /// What it is called in messages.
+    /// Returns the type's name for messages.
     fn what(&self) -> &'static str {
         match self {
             Datum::None => "nothing",
@@ -84,7 +84,7 @@ impl Datum {
         DatumError::OtherType { wanted: wanted.to_string(), found: self.what() }
     }
 
-    /// As an integer.
+    /// Converts the value to an integer.
     pub(crate) fn int<T>(&self, wanted: &TypeName) -> Result<T, DatumError>
     where
         T: TryFrom<i128> + TryFrom<u128>,
@@ -100,7 +100,7 @@ impl Datum {
         }
     }
 
-    /// As a float: integers that are one exactly, too.
+    /// Converts the value to a float; accepts integers that a float represents exactly.
     pub(crate) fn float(&self, wanted: &TypeName) -> Result<f64, DatumError> {
         match *self {
             Datum::Float(number) => Ok(number),
@@ -113,7 +113,7 @@ impl Datum {
         }
     }
 
-    /// As an `f32`: of those that are none, the nearest.
+    /// Converts the value to the nearest `f32`.
     pub(crate) fn single(&self, wanted: &TypeName) -> Result<f32, DatumError> {
         let number = self.float(wanted)?;
         let single = number as f32;
@@ -132,7 +132,7 @@ impl Datum {
         if let Datum::Str(text) = self { Ok(text) } else { Err(self.is_no(wanted)) }
     }
 
-    /// As one character.
+    /// Converts the value to one character.
     pub(crate) fn char(&self, wanted: &TypeName) -> Result<char, DatumError> {
         let mut chars = self.str(wanted)?.chars();
         match (chars.next(), chars.next()) {
@@ -148,7 +148,7 @@ impl Datum {
         if let Datum::Bytes(bytes) = self { Ok(bytes) } else { Err(self.is_no(wanted)) }
     }
 
-    /// As a byte string of that length.
+    /// Converts the value to a byte string of that length.
     pub(crate) fn array(&self, length: usize, wanted: &TypeName) -> Result<&[u8], DatumError> {
         let bytes = self.bytes(wanted)?;
         if bytes.len() == length {
@@ -158,7 +158,8 @@ impl Datum {
         Err(DatumError::Length { wanted: wanted.to_string(), length, found })
     }
 
-    /// As a tuple of as many elements as `wanted` has; of fewer, if a prefix will do.
+    /// Converts the value to a tuple with as many elements as `wanted`, or fewer if a prefix will
+    /// do.
     pub(crate) fn tuple(
         &self,
         length: usize,

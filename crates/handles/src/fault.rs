@@ -1,4 +1,4 @@
-//! What can go wrong with a handle.
+//! Errors of a handle.
 
 use millpond::{Error, ErrorKind};
 
@@ -26,13 +26,13 @@ pub enum Fault {
     NoSavepoint {
         /// The one that was asked for.
         number: usize,
-        /// How many there are.
+        /// Number of savepoints.
         there: usize,
     },
 }
 
 impl Fault {
-    /// What sort of error it is.
+    /// Returns the category of the error.
     ///
     /// ```
     /// use millpond::{Error, ErrorKind};

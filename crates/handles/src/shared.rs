@@ -1,4 +1,4 @@
-//! What a transaction shares with its cursors.
+//! State that a transaction shares with its cursors.
 //!
 //! A range of a [`Txn`] borrows it. Here both are behind one mutex: the transaction, and a range
 //! for each of its cursors. A call locks it. The end of the transaction drops the ranges first, and
@@ -12,7 +12,7 @@ use millpond::{Db, Error, ErrorKind, RawTree, Savepoint, Txn, TxnOptions};
 use crate::fault::Fault;
 use crate::range_cell::{Context, RangeCell, Source};
 
-/// What a transaction shares with its cursors.
+/// State that a transaction shares with its cursors.
 pub(crate) struct Shared(Mutex<State>);
 
 pub(crate) struct State {

@@ -78,7 +78,7 @@ impl Transaction {
         state.note(done)
     }
 
-    /// Whether it can go on.
+    /// Returns `true` if the transaction can continue.
     pub fn is_open(&self) -> bool {
         self.shared.lock().txn.is_some()
     }
@@ -155,7 +155,7 @@ impl Transaction {
         Ok(Cursor::in_transaction(self.shared.clone(), id, range))
     }
 
-    /// What the last call failed of.
+    /// Returns the category of the last call's failure.
     fn failure(&self) -> Option<ErrorKind> {
         self.shared.lock().failure
     }

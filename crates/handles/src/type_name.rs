@@ -31,7 +31,7 @@ pub(crate) enum TypeName {
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TypeNameError {
-    /// It means nothing, or a type that only the program knows which made the tree.
+    /// The name is unknown, or a type that only the program that created the tree knows.
     #[error(
         "'{name}' is no type of keys or values: there are u8 to u128, i8 to i128, f32, f64, bool, \
          char, String, Vec<u8>, [u8; N], Option<T> and tuples of up to 8 such as (String, u32)"
@@ -98,7 +98,7 @@ impl FromStr for TypeName {
 }
 
 impl TypeName {
-    /// Whether there is a `()` in it, which keys have not.
+    /// Returns `true` if the type contains `()`, which keys must not.
     pub(crate) fn has_unit(&self) -> bool {
         match self {
             TypeName::Unit => true,

@@ -151,7 +151,8 @@ fn a_timeout_is_retried_only_if_told() {
     put(false).expect("nobody holds it");
 }
 
-/// Whether a plain write of the calling thread fails, as it would wait for its own transaction.
+/// Returns `true` if a plain write of the calling thread fails because it would wait for its own
+/// transaction.
 fn would_wait_for_itself(tree: &millpond::RawTree) -> bool {
     tree.put(b"k", b"plain").is_err_and(|error| error.is_own_transaction())
 }

@@ -4,7 +4,7 @@ use millpond::codec::{DecodeKey, DecodeValue, EncodeKey, EncodeValue};
 use millpond_handles::{Datum, DatumError, KeyType, TypeNameError, ValueType};
 use proptest::prelude::*;
 
-/// What a Rust value is as a datum.
+/// Converts a Rust value to a datum.
 trait AsDatum {
     fn datum(&self) -> Datum;
 }

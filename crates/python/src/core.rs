@@ -1,4 +1,4 @@
-//! What closes a store while its handles live.
+//! Closes a store while its handles live.
 //!
 //! A variable of a program may outlive the block in which a store was open. So each handle keeps
 //! what it refers to in a slot, which the store knows: closing it ends waits for locks, waits for
@@ -19,7 +19,7 @@ use crate::signals::{Signals, watch_waits};
 
 /// Set in [`Core::calls`] when the store is being closed, or is.
 const CLOSED: u64 = 1 << 63;
-/// How often calls under way are looked at by who waits for them.
+/// Interval at which a waiting thread looks at the calls under way.
 const WAIT: Duration = Duration::from_micros(200);
 
 thread_local! {
@@ -33,9 +33,9 @@ pub(crate) struct Core {
     calls: AtomicU64,
     db: RwLock<Option<Db>>,
     handles: Mutex<Registry>,
-    /// Whether it is closed; held by the thread that closes it.
+    /// True once the store is closed; held by the thread that closes it.
     is_down: Mutex<bool>,
-    /// Where it was opened.
+    /// The process that opened the store.
     process: Process,
 }
 
@@ -55,15 +55,15 @@ struct Registry {
     prune_at: usize,
 }
 
-/// What can be emptied.
+/// A slot that can be emptied.
 trait Empty: Send + Sync {
     fn empty(&self);
 }
 
-/// What a handle refers to, until it is closed.
+/// The object that a handle refers to, until it is closed.
 struct Slot<T> {
     value: RwLock<Option<T>>,
-    /// Where it was made.
+    /// The process that created the slot.
     process: Process,
 }
 
@@ -131,12 +131,12 @@ impl Core {
         call(db.as_ref().ok_or(Failure::Closed("store"))?)
     }
 
-    /// Whether its handles work in this process.
+    /// Fails if the store's handles do not work in this process.
     pub(crate) fn check_process(&self) -> Result<(), Failure> {
         self.process.check()
     }
 
-    /// Whether it was closed.
+    /// Returns `true` if the store was closed.
     pub(crate) fn is_closed(&self) -> bool {
         self.calls.load(Ordering::Acquire) & CLOSED != 0
     }
@@ -245,7 +245,7 @@ impl<T: Send + Sync + 'static> Handle<T> {
         &self.core
     }
 
-    /// Whether both are of one store.
+    /// Returns `true` if both belong to one store.
     pub(crate) fn is_of(&self, core: &Arc<Core>) -> bool {
         Arc::ptr_eq(&self.core, core)
     }

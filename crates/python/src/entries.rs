@@ -15,7 +15,7 @@ use crate::value::Types;
 /// Most entries that an iterator reads ahead.
 const AHEAD_MAX: usize = 64;
 
-/// What an iterator yields.
+/// The items of an iterator: keys, values or pairs.
 #[derive(Clone, Copy)]
 pub(crate) enum Part {
     Keys,
@@ -33,15 +33,15 @@ pub(crate) struct Entries {
     types: Arc<Types>,
     part: Part,
     forward: bool,
-    /// Whether others may change what was read ahead: that is this iterator's few entries only.
+    /// True if others may change the entries read ahead: at most this iterator's few.
     forgets: bool,
     ahead: Mutex<Ahead>,
 }
 
-/// What was read and not yet asked for.
+/// Entries read ahead of the caller.
 struct Ahead {
     entries: VecDeque<Entry>,
-    /// How many are read at once next time, and at most ever.
+    /// Number of entries in the next read, and the maximum.
     next: usize,
     most: usize,
     is_over: bool,

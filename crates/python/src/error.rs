@@ -64,7 +64,7 @@ pub(crate) enum Failure {
     Datum(DatumError),
     /// A type that no tree has.
     Type(TypeNameError),
-    /// What Python code raised.
+    /// An exception raised by Python code.
     Python(PyErr),
 }
 

@@ -13,7 +13,7 @@ impl Process {
         Process(millpond_device::Process::this())
     }
 
-    /// Whether it is this one.
+    /// Returns `true` if this is the current process.
     pub(crate) fn is_this(self) -> bool {
         self.0.is_this()
     }

@@ -1,4 +1,4 @@
-//! Where a tree is read and written: by itself, in a transaction, in a snapshot.
+//! The context in which a tree is used: by itself, in a transaction, in a snapshot.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ pub(crate) struct Place {
     pub(crate) within: Within,
 }
 
-/// What its calls are part of.
+/// The context of a tree's calls.
 #[derive(Clone)]
 pub(crate) enum Within {
     Alone,

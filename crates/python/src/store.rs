@@ -180,7 +180,7 @@ pub(crate) fn in_memory(
     Ok(Store { core: Core::new(db) })
 }
 
-/// What a store in memory may use by default: 64 MiB.
+/// Default memory of an in-memory store: 64 MiB.
 const IN_MEMORY: u64 = 64 << 20;
 
 fn seconds_of(seconds: f64) -> PyResult<Duration> {
@@ -188,7 +188,7 @@ fn seconds_of(seconds: f64) -> PyResult<Duration> {
         .map_err(|_| Invalid::new_err(format!("{seconds} is no time in seconds")))
 }
 
-/// What transactions are begun with.
+/// Returns the options with which transactions begin.
 fn txn_options(
     db: &Db,
     durability: Option<&str>,
@@ -299,7 +299,7 @@ impl Store {
         Ok(py.detach(|| self.core.with(|db| Ok(db.drop_tree(name)?)))?)
     }
 
-    /// What has a name: pairs of the name and of 'tree', 'hash index' or 'heap'.
+    /// Returns pairs of a structure's name and of 'tree', 'hash index' or 'heap'.
     fn structures(&self, py: Python<'_>) -> PyResult<Vec<(String, String)>> {
         let found = py.detach(|| self.core.with(|db| Ok(db.trees()?)))?;
         Ok(found.into_iter().map(|(name, entry)| (name, entry.structure.to_string())).collect())
@@ -455,7 +455,7 @@ impl Store {
         Ok(self.core.with(|db| Ok(db.page_size()))?)
     }
 
-    /// Whether it was closed.
+    /// True if the store was closed.
     #[getter]
     fn closed(&self) -> bool {
         self.core.is_closed()

@@ -30,8 +30,8 @@ use crate::tree::Tree;
 #[pyclass(frozen, module = "millpond")]
 pub(crate) struct Transaction {
     tx: Handle<Owned>,
-    /// Whether `commit` or `abort` was called. One that is over, and was not ended so, was aborted
-    /// by a store that was closed, which is to be told.
+    /// True once `commit` or `abort` was called. If a transaction is over without either call,
+    /// closing the store aborted it, and the user must see an error.
     was_ended: AtomicBool,
 }
 
@@ -109,7 +109,7 @@ impl Transaction {
         Ok(py.detach(|| self.tx.with(|tx| Ok(tx.rollback_to(savepoint)?)))?)
     }
 
-    /// Whether it was neither committed nor aborted.
+    /// True if it was neither committed nor aborted.
     #[getter(is_open)]
     fn is_open_yet(&self, py: Python<'_>) -> bool {
         py.detach(|| self.is_open())
@@ -192,7 +192,7 @@ impl Snapshot {
     }
 }
 
-/// What `work` returned, unless that shows that it has not run: a coroutine or a generator.
+/// Returns the result of `work`, unless it is a coroutine or a generator: then `work` has not run.
 fn has_run(done: Bound<'_, PyAny>) -> PyResult<Bound<'_, PyAny>> {
     let types = done.py().import("types")?;
     for (name, how) in [

@@ -34,7 +34,7 @@ pub(crate) struct Tree {
 }
 
 impl Tree {
-    /// The same tree, elsewhere.
+    /// Returns the same tree in another context.
     pub(crate) fn within(&self, within: Within) -> Tree {
         Tree { place: Place { within, ..self.place.clone() }, name: self.name.clone() }
     }
@@ -274,7 +274,7 @@ impl Tree {
         entry.map(|entry| self.place.types.item(py, &entry)).transpose()
     }
 
-    /// How many keys are `start` or above and below `stop`.
+    /// Returns the number of keys that are `start` or above and below `stop`.
     #[pyo3(signature = (start = None, stop = None))]
     fn count(
         &self,
@@ -404,7 +404,7 @@ impl Tree {
         named.map_or(Ok(()), |named| self.put_all(py, named.items().as_any()))
     }
 
-    /// As `update`.
+    /// Same as `update`.
     fn __ior__(&self, py: Python<'_>, entries: &Bound<'_, PyAny>) -> PyResult<()> {
         self.update_from(py, entries)
     }

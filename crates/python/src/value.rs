@@ -14,13 +14,13 @@ use crate::error::{Failure, Invalid, elements_of, type_in_python};
 pub(crate) struct Types {
     pub(crate) key: KeyType,
     pub(crate) value: ValueType,
-    /// Whether these are byte strings, which need no [`Datum`].
+    /// True if these are byte strings, which need no [`Datum`].
     key_is_bytes: bool,
     value_is_bytes: bool,
     value_is_str: bool,
 }
 
-/// What a type is called if none is given.
+/// The type's name if none is given.
 pub(crate) const BYTES: &str = "Vec<u8>";
 
 impl Types {
@@ -39,7 +39,7 @@ impl Types {
         encode(key, &self.key, |datum| self.key.encode(datum))
     }
 
-    /// What keys begin with.
+    /// Encodes a prefix of keys.
     pub(crate) fn encode_prefix(&self, prefix: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
         if self.key_is_bytes {
             return encode_bytes(prefix);
@@ -87,7 +87,7 @@ impl Types {
 enum Unfit {
     /// No type of keys and values has such.
     Other,
-    /// What Python code raised when it was asked.
+    /// An exception raised by Python code during the conversion.
     Raised(PyErr),
 }
 
@@ -97,7 +97,7 @@ impl From<PyErr> for Unfit {
     }
 }
 
-/// What an object is, as `encode` writes it; `wanted` is the type, for messages.
+/// Encodes an object with `encode`; `wanted` is the type, for messages.
 fn encode(
     object: &Bound<'_, PyAny>,
     wanted: impl Display,
@@ -139,7 +139,7 @@ fn other_type(object: &Bound<'_, PyAny>, wanted: &str) -> PyErr {
     }
 }
 
-/// Whether an object is of a type, or at least of its kind.
+/// Returns `true` if an object is of a type, or at least of its kind.
 fn is_of(object: &Bound<'_, PyAny>, wanted: &str) -> bool {
     match (datum_within(object, 0), wanted.parse::<ValueType>()) {
         (Ok(datum), Ok(wanted)) => {

@@ -58,7 +58,7 @@ use crate::store::store::Store;
 /// Bytes that are read, and then written, at a time.
 const STEP_BYTES: usize = 1 << 20;
 
-/// What a backup is at.
+/// Phase of a backup.
 ///
 /// ```
 /// use millpond::{Db, Options, report::BackupPhase};
@@ -85,7 +85,7 @@ pub enum BackupPhase {
     Recovery,
 }
 
-/// How far a backup has come.
+/// Progress of a backup.
 ///
 /// ```
 /// use millpond::{Db, Options};
@@ -104,7 +104,7 @@ pub enum BackupPhase {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct BackupProgress {
-    /// What it is at.
+    /// Present phase.
     pub phase: BackupPhase,
     /// Bytes done in this phase.
     pub done: u64,
@@ -158,7 +158,7 @@ impl From<LogCopyError> for Error {
     }
 }
 
-/// What was copied.
+/// Result of the copy.
 pub(crate) struct Copied {
     pub(crate) backup: Backup,
     /// Pages that did not prove themselves when they were copied.

@@ -20,17 +20,17 @@ use crate::store::error::Error;
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct LogRecord {
-    /// Where it begins.
+    /// Position at which the record begins.
     pub start: Lsn,
-    /// Where it ends.
+    /// Position at which the record ends.
     pub end: Lsn,
-    /// What it is.
+    /// Kind of the record.
     pub kind: &'static str,
     /// The transaction; 0: none.
     pub tx: u64,
     /// The transaction's record before.
     pub prev: Lsn,
-    /// What it says, a word or two for each section.
+    /// Summary of the record, a word or two for each section.
     pub what: String,
 }
 

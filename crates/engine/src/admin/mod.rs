@@ -1,4 +1,4 @@
-//! What administrators do with a store: check, dump, salvage, backup, shrink, look at its log.
+//! Tools for administrators: check, dump, salvage, backup, shrink, a view of the log.
 pub mod backup;
 mod backup_file;
 pub mod check;

@@ -72,7 +72,7 @@ const PACK_ROUNDS_MAX: u32 = 4;
 /// Pages read at a time to see whose they are.
 const READ_PAGES: usize = 64;
 
-/// What shrinking did.
+/// Result of shrinking.
 ///
 /// ```
 /// # use millpond::{Db, Error, Options};
@@ -95,7 +95,7 @@ pub struct Shrunk {
     pub pages_left: u64,
 }
 
-/// How far shrinking has come.
+/// Progress of shrinking.
 ///
 /// ```
 /// # use millpond::{Db, Error, Options};
@@ -122,13 +122,13 @@ pub struct ShrinkProgress {
 /// Looks at the progress of shrinking; `Break` ends it: what was done so far is done.
 pub type ShrinkWatch<'w> = dyn FnMut(ShrinkProgress) -> ControlFlow<()> + 'w;
 
-/// Whose pages lie behind the bound, and whether there are large values among them.
+/// Owners of the pages behind the bound, each with a mark if large values are among them.
 #[derive(Default)]
 struct Tail {
     owners: HashMap<u32, bool>,
 }
 
-/// As long as it lives, new pages are taken before the bound.
+/// Keeps new pages before the bound until it is dropped.
 struct BelowBound<'p, M: PoolStrategy>(&'p Pool<M>);
 
 impl<M: PoolStrategy> Drop for BelowBound<'_, M> {
@@ -140,9 +140,9 @@ impl<M: PoolStrategy> Drop for BelowBound<'_, M> {
 /// Why a walk stopped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Stop {
-    /// It is over, or the structure is gone.
+    /// The walk is over, or the structure is gone.
     End,
-    /// It made as many steps as it may at a time.
+    /// The walk made as many steps as it may at a time.
     Steps,
     /// The chunk is full.
     Chunk,
@@ -150,17 +150,17 @@ enum Stop {
     Full,
 }
 
-/// What a structure is walked for.
+/// Goal of the walk through a structure.
 struct Target<'n> {
     /// `None`: the catalog.
     name: Option<&'n str>,
     owner: u32,
 }
 
-/// Where a structure's root is, and what holds it open; nothing holds the catalog.
+/// Anchor of a structure's root, and the guard that holds it open; the catalog needs no guard.
 type Held<M> = (Anchor, Option<Opened<M>>);
 
-/// What is done so far.
+/// State of a shrink under way.
 struct Shrinking<'s, 'w, M: PoolStrategy> {
     store: &'s Store<M>,
     watch: &'w mut ShrinkWatch<'w>,

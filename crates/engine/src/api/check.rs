@@ -1,10 +1,10 @@
-//! Checking a store while it is used.
+//! Checks a store while it is in use.
 //!
-//! A tree is walked page by page, without locks: in memory for one path from the root to a leaf,
-//! and with the pages marked as a scan's, so that they leave the pool first. What others change
-//! during the walk can look like damage. So a tree in which the walk finds faults is walked again
-//! while nobody writes to it, and only what that walk finds is reported. Hash indexes and heaps
-//! have no locks; of theirs, what three walks find is reported.
+//! The check walks a tree page by page, without locks. In memory it needs one path from the root to
+//! a leaf. The pages are marked as a scan's, so they leave the pool first. Concurrent changes can
+//! look like damage, so a tree with faults is walked again while writers wait, and only the faults
+//! of the second walk are reported. Hash indexes and heaps have no locks: a fault there counts only
+//! if three walks find it.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -22,7 +22,7 @@ const WATCH_PAGES: u64 = 256;
 /// Walks that must agree on a fault of a hash index or a heap.
 const WALKS: usize = 3;
 
-/// What [`Db::check`] found.
+/// The findings of [`Db::check`].
 ///
 /// ```
 /// # use millpond::{Db, Error, Options};
@@ -39,14 +39,14 @@ const WALKS: usize = 3;
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct CheckReport {
-    /// The structures, in the order of their names.
+    /// The checked structures, in the order of their names.
     pub structures: Vec<CheckedStructure>,
-    /// Whether the watch of [`Db::check_with`] ended the check before its end.
+    /// True if the watch of [`Db::check_with`] ended the check early.
     pub is_partial: bool,
 }
 
 impl CheckReport {
-    /// Returns whether no fault was found.
+    /// Returns `true` if the check found no fault.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -74,19 +74,19 @@ impl CheckReport {
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct CheckedStructure {
-    /// Its name.
+    /// Name of the structure.
     pub name: String,
-    /// What it is.
+    /// Kind of the structure.
     pub kind: Structure,
-    /// Entries of a tree or hash index, records of a heap: about as many as were there, if others
-    /// wrote meanwhile.
+    /// Entries of a tree or hash index, or records of a heap. Approximate if others wrote during
+    /// the check.
     pub entries: u64,
-    /// What is wrong with it, and on which page.
+    /// The faults, each with its page.
     pub faults: Vec<(PageId, String)>,
 }
 
 impl CheckedStructure {
-    /// Returns whether no fault was found in it.
+    /// Returns `true` if the structure has no fault.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -109,7 +109,7 @@ impl fmt::Display for CheckedStructure {
     }
 }
 
-/// How far a check has come.
+/// The progress of a check.
 ///
 /// ```
 /// # use millpond::{Db, Error, Options};
@@ -125,32 +125,32 @@ impl fmt::Display for CheckedStructure {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct CheckProgress {
-    /// Structures that were checked.
+    /// Structures checked so far.
     pub structures: usize,
-    /// Structures that there are.
+    /// Structures to check in all.
     pub structures_all: usize,
-    /// Pages of trees that were read.
+    /// Pages of trees read so far.
     pub pages: u64,
 }
 
-/// Looks at the progress of a check; `Break` ends it.
+/// Receives the progress of a check; `Break` ends the check.
 pub type CheckWatch<'w> = dyn FnMut(CheckProgress) -> ControlFlow<()> + 'w;
 
-/// Entries and faults.
+/// Number of entries, and the faults.
 type Found = (u64, Vec<(PageId, String)>);
 
 impl Db {
-    /// Checks every tree, hash index and heap, one after the other, while the store is used.
+    /// Checks every tree, hash index and heap, one after the other, while the store is in use.
     ///
-    /// Of a tree, all pages are read, and each is compared with what its parent demands; that takes
-    /// memory for one path from the root to a leaf. Of a hash index or a heap it takes some bytes
-    /// for each page. What others change meanwhile is not reported as a fault. A tree that seems
-    /// damaged is walked a second time, and nobody writes to it during that walk. A structure that
-    /// is dropped meanwhile is left out; [`Db::drop_tree`] fails with [`Error::TreeInUse`] for the
-    /// one that is being checked.
+    /// The check reads all pages of a tree and compares each with the separators of its parent,
+    /// with memory for one path from the root to a leaf. A hash index or a heap takes some bytes
+    /// for each page. Concurrent changes are not reported as faults: a tree that seems damaged is
+    /// walked a second time, and writers wait during that walk. The check skips a structure that is
+    /// dropped in the meantime; [`Db::drop_tree`] fails with [`Error::TreeInUse`] for the structure
+    /// that is being checked.
     ///
-    /// `millpond check` checks the file of a store that is closed, the map of free pages and the
-    /// pages that nothing refers to among it.
+    /// `millpond check` checks the file of a closed store, including the map of free pages and the
+    /// pages that nothing refers to.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -166,14 +166,14 @@ impl Db {
     /// ```
     ///
     /// # Errors
-    /// A page could not be read; or a lock was unavailable for the second walk of a tree.
+    /// A page could not be read, or a lock was unavailable for the second walk of a tree.
     pub fn check(&self) -> Result<CheckReport, Error> {
         self.check_with(&mut |_| ControlFlow::Continue(()))
     }
 
-    /// Checks as [`Db::check`] does, and calls `watch` with the progress: after each structure, and
-    /// after each 256 pages of a tree. The watch may wait there, to limit the load on the device,
-    /// and returns `Break` to end the check.
+    /// Like [`Db::check`], with progress: calls `watch` after each structure, and after each 256
+    /// pages of a tree. The watch may wait, to limit the load on the device, and returns `Break` to
+    /// end the check.
     ///
     /// ```
     /// # use std::{ops::ControlFlow, time::Duration};
@@ -190,7 +190,7 @@ impl Db {
     /// ```
     ///
     /// # Errors
-    /// As [`Db::check`].
+    /// Same as [`Db::check`].
     pub fn check_with(&self, watch: &mut CheckWatch<'_>) -> Result<CheckReport, Error> {
         let all = self.trees()?;
         let mut report = CheckReport::default();
@@ -219,7 +219,7 @@ impl Db {
         Ok(report)
     }
 
-    /// `None`: the watch ended it.
+    /// Checks one tree; returns `None` if the watch ended the check.
     fn check_tree(
         &self,
         name: &str,
@@ -280,7 +280,7 @@ impl Db {
     }
 }
 
-/// What several walks find; one is enough if it finds nothing.
+/// Returns the faults that all walks find. The first walk is enough if it finds none.
 fn agreed(walk: &mut dyn FnMut() -> Result<Found, Error>) -> Result<Found, Error> {
     let (mut entries, mut faults) = walk()?;
     for _ in 1..WALKS {

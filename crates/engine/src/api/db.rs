@@ -1,4 +1,4 @@
-//! [`Db`]: a store as users open it.
+//! [`Db`]: an open store, as users see it.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -21,13 +21,14 @@ use crate::store::options::{Options, OptionsError};
 use crate::store::stats::Stats;
 use crate::txn::Durability;
 
-/// A store.
+/// An open store.
 ///
-/// A handle: clones are cheap and may be used from any thread. The store closes when the last
-/// handle goes, those of its structures among them; [`Db::close`] shows errors.
+/// A handle: clones are cheap and may be used from any thread. The store closes when its last
+/// handle is dropped, including the handles of its structures. Use [`Db::close`] to see errors.
 ///
-/// In the child of a `fork` the handles of its parent do nothing: calls return [`Error::Forked`],
-/// and dropping them leaves the store alone. A daemon opens its stores after it has detached.
+/// In the child of a `fork`, the handles of the parent do nothing: calls return [`Error::Forked`],
+/// and dropping the handles leaves the store alone. A daemon should open its stores after it has
+/// detached.
 ///
 /// ```
 /// use millpond::{Db, Options};
@@ -50,7 +51,7 @@ impl std::fmt::Debug for Db {
 }
 
 impl Db {
-    /// Opens the store in the file at `path`, or creates it if options allow that.
+    /// Opens the store in the file at `path`, or creates it if the options allow that.
     ///
     /// ```
     /// # use millpond::{Db, Options};
@@ -62,17 +63,18 @@ impl Db {
     /// ```
     ///
     /// # Errors
-    /// [`Error`]: options that cannot be, a file that cannot be opened, is in use, is no store,
-    /// was not closed cleanly, has another page size than asked for; or no memory.
-    /// [`Error::Remains`]: the data file is missing, and another file of the store is there.
+    /// - [`Error`]: the options contradict each other, or there is not enough memory.
+    /// - The file cannot be opened, is in use, is not a store, was not closed cleanly, or has
+    ///   another page size than the options.
+    /// - [`Error::Remains`]: the data file is missing, and another file of the store is there.
     pub fn open(path: impl AsRef<Path>, options: Options) -> Result<Db, Error> {
         Db::start(&options, Builder::file(path.as_ref(), &options))
     }
 
-    /// Opens the store in the file at `path` although its log may be damaged before its end: the
-    /// store is recovered as it was at the damage, and what was committed behind it is lost. Where
-    /// that cannot be, nothing is changed. A log that is sound is recovered as by [`Db::open`].
-    /// [`Db::recovery`] says what was given up.
+    /// Opens the store in the file at `path` even if its log is damaged before the end. The store
+    /// is recovered as it was at the damage, and commits after that point are lost. If that is
+    /// impossible, nothing is changed. A sound log is recovered as by [`Db::open`].
+    /// [`Db::recovery`] reports the loss.
     ///
     /// ```
     /// use millpond::{Db, Options};
@@ -87,14 +89,15 @@ impl Db {
     /// ```
     ///
     /// # Errors
-    /// As [`Db::open`], or the damage, if no sound store can be had.
+    /// Same as [`Db::open`], or the damage, if it leaves no sound store.
     pub fn open_salvaging(path: impl AsRef<Path>, options: Options) -> Result<Db, Error> {
         Db::open(path, options.lab(|lab| lab.salvage_log = true))
     }
 
-    /// A new store in memory: the file, too, is memory, so that everything is gone afterwards.
-    /// [`Options::memory`] is for the pool; the file comes on top. So does what transactions and
-    /// snapshots need beyond their share: four times the number at most, or [`Options::spill_max`].
+    /// Creates a new store in memory. Its file is in memory, too, so everything is gone when the
+    /// store closes. [`Options::memory`] sizes the pool; the file comes on top. Transactions and
+    /// snapshots may also take more than their share: up to four times as much, or
+    /// [`Options::spill_max`].
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -105,12 +108,12 @@ impl Db {
     /// ```
     ///
     /// # Errors
-    /// [`Error`]: options that cannot be, or no memory.
+    /// [`Error`]: the options contradict each other, or there is not enough memory.
     pub fn in_memory(options: Options) -> Result<Db, Error> {
         Db::open_on(Arc::new(MemoryDevice::new()), options)
     }
 
-    /// Opens the store on any device, or creates it if the device is empty. Statistics are not
+    /// Opens the store on any device, or creates it if the device is empty. Its statistics are not
     /// published.
     ///
     /// ```
@@ -128,13 +131,13 @@ impl Db {
     /// ```
     ///
     /// # Errors
-    /// As [`Db::open`].
+    /// Same as [`Db::open`].
     pub fn open_on(device: Arc<dyn Device>, options: Options) -> Result<Db, Error> {
         Db::start(&options, Builder::device(device, &options))
     }
 
-    /// Opens the store on `device`, with its log on `log`, or creates both if they are empty. If it
-    /// was not closed, it is recovered.
+    /// Opens the store on `device`, with its log on `log`, or creates both if they are empty.
+    /// Recovers the store if it was not closed.
     ///
     /// ```
     /// use millpond::{Db, Options};
@@ -148,7 +151,7 @@ impl Db {
     /// ```
     ///
     /// # Errors
-    /// As [`Db::open`].
+    /// Same as [`Db::open`].
     pub fn open_on_devices(
         device: Arc<dyn Device>,
         log: Arc<dyn Device>,
@@ -157,11 +160,11 @@ impl Db {
         Db::start(&options, Builder::devices(device, log, &options))
     }
 
-    /// As [`Db::open_on_devices`], where the second tier that the options ask for has its cache on
+    /// Like [`Db::open_on_devices`], with the cache of the second tier that the options ask for on
     /// `fast`.
     ///
     /// # Errors
-    /// As [`Db::open`].
+    /// Same as [`Db::open`].
     #[doc(hidden)]
     pub fn open_on_tiered_devices(
         device: Arc<dyn Device>,
@@ -178,7 +181,8 @@ impl Db {
         Ok(Db { store: builder.naming(names).open()? })
     }
 
-    /// Ends all waits for locks, for bindings that wait for the calls under way before they close.
+    /// Ends all waits for locks. Bindings call it before they close, because they wait for the
+    /// calls under way.
     #[doc(hidden)]
     pub fn end_waits(&self) {
         if let Some(locks) = self.store.transactions().locks() {
@@ -203,8 +207,8 @@ impl Db {
         self.store.durability()
     }
 
-    /// What was done to make the store whole when it was opened; `None` if it had been closed, with
-    /// a log that was sound.
+    /// Returns the recovery that ran when the store was opened, or `None` if the store had been
+    /// closed with a sound log.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -217,12 +221,13 @@ impl Db {
         self.store.recovery()
     }
 
-    /// Makes everything durable that was changed before the call, by single calls and by commits
-    /// that did not wait. Operations may run meanwhile.
+    /// Makes every earlier change durable: changes by single calls and by commits that did not
+    /// wait. Other operations may run at the same time.
     ///
-    /// Without a log it writes what is dirty, which bounds how long [`Db::close`] takes, and no
-    /// more: a store whose process dies is not opened again, however often it was flushed, because
-    /// its pages need not fit together. What is flushed can be salvaged.
+    /// Without a log, the call only writes the dirty pages, which bounds how long [`Db::close`]
+    /// takes. A store without a log cannot be opened again after its process dies, however often it
+    /// was flushed, because its pages need not be consistent with each other. Flushed data can be
+    /// salvaged.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -234,13 +239,13 @@ impl Db {
     /// ```
     ///
     /// # Errors
-    /// A page could not be written, or the device did not confirm.
+    /// A page could not be written, or the device did not confirm the write.
     pub fn flush(&self) -> Result<(), Error> {
         self.store.flush()
     }
 
-    /// Takes a checkpoint, so that a recovery would begin about here. The store takes them itself,
-    /// as [`Options::log_gap`] demands; nobody waits for one.
+    /// Takes a checkpoint, so that a recovery would start about here. The store takes checkpoints
+    /// by itself, as often as [`Options::log_gap`] demands, and no operation waits for one.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -251,15 +256,15 @@ impl Db {
     /// ```
     ///
     /// # Errors
-    /// Log or data could not be made durable.
+    /// The log or the data could not be made durable.
     pub fn checkpoint(&self) -> Result<(), Error> {
         self.store.checkpoint()
     }
 
-    /// Writes a backup to `target`, where nothing is yet, while the store is used: one file, a
-    /// store of its own that was closed. It has everything that was committed before this call, and
-    /// of what is committed meanwhile all up to one moment. The log is kept, and so grows, until
-    /// the pages are copied.
+    /// Writes a backup to `target`, which must not exist, while the store is in use. The backup is
+    /// one file: a closed store of its own. It contains everything committed before this call, and
+    /// all later commits up to one moment during it. The log is kept, and so grows, until the pages
+    /// are copied.
     ///
     /// ```
     /// use millpond::{Db, Options};
@@ -275,14 +280,15 @@ impl Db {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Backup`]: something has that name, there is no room, the store has no log, or one
-    /// of its pages is damaged; [`Error::ReadOnly`]; or its log failed. Nothing is left behind.
+    /// [`Error::Backup`]: the target exists, the disk is full, the store has no log, or one of its
+    /// pages is damaged. [`Error::ReadOnly`]. The store's log failed. On an error, no file is left
+    /// behind.
     pub fn backup_to(&self, target: impl AsRef<Path>) -> Result<Backup, Error> {
         self.backup_with(target, &mut |_| ControlFlow::Continue(()))
     }
 
-    /// As [`Db::backup_to`], telling `watch` how far it has come after each MiB. It may wait there,
-    /// to limit the load on the device, and returns `Break` to end the backup.
+    /// Like [`Db::backup_to`], with progress: calls `watch` after each MiB. The watch may wait, to
+    /// limit the load on the device, and returns `Break` to end the backup.
     ///
     /// ```
     /// use millpond::{Db, Options};
@@ -299,7 +305,7 @@ impl Db {
     /// ```
     ///
     /// # Errors
-    /// As [`Db::backup_to`], or [`BackupError::GivenUp`](crate::error::BackupError::GivenUp).
+    /// Same as [`Db::backup_to`], or [`BackupError::GivenUp`](crate::error::BackupError::GivenUp).
     pub fn backup_with(
         &self,
         target: impl AsRef<Path>,
@@ -308,9 +314,10 @@ impl Db {
         self.store.backup_to(target.as_ref(), watch)
     }
 
-    /// Copies the store to two empty devices while it is used, as a crash would leave it: opening
-    /// the copy ([`Db::open_on_devices`]) recovers it. What is in it is what [`Db::backup_to`]
-    /// says. It has the store's own id: neither log must ever get beside the other data.
+    /// Copies the store to two empty devices while it is in use, in the state that a crash would
+    /// leave: opening the copy ([`Db::open_on_devices`]) recovers it. The copy has the contents
+    /// that [`Db::backup_to`] describes. It also has the store's own id: never put the log of one
+    /// beside the data of the other.
     ///
     /// ```
     /// use millpond::{Db, Options};
@@ -329,7 +336,7 @@ impl Db {
     /// ```
     ///
     /// # Errors
-    /// As [`Db::backup_with`]. What is on the devices then is of no use.
+    /// Same as [`Db::backup_with`]. After an error, the contents of the devices are useless.
     pub fn backup_to_devices(
         &self,
         data: &Arc<dyn Device>,
@@ -339,10 +346,10 @@ impl Db {
         self.store.backup_to_devices(data, log, watch)
     }
 
-    /// Moves pages in use to where the front of the data file is free, gives the end that comes
-    /// free back to the file system, and of the log what [`Options::log_gap`] does not ask for.
-    /// Operations may run meanwhile; in place, pages that they hold, or that transactions under way
-    /// need to abort, may stay where they are.
+    /// Moves pages in use to free space at the front of the data file and gives the freed end back
+    /// to the file system. Also gives back the part of the log that [`Options::log_gap`] does not
+    /// ask for. Other operations may run at the same time. In an in-place store, pages that they
+    /// hold, or that open transactions need to abort, may stay where they are.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -353,17 +360,16 @@ impl Db {
     /// ```
     ///
     /// # Errors
-    /// [`BackupError::UnderWay`](crate::error::BackupError::UnderWay),
-    /// [`Error::ReadOnly`]; a page could not be read; or log or data could not be made durable. The
-    /// store is as it was, perhaps with some pages elsewhere.
+    /// [`BackupError::UnderWay`](crate::error::BackupError::UnderWay), [`Error::ReadOnly`]. A page
+    /// could not be read. The log or the data could not be made durable. After an error, the
+    /// contents of the store are unchanged, though some pages may have moved.
     pub fn shrink(&self) -> Result<Shrunk, Error> {
         self.shrink_with(&mut |_| ControlFlow::Continue(()))
     }
 
-    /// As [`Db::shrink`], telling `watch` how far it has come: before the first page moves, and
-    /// after each 64 pages, or where ids move, after each checkpoint, of which there is one for
-    /// some MiB of pages. It may wait there to limit the load on the device, and returns `Break` to
-    /// leave it at that.
+    /// Like [`Db::shrink`], with progress. Calls `watch` before the first page moves and after each
+    /// 64 pages; where page ids move, after each checkpoint, which comes every few MiB of pages.
+    /// The watch may wait, to limit the load on the device, and returns `Break` to stop early.
     ///
     /// ```
     /// use std::ops::ControlFlow;
@@ -386,12 +392,12 @@ impl Db {
     /// ```
     ///
     /// # Errors
-    /// As [`Db::shrink`].
+    /// Same as [`Db::shrink`].
     pub fn shrink_with(&self, watch: &mut ShrinkWatch<'_>) -> Result<Shrunk, Error> {
         self.store.shrink(watch)
     }
 
-    /// What the store did since it was opened, and its state now.
+    /// Returns counters since the store was opened, and its present state.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -407,10 +413,10 @@ impl Db {
     }
 
     /// Samples the call stacks of all threads of the process for `time`, by CPU time, and resolves
-    /// them: where the time goes, component by component. Other stores of the process are in it,
-    /// too, and the program itself. Needs the feature `profile`, line tables
-    /// (`debug = "line-tables-only"` in the program's profile), and the right to sample the own
-    /// process. Threads are slower by 3 to 10 % meanwhile.
+    /// them. The result is the CPU time per component. It includes the program itself and other
+    /// stores of the process. Needs the feature `profile`, line tables (`debug =
+    /// "line-tables-only"` in the program's profile), and the right to sample the process itself.
+    /// Threads run 3 to 10 % slower while it samples.
     ///
     /// ```
     /// # use millpond::{Db, Options};
@@ -437,19 +443,20 @@ impl Db {
         sampling.stop()
     }
 
-    /// Records page references, if [`Lab::records`](crate::store::options::Lab::records) is set.
+    /// Returns the recorder of page references, which records if
+    /// [`Lab::records`](crate::store::options::Lab::records) is set.
     #[doc(hidden)]
     pub fn recorder(&self) -> &Recorder {
         self.store.pool().recorder()
     }
 
-    /// Records requests to storage once it is started: page reads, writes and syncs.
+    /// Returns the recorder of storage requests: page reads, writes and syncs, once it is started.
     #[doc(hidden)]
     pub fn storage_recorder(&self) -> &StorageRecorder {
         self.store.pool().storage_recorder()
     }
 
-    /// Bytes of a page.
+    /// Returns the number of bytes in a page.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -462,10 +469,11 @@ impl Db {
         self.store.pages().page_size().bytes()
     }
 
-    /// Closes the store, whatever handles of it are left: everything is durable, their calls fail
-    /// with [`Error::Closed`], and the store can be opened again at once. Single writes under way
-    /// are waited for. A transaction that is left, or another call that is under way, has the next
-    /// opening recover the store, as after a crash: it undoes the transaction.
+    /// Closes the store even if handles of it are left. Everything becomes durable, calls through
+    /// the remaining handles fail with [`Error::Closed`], and the store can be opened again at
+    /// once. The call waits for single writes under way. If a transaction or another call is still
+    /// under way, the next opening recovers the store, as after a crash, and undoes the
+    /// transaction.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -479,15 +487,15 @@ impl Db {
     /// ```
     ///
     /// # Errors
-    /// [`Error::InUse`]: a closure that looks at a page has called it. [`Error::Displaced`]: a file
-    /// no longer has its name. After an error, and where the store has no log, the file stays the
-    /// store's until its last handle goes.
+    /// [`Error::InUse`]: a closure that looks at a page has called this method.
+    /// [`Error::Displaced`]: a file no longer has its name. After an error, or if the store has no
+    /// log, the file belongs to the store until its last handle is dropped.
     pub fn close(self) -> Result<(), Error> {
         self.store.close()
     }
 }
 
-/// Refuses what only the laboratory chooses: other translations, other latching, recording.
+/// Refuses options that only the laboratory uses: other translations, other latching, recording.
 fn check_strategies(options: &Options) -> Result<(), Error> {
     let lab = &options.lab;
     let policy = options.own_policies.choose(&options.policy);

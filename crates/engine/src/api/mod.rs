@@ -1,4 +1,4 @@
-//! The public face: a store ([`Db`]), its structures, transactions and snapshots.
+//! The public API: a store ([`Db`]), its structures, transactions and snapshots.
 //!
 //! ```text
 //! tree, hash_index, heap    one handle each: typed verbs, thin and generic
@@ -12,10 +12,10 @@
 //! get_with   a closure sees a copy, on the stack up to 1 KiB: writes nothing that is shared
 //! read       a closure sees the value in its page, which is latched meanwhile: copies nothing
 //! ```
-//! A value that is read optimistically may be half changed, so nobody sees it before it is
-//! validated, and then it is a copy. [`Tree::read`] latches the page in shared mode instead: better
-//! for a look at a large value, worse for keys that many threads want at once. Its closure may use
-//! the store; a call that would have to wait for the page fails, with
+//! An optimistic read may see a half-changed value, so the caller gets a copy only after the value
+//! is validated. [`Tree::read`] latches the page in shared mode instead: better for a look at a
+//! large value, worse for keys that many threads want at once. Its closure may use the store; a
+//! call that would have to wait for the page fails with
 //! [`PoolError::Held`](crate::pool::PoolError::Held).
 //!
 //! Unit tests have no use for these modules, and are built without them.

@@ -1,9 +1,9 @@
-//! The entries of a hash index or a heap, wherever they are read: batch by batch, a bucket or a
-//! data page at a time.
+//! Scans of a hash index or a heap in every context: batch by batch, a bucket or a data page at a
+//! time.
 //!
-//! By itself, a scan copies batches, and gives what they hold if nobody has held a lock to write
-//! since it began. From the first batch on at which somebody writes it reads a snapshot of its own,
-//! as a range of a tree does (`store/range.rs`).
+//! Outside transactions, a scan copies batches and returns their entries as long as no write lock
+//! was held since it began. From the first batch with a concurrent writer on, it reads a snapshot
+//! of its own, as a range of a tree does (`store/range.rs`).
 
 use std::collections::VecDeque;
 use std::panic::Location;
@@ -16,7 +16,7 @@ use crate::store::error::Error;
 use crate::store::member::{Member, bulk_modified};
 use crate::txn::{Snapshot, TxnError};
 
-/// What a scan reads.
+/// The version of the data that a scan reads.
 enum View<'t> {
     /// Pages as they are, where there are no locks.
     Plain,
@@ -24,7 +24,7 @@ enum View<'t> {
     Quiet(u64),
     /// A snapshot of its own.
     Own(Arc<Snapshot>),
-    /// What the user's transaction or snapshot sees; and the transaction's writes so far.
+    /// The user's transaction or snapshot, and the number of the transaction's writes so far.
     Inside(Inside<'t>, u64),
 }
 
@@ -32,7 +32,7 @@ enum View<'t> {
 pub(crate) struct Scan<'t> {
     member: &'t dyn Member,
     view: View<'t>,
-    /// Where it begins.
+    /// The position at which the scan begins.
     start: u64,
     /// Positions from here on were read from neither end; `None`: all were.
     lower: Option<u64>,
@@ -40,9 +40,9 @@ pub(crate) struct Scan<'t> {
     upper: Option<u64>,
     front: VecDeque<BatchEntry>,
     back: VecDeque<BatchEntry>,
-    /// Whether the front, and the back, have given anything.
+    /// True if the front, or the back, has returned an entry.
     is_used: [bool; 2],
-    /// Entries of the same position before, or behind, these were given already.
+    /// Entries at the same position before, or behind, these were returned already.
     given: [Option<BatchEntry>; 2],
     batch: Batch,
     caller: &'static Location<'static>,
@@ -56,7 +56,7 @@ impl<'t> Scan<'t> {
         let view = match (inside, member.transactions().locks()) {
             (Some(inside), _) => View::Inside(inside, inside.writes()),
             (None, None) => View::Plain,
-            // While somebody writes, this is no token, so nothing is ever quiet with it.
+            // If a writer is active, there is no token, and no later state counts as quiet.
             (None, Some(locks)) => View::Quiet(locks.quiet().unwrap_or(u64::MAX)),
         };
         Scan {
@@ -76,7 +76,7 @@ impl<'t> Scan<'t> {
         }
     }
 
-    /// The name of the structure.
+    /// Returns the name of the structure.
     pub(crate) fn name(&self) -> &str {
         self.member.name()
     }
@@ -85,7 +85,7 @@ impl<'t> Scan<'t> {
         self.is_over = true;
     }
 
-    /// The next entry from an end; after an error there is none.
+    /// Returns the next entry from an end, or nothing after an error.
     pub(crate) fn next(&mut self, forward: bool) -> Option<Result<BatchEntry, Error>> {
         if self.is_over {
             return None;
@@ -175,14 +175,14 @@ impl<'t> Scan<'t> {
             self.back.extend(entries.drain(..));
             self.upper = Some(end.unwrap_or(0));
         }
-        // The ends have met.
+        // Both ends have met.
         if self.upper.is_some_and(|upper| self.lower.is_none_or(|lower| lower >= upper)) {
             self.lower = None;
         }
         Ok(())
     }
 
-    /// Reads what lies together at a position; returns up to where that is all.
+    /// Reads the entries that share a position; returns the end of the positions read.
     fn read(&mut self, from: u64, forward: bool) -> Result<Option<u64>, Error> {
         let (member, batch) = (self.member, &mut self.batch);
         loop {
@@ -211,15 +211,15 @@ impl<'t> Scan<'t> {
                     Err(error) => wait_for(member, error)?,
                 }
             }
-            // What it read until now goes first: a snapshot that stays would keep its epoch.
+            // Drop the old snapshot first: it would keep its epoch.
             self.view = View::Plain;
             self.view = View::Own(member.begin_snapshot(self.caller)?);
         }
     }
 }
 
-/// Waits until a structure that was being emptied when a snapshot began is at rest; fails if that
-/// was not why it could not be read.
+/// Waits for a structure that was being emptied when a snapshot began. Fails if the read failed for
+/// another reason.
 fn wait_for(member: &dyn Member, error: TxnError) -> Result<(), Error> {
     match bulk_modified(&error) {
         Some(owner) => Ok(member.transactions().wait_for_tree(owner)?),
@@ -227,7 +227,7 @@ fn wait_for(member: &dyn Member, error: TxnError) -> Result<(), Error> {
     }
 }
 
-/// Counts the entries of a structure that its scan gives.
+/// Counts the entries that a scan of the structure returns.
 #[track_caller]
 pub(crate) fn count(member: &dyn Member, inside: Option<Inside<'_>>) -> Result<u64, Error> {
     let (mut scan, mut count) = (Scan::begin(member, inside, 0), 0);

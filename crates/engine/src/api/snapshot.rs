@@ -18,20 +18,19 @@ use crate::store::member::{Member, address_of};
 use crate::store::store::Store;
 use crate::txn;
 
-/// What was committed at the moment when it was begun, for reading: all its reads agree, whatever
-/// others write meanwhile. It waits for no writer, and no writer waits for it. Threads may share
-/// it.
+/// A read-only view of the entries committed at one moment: all its reads agree, whatever others
+/// write in the meantime. It waits for no writer, and no writer waits for it. Threads may share it.
 ///
-/// What is changed while a snapshot is open is kept for it: in memory, a 32nd of the store's, and
+/// Changes made while a snapshot is open are kept for it: in a 32nd of the store's memory, and
 /// beyond that in a file beside the store
-/// ([`Options::spill_max`](crate::Options#structfield.spill_max)). If that is full,
-/// the oldest snapshot is lost, and its next read fails with
+/// ([`Options::spill_max`](crate::Options#structfield.spill_max)). If that is full, the oldest
+/// snapshot is lost. Its next read fails with
 /// [`TxnError::SnapshotLost`](crate::error::TxnError::SnapshotLost), which names the place in the
-/// program where it was begun. So drop it when it is no longer needed.
+/// program where it was begun. So drop a snapshot when it is no longer needed.
 ///
-/// Entries that [`Tree::bulk_load`] adds, and [`Tree::clear`] and
-/// [`Tree::remove_range`] remove, are not seen to come or go either; but a snapshot that begins
-/// while one of these is under way cannot read that tree.
+/// A snapshot also ignores entries that [`Tree::bulk_load`] adds, or that [`Tree::clear`] and
+/// [`Tree::remove_range`] remove. A snapshot that begins during one of these calls cannot read that
+/// tree.
 ///
 /// ```
 /// use millpond::{Db, Error, Options};
@@ -60,8 +59,8 @@ impl std::fmt::Debug for Snapshot {
 }
 
 impl Db {
-    /// Begins a snapshot of what is committed now. It waits for the single calls that other threads
-    /// are in, not for transactions.
+    /// Begins a snapshot of the committed state. The call waits for the single calls that other
+    /// threads are in, but not for transactions.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -75,9 +74,8 @@ impl Db {
     /// ```
     ///
     /// # Errors
-    /// The store runs without locks, as one does that is open for reading only, or with strategies
-    /// without transactions; or what transactions under way have changed does not fit the memory
-    /// for snapshots.
+    /// The store runs without locks, because it is open for reading only or uses strategies without
+    /// transactions. Or the changes of open transactions do not fit the memory for snapshots.
     #[track_caller]
     pub fn snapshot(&self) -> Result<Snapshot, Error> {
         let caller = Location::caller();
@@ -150,7 +148,8 @@ impl Snapshot {
         &self.store
     }
 
-    /// Fails if `tree` is another store's, or the store was closed, or is another process's.
+    /// Fails if `tree` belongs to another store, or if the store was closed or belongs to another
+    /// process.
     pub(crate) fn check(&self, tree: &DbTree) -> Result<(), Error> {
         fn is_same<M: PoolStrategy>(store: &Arc<Store<M>>, other: &Arc<Store<M>>) -> bool {
             Arc::ptr_eq(store, other)
@@ -162,7 +161,7 @@ impl Snapshot {
         Err(Error::OtherStore { name: tree.name().to_string() })
     }
 
-    /// Fails if a hash index or a heap is another store's, or the store was closed.
+    /// Fails if a hash index or a heap belongs to another store, or if the store was closed.
     fn check_member(&self, member: &dyn Member) -> Result<(), Error> {
         self.store.may_read()?;
         if address_of(&self.store) == member.store_address() {
@@ -171,7 +170,8 @@ impl Snapshot {
         Err(Error::OtherStore { name: member.name().to_string() })
     }
 
-    /// Hands the value of an entry of a hash index or a heap to `f`; returns whether there was one.
+    /// Hands the value of an entry of a hash index or a heap to `f`; returns `true` if the entry
+    /// exists.
     pub(crate) fn look_in(
         &self,
         member: &dyn Member,
@@ -183,8 +183,8 @@ impl Snapshot {
         Ok(self.store.counted(GET, look)?.is_some())
     }
 
-    /// Reads a batch of entries of a hash index or a heap, from a position on; returns the position
-    /// where the next batch begins.
+    /// Reads a batch of entries of a hash index or a heap, starting at `from`; returns the position
+    /// of the next batch.
     pub(crate) fn batch_of(
         &self,
         member: &dyn Member,

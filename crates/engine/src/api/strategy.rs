@@ -1,5 +1,5 @@
-//! What `Db` and its handles are made of: a store and its structures in the one combination of
-//! strategies that users run, whatever the policy
+//! The concrete types behind `Db` and its handles: a store and its structures in the one
+//! combination of strategies that users run, whatever the policy
 //! ([`combinations`](crate::store::combinations)).
 
 use std::sync::Arc;

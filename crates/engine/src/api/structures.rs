@@ -11,11 +11,11 @@ use crate::store::entry::{Entry, Structure, TypeNames};
 use crate::store::error::Error;
 
 impl Db {
-    /// The tree of that name, with keys and values of these types; made if there is none. It keeps
-    /// the names of the types that it was made with, as far as these have names
-    /// ([`DecodeKey::type_name`](crate::encoding::key::DecodeKey::type_name)), and is not opened
-    /// with others. A tree that was made as one of byte strings, or before there were such names,
-    /// has none, and its user must know its types; [`Tree::typed`] asks for nothing.
+    /// Opens the tree of that name, with keys and values of these types, or creates it. The tree
+    /// keeps the names of the types that it was created with, as far as they have names
+    /// ([`DecodeKey::type_name`](crate::encoding::key::DecodeKey::type_name)), and opens with no
+    /// others. A tree created with byte strings, or before type names existed, has none, so its
+    /// user must know its types. [`Tree::typed`] checks nothing.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -35,7 +35,7 @@ impl Db {
         Ok(Tree::new(tree, Autocommit))
     }
 
-    /// The names of the types that a structure was made with, as far as they are known.
+    /// Returns the names of the types that a structure was created with, as far as they are known.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -47,12 +47,12 @@ impl Db {
     /// ```
     ///
     /// # Errors
-    /// The catalog cannot be read.
+    /// The catalog could not be read.
     pub fn types(&self, name: &str) -> Result<TypeNames, Error> {
         self.store().types(name)
     }
 
-    /// The tree of that name, of byte strings; made if there is none.
+    /// Opens the tree of byte strings of that name, or creates it.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -63,13 +63,13 @@ impl Db {
     /// ```
     ///
     /// # Errors
-    /// As [`Db::tree`].
+    /// Same as [`Db::tree`].
     pub fn raw_tree(&self, name: &str) -> Result<RawTree, Error> {
         let tree = self.store().tree(name)?;
         Ok(Tree::new(tree, Autocommit))
     }
 
-    /// The tree of that name, which must exist.
+    /// Opens the tree of that name, which must exist.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -80,13 +80,13 @@ impl Db {
     /// ```
     ///
     /// # Errors
-    /// [`Error::NoTree`], or as [`Db::tree`].
+    /// [`Error::NoTree`], or any error of [`Db::tree`].
     pub fn open_tree(&self, name: &str) -> Result<RawTree, Error> {
         let tree = self.store().open_tree(name)?;
         Ok(Tree::new(tree, Autocommit))
     }
 
-    /// A new, empty tree of that name.
+    /// Creates an empty tree of that name.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -98,15 +98,15 @@ impl Db {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Exists`], or as [`Db::tree`].
+    /// [`Error::Exists`], or any error of [`Db::tree`].
     pub fn create_tree(&self, name: &str) -> Result<RawTree, Error> {
         let tree = self.store().create_tree(name)?;
         Ok(Tree::new(tree, Autocommit))
     }
 
-    /// Removes a tree and gives all its pages back. Nobody may have a handle of it any more.
-    /// Transactions that have read it are waited for; a thread that opens it meanwhile, and has no
-    /// transaction, waits for that, a second at most.
+    /// Removes a tree and frees all its pages. No handle of the tree may be left. The call waits
+    /// for transactions that have read the tree. A thread without a transaction that opens the tree
+    /// in the meantime waits for the removal, for a second at most.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -124,9 +124,9 @@ impl Db {
         self.drop_structure(name, Structure::Tree)
     }
 
-    /// The hash index of that name, with keys and values of these types; made if there is none.
-    /// It finds a key faster than a tree does, and has no order. Its types are kept as those of a
-    /// tree are.
+    /// Opens the hash index of that name, with keys and values of these types, or creates it. A
+    /// hash index finds a key faster than a tree does, and has no order. Its types are kept as
+    /// those of a tree are.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -144,7 +144,7 @@ impl Db {
         self.hash_index_of(name, &types_of::<K, V>())
     }
 
-    /// The hash index of that name, of byte strings; made if there is none.
+    /// Opens the hash index of byte strings of that name, or creates it.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -155,7 +155,7 @@ impl Db {
     /// ```
     ///
     /// # Errors
-    /// As [`Db::hash_index`].
+    /// Same as [`Db::hash_index`].
     pub fn raw_hash_index(&self, name: &str) -> Result<HashIndex<Vec<u8>, Vec<u8>>, Error> {
         self.hash_index_of(name, &TypeNames::default())
     }
@@ -165,7 +165,7 @@ impl Db {
         Ok(HashIndex::new(index, Autocommit))
     }
 
-    /// The hash index of that name, which must exist.
+    /// Opens the hash index of that name, which must exist.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -176,13 +176,13 @@ impl Db {
     /// ```
     ///
     /// # Errors
-    /// [`Error::NoStructure`], or as [`Db::hash_index`].
+    /// [`Error::NoStructure`], or any error of [`Db::hash_index`].
     pub fn open_hash_index(&self, name: &str) -> Result<HashIndex<Vec<u8>, Vec<u8>>, Error> {
         let index = self.store().open_hash_index(name)?;
         Ok(HashIndex::new(index, Autocommit))
     }
 
-    /// A new, empty hash index of that name.
+    /// Creates an empty hash index of that name.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -194,14 +194,14 @@ impl Db {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Exists`], or as [`Db::hash_index`].
+    /// [`Error::Exists`], or any error of [`Db::hash_index`].
     pub fn create_hash_index(&self, name: &str) -> Result<HashIndex<Vec<u8>, Vec<u8>>, Error> {
         let index = self.store().create_hash_index(name)?;
         Ok(HashIndex::new(index, Autocommit))
     }
 
-    /// The heap of that name, with records of this type, which is kept as the types of a tree are;
-    /// made if there is none.
+    /// Opens the heap of that name, with records of this type, or creates it. The type is kept as
+    /// those of a tree are.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -221,7 +221,7 @@ impl Db {
         self.heap_of(name, &types)
     }
 
-    /// The heap of that name, of byte strings; made if there is none.
+    /// Opens the heap of byte strings of that name, or creates it.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -232,7 +232,7 @@ impl Db {
     /// ```
     ///
     /// # Errors
-    /// As [`Db::heap`].
+    /// Same as [`Db::heap`].
     pub fn raw_heap(&self, name: &str) -> Result<Heap<Vec<u8>>, Error> {
         self.heap_of(name, &TypeNames::default())
     }
@@ -242,7 +242,7 @@ impl Db {
         Ok(Heap::new(heap, Autocommit))
     }
 
-    /// The heap of that name, which must exist.
+    /// Opens the heap of that name, which must exist.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -253,13 +253,13 @@ impl Db {
     /// ```
     ///
     /// # Errors
-    /// [`Error::NoStructure`], or as [`Db::heap`].
+    /// [`Error::NoStructure`], or any error of [`Db::heap`].
     pub fn open_heap(&self, name: &str) -> Result<Heap<Vec<u8>>, Error> {
         let heap = self.store().open_heap(name)?;
         Ok(Heap::new(heap, Autocommit))
     }
 
-    /// A new, empty heap of that name.
+    /// Creates an empty heap of that name.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -271,14 +271,14 @@ impl Db {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Exists`], or as [`Db::heap`].
+    /// [`Error::Exists`], or any error of [`Db::heap`].
     pub fn create_heap(&self, name: &str) -> Result<Heap<Vec<u8>>, Error> {
         let heap = self.store().create_heap(name)?;
         Ok(Heap::new(heap, Autocommit))
     }
 
-    /// Removes a tree, hash index or heap, as `kind` says, and gives all its pages back. Nobody
-    /// may have a handle of it any more; as [`Db::drop_tree`].
+    /// Removes a tree, hash index or heap, according to `kind`, and frees all its pages. No handle
+    /// of it may be left; see [`Db::drop_tree`].
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -296,7 +296,7 @@ impl Db {
         self.store().drop_structure(name, kind)
     }
 
-    /// Everything that has a name, in order.
+    /// Returns all named structures, in the order of their names.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -310,14 +310,14 @@ impl Db {
     /// ```
     ///
     /// # Errors
-    /// The catalog cannot be read.
+    /// The catalog could not be read.
     pub fn trees(&self) -> Result<Vec<(String, Entry)>, Error> {
         self.store().catalog()
     }
 
-    /// Makes a structure with keys and values of these types, if there is none of that name: for
-    /// programs that know types by name only, as one that loads a dump does. What is there already
-    /// stays as it is.
+    /// Creates a structure with keys and values of these types, unless the name exists. For
+    /// programs that know types by name only, such as one that loads a dump. An existing structure
+    /// stays unchanged.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -330,8 +330,8 @@ impl Db {
     /// ```
     ///
     /// # Errors
-    /// [`Error::OtherType`] or [`Error::OtherKind`] if there is another one, [`Error::Name`],
-    /// or the store failed.
+    /// [`Error::OtherType`] or [`Error::OtherKind`] if the existing structure differs,
+    /// [`Error::Name`], or the store failed.
     pub fn make(&self, kind: Structure, name: &str, types: &TypeNames) -> Result<(), Error> {
         match kind {
             Structure::Tree => self.store().tree_of(name, types).map(drop),
@@ -341,7 +341,7 @@ impl Db {
     }
 }
 
-/// The names of these types.
+/// Returns the names of these types.
 fn types_of<K: Key, V: Value>() -> TypeNames {
     TypeNames::new(<K as DecodeKey<'_>>::type_name(), <V as DecodeValue<'_>>::type_name())
 }

@@ -8,10 +8,10 @@ use crate::api::txn::{Outcome, Txn};
 use crate::store::error::Error;
 use crate::txn::TxnOptions;
 
-/// How long [`Db::transact`] retries a transaction.
+/// Time for which [`Db::transact`] retries a transaction.
 const RETRY_TIME: Duration = Duration::from_secs(10);
 
-/// How [`Db::transact_with`] runs a transaction.
+/// Options of [`Db::transact_with`].
 ///
 /// ```
 /// use std::time::Duration;
@@ -30,13 +30,13 @@ const RETRY_TIME: Duration = Duration::from_secs(10);
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct TransactOptions {
-    /// The options of each of its transactions; `None`: those of [`Db::begin`].
+    /// Options of each transaction; `None` for the options of [`Db::begin`].
     pub txn: Option<TxnOptions>,
-    /// How long a transaction that lost in a deadlock is retried: none begins later than this after
-    /// the call. The default is 10 s. Zero: there is one try.
+    /// Time for which a deadlock's victim is retried: no try begins later than this after the call.
+    /// The default is 10 s. With zero there is one try.
     pub retry_time: Duration,
-    /// Whether a transaction is retried, too, if it waited for a lock for as long as it may. Not by
-    /// default: a lock that is kept for that long is likely to be kept for longer.
+    /// True if a transaction is also retried after a lock timeout. Off by default: a lock held for
+    /// that long is likely to be held for longer.
     pub retry_timeouts: bool,
 }
 
@@ -86,17 +86,17 @@ impl TransactOptions {
 }
 
 impl Db {
-    /// Runs `work` in a transaction, and commits it; if that lost in a deadlock, or others have
-    /// most of what it needs, again in another one, for 10 s. If `work` fails, the transaction is
-    /// aborted, and its error is returned.
+    /// Runs `work` in a transaction and commits it. If the transaction lost in a deadlock, or
+    /// others have most of the memory or room it needs, `work` runs again in another one, for 10 s.
+    /// If `work` fails, the transaction is aborted and the error is returned.
     ///
-    /// The error may be of any type that a [`millpond::Error`](Error) converts to. Whether to retry
-    /// is seen from the transaction: from whether its last call failed with an error that is
-    /// [retriable](Error::is_retriable). So `work` hands such an error on, as it is or within its
-    /// own.
+    /// The error may be of any type that a [`millpond::Error`](Error) converts to. The decision to
+    /// retry depends on the transaction's last call: its error must be
+    /// [retriable](Error::is_retriable). So `work` should return such an error, as it is or within
+    /// its own.
     ///
-    /// `work` reads and writes through the transaction that it is given. What it does to the same
-    /// keys by plain calls is no part of the transaction, and fails at once.
+    /// `work` reads and writes through the transaction that it is given. A plain call that writes
+    /// the same keys is not part of the transaction, and fails at once.
     ///
     /// ```
     /// use millpond::{Db, Error, Options};
@@ -134,7 +134,7 @@ impl Db {
     /// ```
     ///
     /// # Errors
-    /// What `work` failed with, or the commit.
+    /// The error of `work`, or that of the commit.
     pub fn transact<R, E: From<Error> + 'static>(
         &self,
         work: impl FnMut(&mut Txn) -> Result<R, E>,
@@ -142,7 +142,7 @@ impl Db {
         self.transact_with(TransactOptions::default(), work)
     }
 
-    /// Runs `work` in a transaction, as [`Db::transact`] does, in the way that `options` state.
+    /// Runs `work` in a transaction, like [`Db::transact`], with `options`.
     ///
     /// ```
     /// use millpond::{Db, Error, Options, TransactOptions};
@@ -158,7 +158,7 @@ impl Db {
     /// ```
     ///
     /// # Errors
-    /// As [`Db::transact`].
+    /// Same as [`Db::transact`].
     pub fn transact_with<R, E: From<Error> + 'static>(
         &self,
         options: TransactOptions,
@@ -196,13 +196,13 @@ impl Db {
             if !is_worth_it || begun.elapsed() >= options.retry_time {
                 return Err(error);
             }
-            // The one that it lost to is to come first.
+            // The transaction that won should run first.
             std::thread::yield_now();
         }
     }
 }
 
-/// What an error shows, if it is one of the store's: a plain call within the closure may be what
+/// Returns the outcome that an error of the store shows: a plain call within the closure may have
 /// closed the deadlock.
 fn outcome_of<E: 'static>(error: &E) -> Outcome {
     let error = (error as &dyn Any).downcast_ref::<Error>();

@@ -15,15 +15,15 @@ use crate::store::error::Error;
 use crate::store::store_txn::StoreTxn;
 use crate::txn::{Savepoint, TxnError, TxnOptions};
 
-/// A transaction: it sees the store as if it were alone, and its changes appear all at once, when
-/// it commits, or not at all. It locks what it reads and writes; a lock that another transaction
-/// holds is waited for. [`Txn::tree`] gives its trees, which have the methods of a
+/// A transaction: it sees the store as if it were alone, and its changes appear all at once when it
+/// commits, or not at all. It locks the entries that it reads and writes, and waits for a lock that
+/// another transaction holds. [`Txn::tree`] returns its trees, which have the methods of a
 /// [`Tree`](crate::Tree).
 ///
-/// A transaction that is dropped is aborted. It is a value of its own, tied to no thread: it can be
-/// sent to another thread, and threads that share it have their calls made one after the other. A
-/// call outside it that needs one of its locks waits for it, on whichever thread. In the closure of
-/// [`Db::transact`] such a call would wait for the closure itself, so it fails at once
+/// A transaction that is dropped is aborted. It is a value, not tied to a thread: it can be sent to
+/// another thread, and threads that share it make their calls one after the other. A call outside
+/// it that needs one of its locks waits for it, on any thread. In the closure of [`Db::transact`]
+/// such a call would wait for the closure itself, so it fails at once
 /// ([`LockError::OwnTransaction`]).
 ///
 /// [`LockError::OwnTransaction`]: crate::lock::LockError::OwnTransaction
@@ -45,15 +45,15 @@ use crate::txn::{Savepoint, TxnError, TxnOptions};
 pub struct Txn {
     id: u64,
     txn: Mutex<DbTxn>,
-    /// The thread that is in a call; 0: none.
+    /// The thread that is in a call; 0 if none is.
     caller: AtomicU64,
     /// The [`Outcome`] of the last call.
     outcome: AtomicU8,
-    /// Calls that have written. What was read ahead before one of them may have changed.
+    /// Number of calls that have written. Entries read ahead before one of them may have changed.
     writes: AtomicU64,
 }
 
-/// The outcome of the last call of a transaction, for what retries it.
+/// The outcome of a transaction's last call, which decides about a retry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub(crate) enum Outcome {
@@ -75,7 +75,7 @@ impl Outcome {
     }
 }
 
-/// A call under way: it has the transaction to itself.
+/// A call under way, with exclusive access to the transaction.
 struct Call<'t> {
     txn: MutexGuard<'t, DbTxn>,
     caller: &'t AtomicU64,
@@ -126,7 +126,7 @@ impl Db {
     /// ```
     ///
     /// # Errors
-    /// As [`Db::begin`].
+    /// Same as [`Db::begin`].
     pub fn begin_with(&self, options: TxnOptions) -> Result<Txn, Error> {
         let txn = StoreTxn::begin(self.store(), options)?;
         Ok(Txn {
@@ -140,7 +140,8 @@ impl Db {
 }
 
 impl Txn {
-    /// Has the transaction to itself until the call is over. Another thread's call waits.
+    /// Gets exclusive access to the transaction until the call is over. Another thread's call
+    /// waits.
     ///
     /// # Errors
     /// [`TxnError::Nested`]: this thread is in a call of the transaction.
@@ -178,14 +179,15 @@ impl Txn {
         work: impl FnOnce(&mut DbTxn) -> Result<R, Error>,
     ) -> Result<R, Error> {
         self.call(|txn| {
-            // Within the call: a range of another thread then reads what is written.
+            // Within the call, so that a range of another thread reads the new entries afterwards.
             self.writes.fetch_add(1, Ordering::Relaxed);
             work(txn)
         })
     }
 
-    /// Ties the transaction to the calling thread, which runs a closure in it: a call outside it
-    /// that would wait for one of its locks fails. For `transact` here and in other languages.
+    /// Ties the transaction to the calling thread, which runs a closure in it. A call outside the
+    /// transaction that would wait for one of its locks then fails. For `transact`, here and in
+    /// other languages.
     #[doc(hidden)]
     pub fn claim_thread(&self) {
         if let Ok(mut call) = self.enter() {
@@ -193,7 +195,7 @@ impl Txn {
         }
     }
 
-    /// Ties the transaction to no thread.
+    /// Unties the transaction from its thread.
     #[doc(hidden)]
     pub fn leave_thread(&self) {
         if let Ok(mut call) = self.enter() {
@@ -210,7 +212,7 @@ impl Txn {
         }
     }
 
-    /// Returns how many calls have written.
+    /// Returns the number of calls that have written.
     pub(crate) fn writes(&self) -> u64 {
         self.writes.load(Ordering::Relaxed)
     }
@@ -219,8 +221,8 @@ impl Txn {
         self.txn.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns `tree` as the transaction reads and writes it. The handle is cheap, and several of
-    /// one transaction are used side by side.
+    /// Returns `tree` as the transaction reads and writes it. The handle is cheap, and a
+    /// transaction may have several at once.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -277,7 +279,7 @@ impl Txn {
         Heap::new(heap.handle(), self)
     }
 
-    /// Its id.
+    /// Returns the transaction's id.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -291,7 +293,7 @@ impl Txn {
         self.id
     }
 
-    /// Returns a moment that the transaction can go back to.
+    /// Returns a savepoint, to which the transaction can roll back.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -309,12 +311,12 @@ impl Txn {
     /// ```
     ///
     /// # Errors
-    /// [`TxnError::Nested`]: the closure of an update in place asks for it.
+    /// [`TxnError::Nested`]: called by the closure of an update in place.
     pub fn savepoint(&self) -> Result<Savepoint, Error> {
         Ok(self.enter()?.txn.savepoint())
     }
 
-    /// Undoes what was changed since `savepoint`, which remains. Locks are kept.
+    /// Undoes all changes since `savepoint`, which remains valid. Locks are kept.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -330,12 +332,13 @@ impl Txn {
     /// ```
     ///
     /// # Errors
-    /// The savepoint is another transaction's, or gone with an earlier one; or the store failed.
+    /// The savepoint belongs to another transaction, or was removed with an earlier one; or the
+    /// store failed.
     pub fn rollback_to(&mut self, savepoint: &Savepoint) -> Result<(), Error> {
         self.writing(|txn| txn.rollback_to(savepoint))
     }
 
-    /// Commits the transaction: its changes stay, as durable as its options ask for.
+    /// Commits the transaction: its changes stay, with the durability that its options ask for.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -350,8 +353,8 @@ impl Txn {
     /// ```
     ///
     /// # Errors
-    /// The log failed: whether the transaction is durable shows when the store is opened again.
-    /// Until then this process reads its changes, as those of all that was committed.
+    /// The log failed: the next opening of the store shows if the transaction is durable. Until
+    /// then this process reads its changes as committed.
     pub fn commit(self) -> Result<(), Error> {
         self.into_inner().commit()
     }
@@ -371,7 +374,7 @@ impl Txn {
     /// ```
     ///
     /// # Errors
-    /// The store failed. It must be opened again, and undoes the transaction then.
+    /// The store failed. Opening it again undoes the transaction.
     pub fn abort(self) -> Result<(), Error> {
         self.into_inner().abort()
     }

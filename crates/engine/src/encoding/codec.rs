@@ -25,7 +25,7 @@ pub enum DecodeError {
          types that it was written with"
     )]
     TooShort {
-        /// Where.
+        /// Offset of the fault.
         at: usize,
         /// Bytes needed from there on.
         wanted: usize,
@@ -38,7 +38,7 @@ pub enum DecodeError {
          written with"
     )]
     Trailing {
-        /// Where what was decoded ends.
+        /// End of the decoded part.
         at: usize,
         /// Bytes behind it.
         left: usize,
@@ -49,33 +49,33 @@ pub enum DecodeError {
          was written with"
     )]
     BadByte {
-        /// Where.
+        /// Offset of the byte.
         at: usize,
-        /// What is there.
+        /// The byte found.
         byte: u8,
-        /// What should be.
+        /// The expected byte.
         expected: Expected,
     },
     /// A string that is not UTF-8.
     #[error("the string at byte {at} is not UTF-8: read it as Vec<u8>")]
     NotUtf8 {
-        /// Where the string begins.
+        /// Beginning of the string.
         at: usize,
     },
     /// A number that is no `char`.
     #[error("{value:#x} at byte {at} is no Unicode scalar value: read it as u32")]
     NotChar {
-        /// Where.
+        /// Offset of the character.
         at: usize,
-        /// What is there.
+        /// The value found.
         value: u32,
     },
     /// A type of the user's own says that the bytes are none of it: [`DecodeError::custom`].
     #[error("at byte {at}: {reason}")]
     Custom {
-        /// Where what was decoded begins.
+        /// Beginning of the decoded part.
         at: usize,
-        /// What the type says.
+        /// The type's reason.
         reason: Box<str>,
     },
 }
@@ -103,7 +103,7 @@ impl DecodeError {
         DecodeError::Custom { at: 0, reason: reason.to_string().into() }
     }
 
-    /// The same error in bytes that begin `by` bytes further on in the key or value.
+    /// Returns the error for bytes that begin `by` bytes further on in the key or value.
     #[must_use]
     #[doc(hidden)]
     pub fn further(mut self, by: usize) -> DecodeError {
@@ -118,7 +118,7 @@ impl DecodeError {
     }
 }
 
-/// What a byte should have been.
+/// The byte that was expected.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Expected {
@@ -126,7 +126,7 @@ pub enum Expected {
     Bool,
     /// 0 for `None` or 1 for `Some`.
     OptionTag,
-    /// What follows a zero byte inside an escaped string: 0 or 0xFF.
+    /// The byte after a zero byte inside an escaped string: 0 or 0xFF.
     Escape,
     /// The shortest form of a length.
     Length,
@@ -154,7 +154,7 @@ pub(crate) fn tuple_name(parts: &[Option<String>]) -> Option<String> {
     })
 }
 
-/// Where an encoding is appended.
+/// A buffer to which an encoding is appended.
 ///
 /// ```
 /// use millpond::{codec::{EncodeKey, Sink}};
@@ -212,7 +212,7 @@ impl Buffer {
         Buffer { inline: [0; Self::INLINE], len: 0, spilled: Vec::new() }
     }
 
-    /// What was put.
+    /// Returns the bytes put so far.
     #[inline]
     pub fn as_slice(&self) -> &[u8] {
         if self.spilled.is_empty() {
@@ -290,7 +290,7 @@ impl<'a> Reader<'a> {
         self.at
     }
 
-    /// What is left.
+    /// Returns the remaining bytes.
     #[doc(hidden)]
     pub fn rest(&self) -> &'a [u8] {
         self.bytes.get(self.at..).unwrap_or(&[])

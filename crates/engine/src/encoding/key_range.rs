@@ -24,9 +24,9 @@ use crate::encoding::key::{KeyLike, PrefixOf, prefix_end};
 /// ```
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct KeyRange {
-    /// Where it begins.
+    /// Beginning of the range.
     pub start: Bound<Vec<u8>>,
-    /// Where it ends.
+    /// End of the range.
     pub end: Bound<Vec<u8>>,
 }
 
@@ -62,7 +62,7 @@ impl KeyRange {
         KeyRange { start: Bound::Included(start), end }
     }
 
-    /// Whether no key at all can lie within.
+    /// Returns `true` if no key at all can be within.
     ///
     /// ```
     /// use millpond::KeyRange;
@@ -78,7 +78,7 @@ impl KeyRange {
         }
     }
 
-    /// Whether `key` lies within.
+    /// Returns `true` if `key` is within the range.
     ///
     /// ```
     /// use millpond::KeyRange;
@@ -93,7 +93,8 @@ impl KeyRange {
         is_behind_start && self.is_before_end(key)
     }
 
-    /// Whether `key` lies before the end: what a scan that began within asks at each step.
+    /// Returns `true` if `key` is before the end; a scan that began within the range checks this at
+    /// each step.
     #[doc(hidden)]
     #[inline]
     pub fn is_before_end(&self, key: &[u8]) -> bool {

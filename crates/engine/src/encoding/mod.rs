@@ -1,4 +1,4 @@
-//! How typed keys and values become bytes: order-preserving keys, ranges of keys, values.
+//! Encoding of typed keys and values as bytes: order-preserving keys, ranges of keys, values.
 pub mod codec;
 pub mod key;
 mod key_numbers;

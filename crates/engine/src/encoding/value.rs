@@ -103,7 +103,7 @@ pub trait EncodeValue {
 /// assert_eq!(<&str>::decode(b"deep"), Ok("deep")); // nothing is copied
 /// ```
 pub trait DecodeValue<'a>: Sized {
-    /// As [`EncodeValue::LENGTH`].
+    /// Same as [`EncodeValue::LENGTH`].
     const LENGTH: Option<usize> = None;
 
     /// Decodes a value that fills `bytes`.

@@ -26,12 +26,12 @@ const REPORT_BYTES: u64 = 4 << 20;
 /// A transaction without an end in the log (rule 7).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Loser {
-    /// Its id.
+    /// Transaction id.
     pub tx: u64,
     /// The record to begin undoing with: an UPDATE. 0 if nothing is left to undo, and only an ABORT
     /// record is missing.
     pub last: Lsn,
-    /// Its last record: what the next one is chained to.
+    /// Position of its last record, to which the next one is chained.
     pub last_record: Lsn,
 }
 
@@ -44,7 +44,7 @@ pub struct Analysis {
     pub space: PageSpace,
     /// The pages that redo rebuilds.
     pub index: PageIndex,
-    /// How many entries trees have, by their owner ids, before losers are undone.
+    /// Numbers of entries of trees, by their owner ids, before losers are undone.
     pub rows: Vec<(u32, u64)>,
     /// No transaction has this id, or a higher one, yet.
     pub next_tx: u64,
@@ -52,9 +52,9 @@ pub struct Analysis {
     pub pages: u64,
     /// The latest superblock of which the log says that it was durable.
     pub noted: Noted,
-    /// Where reading began.
+    /// Position at which reading began.
     pub start: Lsn,
-    /// Where the log ends.
+    /// End of the log.
     pub end: Lsn,
     /// Records read.
     pub records: u64,
@@ -65,7 +65,7 @@ pub struct Analysis {
 /// The state of a transaction.
 struct Standing {
     last_record: Lsn,
-    /// What would be undone first; `None` if that is only known from the last record.
+    /// Position of the first record to undo; `None` if only the last record shows it.
     undo: Option<Lsn>,
 }
 
@@ -74,9 +74,9 @@ struct Pass {
     standings: BTreeMap<u64, Standing>,
     space: PageSpace,
     index: PageIndex,
-    /// How many entries trees have: the sum may be negative in between, where undo goes ahead.
+    /// Numbers of entries of trees. A sum may be negative in between, where undo goes ahead.
     rows: BTreeMap<u32, i64>,
-    /// Whether storage has what a page was before its first record.
+    /// True if storage has the page as it was before its first record.
     is_stored: bool,
     tx_max: u64,
     noted: Noted,
@@ -144,7 +144,7 @@ impl Analysis {
     }
 }
 
-/// Whether a record of that kind may change pages.
+/// Returns `true` if a record of that kind may change pages.
 #[inline]
 pub(super) fn is_about_pages(kind: u8) -> bool {
     matches!(kind, kind::PAGES | kind::UPDATE | kind::COMPENSATION)
@@ -219,7 +219,7 @@ impl Pass {
         Ok(())
     }
 
-    /// What a section means to its page (rules 5 and 6).
+    /// Applies a section to the state of its page (rules 5 and 6).
     #[inline]
     fn pages(&mut self, at: Lsn, section: &Section<'_>) {
         match *section {
@@ -232,9 +232,9 @@ impl Pass {
         }
     }
 
-    /// What it means to the number of entries of a tree, if that is known. What a transaction
-    /// changed shows in its undo; nobody counts the entries of other structures, which have such
-    /// undos, too.
+    /// Applies a section to the number of entries of a tree, if that is known. A transaction's
+    /// changes show in its undo. The entries of other structures, which have such undos, too, are
+    /// not counted.
     fn rows(&mut self, kind: u8, section: &Section<'_>) {
         let (owner, change) = match *section {
             Section::Rows { owner, change: None } => {
@@ -253,7 +253,7 @@ impl Pass {
         }
     }
 
-    /// What it means to the map and to roots.
+    /// Applies a section to the map and to roots.
     fn space(&mut self, section: &Section<'_>) {
         match *section {
             Section::Taken { page } => self.space.set(page, true),

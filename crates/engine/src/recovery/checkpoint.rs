@@ -41,16 +41,16 @@ const SUM: usize = 8;
 /// A transaction that had logged something and was not at its end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Active {
-    /// Its id.
+    /// Transaction id.
     pub tx: u64,
-    /// Where its last record begins.
+    /// Position of its last record.
     pub last: Lsn,
 }
 
 /// The content of a checkpoint (rule 2).
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Checkpoint {
-    /// Where redo begins: pages need nothing of the log before.
+    /// Position at which redo begins: pages need no earlier part of the log.
     pub redo: Lsn,
     /// The place of the log as of which map, orphan roots and transactions are.
     pub begin: Lsn,
@@ -64,8 +64,8 @@ pub struct Checkpoint {
     pub orphans: Vec<(PageId, OrphanRoot)>,
     /// The active transactions.
     pub active: Vec<Active>,
-    /// How many entries trees have, by their owner ids, as of `begin`; of those that are not here
-    /// nobody knows.
+    /// Numbers of entries of trees, by their owner ids, as of `begin`; the number of any other tree
+    /// is unknown.
     pub rows: Vec<(u32, u64)>,
     /// Root of the catalog, if there is one.
     pub catalog_root: Option<PageId>,

@@ -67,12 +67,13 @@ pub(crate) struct Checkpointer<M: PoolStrategy> {
     pub(crate) catalog_root: Option<PageId>,
     /// Bytes of the log that a recovery may have to read, about.
     pub(crate) gap_bytes: u64,
-    /// Where the last checkpoint says that recovery begins. Held while one is taken.
+    /// Position at which recovery begins, according to the last checkpoint. Held while one is
+    /// taken.
     pub(crate) redo: Mutex<Lsn>,
     /// Which pages are due. Held while dirty pages are written for the log's sake: one that another
     /// thread is writing would keep what the log has of it.
     pub(crate) sweep: Mutex<Sweep>,
-    /// What those who copy the log still need of it, by their numbers.
+    /// Positions from which copiers of the log still need it, by the copiers' numbers.
     pub(crate) pins: Mutex<BTreeMap<u64, Lsn>>,
     /// Bytes that the log keeps for the next checkpoint.
     pub(crate) next_bytes: AtomicU64,
@@ -83,16 +84,16 @@ pub(crate) struct Checkpointer<M: PoolStrategy> {
 /// A checkpoint that was taken.
 pub(crate) struct Taken {
     pub(crate) checkpoint: Checkpoint,
-    /// Where its last record begins.
+    /// Position of the checkpoint's last record.
     pub(crate) at: Lsn,
-    /// What a recovery from it reads of the log begins here: pages, and transactions to undo.
+    /// Position from which a recovery reads the log: for pages, and for transactions to undo.
     pub(crate) kept: Lsn,
     /// Root of its page map, and the page ids that it is of.
     pub(crate) map_root: (MapEntry, u64),
 }
 
-/// As long as it lives, the log forgets nothing that a recovery from one checkpoint needs, and the
-/// pages that its page map has stay where they are.
+/// Keeps, until it is dropped, the part of the log that a recovery from one checkpoint needs; the
+/// pages in its page map stay in place.
 pub(crate) struct Pin<'c, M: PoolStrategy> {
     checkpointer: &'c Checkpointer<M>,
     number: u64,
@@ -178,7 +179,7 @@ impl<M: PoolStrategy> Checkpointer<M> {
         Ok(self.log.give_back(0)?)
     }
 
-    /// Whether an old transaction keeps far more of the log than checkpoints do.
+    /// Returns `true` if an old transaction keeps far more of the log than checkpoints do.
     pub(crate) fn keeps_much(&self) -> bool {
         let oldest = self.txns.active().oldest();
         let kept = oldest.map_or(0, |oldest| self.log.tail().0.saturating_sub(oldest.0));

@@ -14,11 +14,11 @@ use crate::page::PageType;
 pub struct LogDamage {
     /// The log.
     pub path: PathBuf,
-    /// Where the hole begins: the end of the last whole record before.
+    /// Position of the hole: the end of the last whole record before it.
     pub at: Lsn,
-    /// Where that lies in the log's file; `None` if the segment's place is lost.
+    /// Offset of the hole in the log's file; `None` if the segment's place is lost.
     pub offset: Option<u64>,
-    /// Where recovery begins: the position of the last checkpoint.
+    /// Position at which recovery begins: that of the last checkpoint.
     pub checkpoint: Lsn,
     /// Records behind the hole that can be read, and are lost nevertheless.
     pub lost: LostRecords,
@@ -34,13 +34,13 @@ pub struct LogDamage {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct LostRecords {
-    /// How many.
+    /// Number of records.
     pub records: u64,
     /// Commits among them.
     pub commits: u64,
-    /// Where the first one begins; 0 if there is none.
+    /// Position of the first record; 0 if there is none.
     pub first: Lsn,
-    /// Where the last one ends; 0 if there is none.
+    /// End of the last record; 0 if there is none.
     pub until: Lsn,
 }
 
@@ -86,7 +86,7 @@ pub struct StrayPage {
     pub owner: Option<u32>,
     /// The structure's name, if the catalog could be read.
     pub structure: Option<String>,
-    /// What it holds.
+    /// Type of the page.
     pub kind: PageType,
 }
 

@@ -53,7 +53,7 @@ pub enum RecoveryError {
         found: u64,
         /// Generation of the one that was durable.
         durable: u64,
-        /// Where the record of that begins in the log.
+        /// Position of the record of that generation in the log.
         at: Lsn,
     },
     /// A checkpoint cannot be understood.
@@ -63,9 +63,9 @@ pub enum RecoveryError {
         at.0
     )]
     Checkpoint {
-        /// Where its last record begins.
+        /// Position of the transaction's last record.
         at: Lsn,
-        /// What is wrong with it.
+        /// The fault of the record.
         what: &'static str,
     },
     /// A record is of a kind that this version does not know.
@@ -75,9 +75,9 @@ pub enum RecoveryError {
         at.0
     )]
     Kind {
-        /// Where the record begins.
+        /// Position of the record.
         at: Lsn,
-        /// Its kind.
+        /// Kind of the record.
         kind: u8,
     },
     /// A record's body cannot be understood.
@@ -87,9 +87,9 @@ pub enum RecoveryError {
         at.0
     )]
     Body {
-        /// Where the record begins.
+        /// Position of the record.
         at: Lsn,
-        /// Where in the body.
+        /// Offset in the body.
         byte: usize,
     },
     /// A record does not fit the page that it is about.
@@ -99,11 +99,11 @@ pub enum RecoveryError {
         lsn.0
     )]
     Damaged {
-        /// Where the record begins.
+        /// Position of the record.
         lsn: Lsn,
         /// The page.
         page: PageId,
-        /// What does not fit.
+        /// The mismatch.
         what: &'static str,
     },
     /// The check of the calling thread ended the recovery, on behalf of a signal, say.
@@ -115,7 +115,7 @@ pub enum RecoveryError {
     /// A page could not be written.
     #[error("recovery cannot write: {0}")]
     Write(WriteError),
-    /// What was recovered may not be durable.
+    /// The recovered state may not be durable.
     #[error("what was recovered may not be durable: {0}")]
     Sync(SyncError),
 }
@@ -155,7 +155,7 @@ pub(crate) enum OpenLogError {
     /// The store was not closed, and its log is not there.
     #[error("{} is missing", path.display())]
     Missing {
-        /// Where the log should be.
+        /// Expected path of the log.
         path: PathBuf,
     },
     /// An old log cannot be removed, and a new one needs its name.
@@ -163,7 +163,7 @@ pub(crate) enum OpenLogError {
     OldLog {
         /// The file.
         path: PathBuf,
-        /// What the operating system said.
+        /// The operating system's message.
         reason: String,
     },
 }
@@ -183,7 +183,7 @@ pub(crate) enum UndoError {
     /// A record of a loser holds neither an undo nor an *undo next*.
     #[error("the record at position {} of the log, by transaction {tx}, has no undo", at.0)]
     NoUndo {
-        /// Where the record begins.
+        /// Position of the record.
         at: Lsn,
         /// The transaction.
         tx: u64,

@@ -54,12 +54,12 @@ const BATCH: usize = 64;
 /// Pages that are named.
 const NAMED: usize = 5;
 
-/// What was found.
+/// Findings of an examination.
 #[derive(Debug)]
 pub struct Examined {
     /// The damage; its obstacle is what the log alone tells of.
     pub damage: LogDamage,
-    /// What the log says up to the hole, unless there is an obstacle.
+    /// Analysis of the log up to the hole, unless there is an obstacle.
     pub analysis: Option<Analysis>,
     /// The latest superblock of which the log says that it was durable.
     pub noted: Noted,
@@ -123,10 +123,10 @@ fn survey(
     Ok((damage, noted))
 }
 
-/// Where a hole is, if that is known, and what it is in the way of.
+/// Position of a hole, if known, and the obstacle that it is.
 type Blocked = (Option<Lsn>, Obstacle);
 
-/// What `log`, which ends at the hole, says; everything that recovery reads of it is read.
+/// Analyses `log`, which ends at the hole; reads every part that recovery reads.
 fn analyse(
     log: &Log,
     at: Lsn,
@@ -232,7 +232,7 @@ pub fn stray_pages(store: &PageStore, analysis: &Analysis, end: Lsn) -> StrayPag
 }
 
 impl StrayPages {
-    /// Whether there are none.
+    /// Returns `true` if there are none.
     ///
     /// ```
     /// use millpond::report::StrayPages;

@@ -36,9 +36,9 @@ use crate::pool::mini_transaction::kind;
 /// The latest superblock of which a log says that it was durable.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Noted {
-    /// Its generation; 0 for none.
+    /// The generation; 0 for none.
     pub generation: u64,
-    /// Where the record of it begins.
+    /// Position of the generation's record.
     pub at: Lsn,
 }
 
@@ -53,7 +53,7 @@ impl Noted {
         }
     }
 
-    /// What `log` says from the record at `from` on.
+    /// Reads the generations in `log` from the record at `from` on.
     ///
     /// # Errors
     /// If it cannot be read.

@@ -11,12 +11,12 @@ use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
 use millpond_base::{Lsn, PageId};
 
-/// What of the log is about a page.
+/// The log's records of a page.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Life {
     /// Start of the record that it begins with.
     pub first: Lsn,
-    /// Whether that has all of the page.
+    /// True if the first record has all of the page.
     pub has_image: bool,
     /// Start of the last record about it.
     pub last: Lsn,
@@ -57,7 +57,7 @@ impl PageIndex {
         self.lives.remove(&page);
     }
 
-    /// What is about `page`.
+    /// Returns the records of `page`.
     #[inline]
     pub fn get(&self, page: PageId) -> Option<Life> {
         self.lives.get(&page).copied()
@@ -68,7 +68,7 @@ impl PageIndex {
         self.lives.len()
     }
 
-    /// Whether there are none.
+    /// Returns `true` if there are none.
     pub fn is_empty(&self) -> bool {
         self.lives.is_empty()
     }
@@ -78,12 +78,12 @@ impl PageIndex {
         self.lives.iter().map(|(&page, &life)| (page, life))
     }
 
-    /// Where the first of the lives begins.
+    /// Returns the position at which the first of the lives begins.
     pub fn start(&self) -> Option<Lsn> {
         self.lives.values().map(|life| life.first).min()
     }
 
-    /// The same for some of the pages.
+    /// Returns the index restricted to some of the pages.
     pub(super) fn only(&self, pages: impl Iterator<Item = PageId>) -> PageIndex {
         let lives = pages.filter_map(|page| Some((page, self.get(page)?))).collect();
         PageIndex { lives }

@@ -42,16 +42,16 @@ pub(crate) struct OpenedLog {
     /// Roots that nothing refers to.
     pub(crate) orphans: Vec<(PageId, OrphanRoot)>,
     pub(crate) next_tx: u64,
-    /// How many entries trees have, by their owner ids, before losers are undone.
+    /// Numbers of entries of trees, by their owner ids, before losers are undone.
     pub(crate) rows: Vec<(u32, u64)>,
-    /// What was done, if the store was not closed.
+    /// The recovery that ran, if the store was not closed.
     pub(crate) recovery: Option<Recovery>,
 }
 
 /// The pages of a store whose log is yet to be opened.
 pub(crate) struct Unopened {
     pub(crate) pages: PageStore,
-    /// Whether the store was not closed, so that only its log makes it whole.
+    /// True if the store was not closed, so that it needs its log to be consistent.
     needs_recovery: bool,
 }
 
@@ -110,8 +110,8 @@ pub(crate) fn open_pages(
     opened.map(|(pages, needs_recovery)| Unopened { pages, needs_recovery })
 }
 
-/// What is wrong with the store on `device`, which does not open: where a superblock older than the
-/// log says names a page map, there may be none any more.
+/// Returns the error of a store on `device` that does not open. If its superblock is older than the
+/// log and names a page map, that map may be gone.
 fn map_error(
     error: OpenError,
     device: &dyn Device,

@@ -1,4 +1,4 @@
-//! What opening a log depends on, whatever the store's options are.
+//! Settings for opening a log that do not depend on the store's options.
 
 use std::collections::BTreeMap;
 
@@ -10,13 +10,13 @@ use crate::log::LogOptions;
 /// for errors. `admin` has one, which can read a damaged store.
 pub(crate) type StructureNames = fn(&PageStore) -> BTreeMap<u32, String>;
 
-/// What opening a log depends on.
+/// Settings for opening a log.
 pub(crate) struct LogSettings<'s> {
     /// Sizes of its buffer and of its segments.
     pub(crate) log: LogOptions,
     /// Memory for pages that recovery rebuilds, in bytes: that of the pool, which comes afterwards.
     pub(crate) memory: usize,
-    /// Whether a damaged log is cut off at its damage, if that leaves a store that is whole.
+    /// True if a damaged log is cut off at its damage, if that leaves a consistent store.
     pub(crate) salvage: bool,
     /// Finds names for the error of a damaged log.
     pub(crate) names: StructureNames,

@@ -20,11 +20,11 @@ pub enum Phase {
     Analysis,
     /// Pages are made anew and written; counted in pages.
     Redo,
-    /// What did not commit is undone; counted in transactions.
+    /// Uncommitted transactions are undone; counted in transactions.
     Undo,
 }
 
-/// How far recovery is with one of its parts.
+/// Progress of recovery in one of its phases.
 ///
 /// ```
 /// use millpond::{Db, Options};
@@ -40,8 +40,8 @@ pub enum Phase {
 pub struct Progress {
     /// Which part.
     pub phase: Phase,
-    /// What is done of it.
+    /// Work done in the phase.
     pub done: u64,
-    /// What there is to do.
+    /// All the work of the phase.
     pub total: u64,
 }

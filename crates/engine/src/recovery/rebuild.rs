@@ -27,21 +27,21 @@ pub(super) struct Piece {
     /// The record.
     pub(super) start: Lsn,
     pub(super) end: Lsn,
-    /// Where the section begins, and ends, in the batch's bytes.
+    /// Beginning and end of the section in the batch's bytes.
     pub(super) from: usize,
     pub(super) to: usize,
-    /// Whether it is the first about its page, and the page is to be read from storage before.
+    /// True if it is the page's first section, and the page must be read from storage before.
     pub(super) needs_page: bool,
-    /// Whether nothing behind the record is about the page.
+    /// True if no later record is about the page.
     pub(super) is_last: bool,
 }
 
-/// How far redo is.
+/// Progress of redo.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
     /// Pages that are as they were at the end of the log.
     pub(super) done: AtomicU64,
-    /// Those of them that had to be written.
+    /// Number of pages that had to be written.
     pub(super) written: AtomicU64,
 }
 
@@ -50,7 +50,7 @@ struct Growing {
     bytes: AlignedBuffer,
     /// LSN of the version that storage has, if it began with that.
     stored: Lsn,
-    /// Whether a record was applied to it.
+    /// True if a record was applied to it.
     is_changed: bool,
 }
 
@@ -66,7 +66,7 @@ pub(super) struct Rebuild<'a> {
     store: &'a PageStore,
     log: &'a Log,
     note: ApplyRedoNote,
-    /// What all threads have done.
+    /// Work of all threads.
     tally: &'a Tally,
     /// Number of whole pages that are kept until all of them are written: adjacent ones together.
     whole_max: usize,

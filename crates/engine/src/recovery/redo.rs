@@ -89,7 +89,7 @@ impl Default for RedoOptions {
     }
 }
 
-/// What redo did.
+/// Result of redo.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Redone {
     /// Pages written.
@@ -154,12 +154,12 @@ pub fn redo(
     Ok(redone)
 }
 
-/// What a section is applied to.
+/// The page that a section is applied to.
 struct Wants {
     page: PageId,
-    /// Whether the page is to be read from storage before.
+    /// True if the page is to be read from storage before.
     needs_page: bool,
-    /// Whether no other record is about it.
+    /// True if no other record is about the page.
     is_last: bool,
 }
 
@@ -246,7 +246,7 @@ impl Pass<'_> {
         Ok(reader.position())
     }
 
-    /// Whether `section`, of the record at `at`, is to be applied in this pass, and to what.
+    /// Returns the page to which `section`, of the record at `at`, applies in this pass, if any.
     #[inline]
     fn wants(&mut self, at: Lsn, section: &Section<'_>) -> Option<Wants> {
         let (Section::Image { page, .. }
@@ -369,7 +369,7 @@ impl<'s> Hands<'s> {
     }
 }
 
-/// What a thread does.
+/// Body of a redo thread.
 fn work(mut rebuild: Rebuild<'_>, inlet: Receiver<Batch>) -> Result<(), RecoveryError> {
     for batch in inlet {
         rebuild.apply(&batch)?;

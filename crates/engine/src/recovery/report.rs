@@ -6,7 +6,7 @@ use millpond_base::Lsn;
 
 use crate::recovery::LostRecords;
 
-/// What [`Db::open_salvaging`](crate::Db::open_salvaging) gave up.
+/// The losses that [`Db::open_salvaging`](crate::Db::open_salvaging) accepted.
 ///
 /// ```
 /// use millpond::{Db, Options};
@@ -22,7 +22,7 @@ use crate::recovery::LostRecords;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct Salvaged {
-    /// Where the log was damaged; the store is as it was there.
+    /// Position of the damage in the log; the store is as it was there.
     pub at: Lsn,
     /// Records behind that could have been read; nothing of them is in the store.
     pub lost: LostRecords,
@@ -33,7 +33,7 @@ pub struct Salvaged {
     pub is_new_log: bool,
 }
 
-/// What a recovery did.
+/// Report of a recovery.
 ///
 /// ```
 /// use millpond::{Db, Options};
@@ -66,6 +66,6 @@ pub struct Recovery {
     pub freed: u64,
     /// Time of it all.
     pub elapsed: Duration,
-    /// What was given up for it, if the log was damaged.
+    /// The losses, if the log was damaged.
     pub salvaged: Option<Salvaged>,
 }

@@ -12,14 +12,14 @@ use super::redo::redo;
 use crate::io::PageStore;
 use crate::log::Log;
 
-/// What recovery found and did.
+/// Findings and results of recovery.
 #[derive(Debug)]
 pub struct Recovered {
     /// The checkpoint that it began with.
     pub checkpoint: Checkpoint,
-    /// What the log says; the losers are yet to be undone.
+    /// Analysis of the log; the losers are yet to be undone.
     pub analysis: Analysis,
-    /// What was done to pages.
+    /// Result of redo.
     pub redone: Redone,
 }
 

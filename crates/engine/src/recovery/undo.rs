@@ -25,7 +25,7 @@ use crate::pool::{
 };
 use crate::txn::{Structure, TxnError, undo_one};
 
-/// What holds a structure open.
+/// Holds a structure open.
 pub(crate) trait HoldsStructure {
     /// Returns the structure, or `None` if no transaction can have changed it.
     fn as_structure(&self) -> Option<&dyn Structure>;
@@ -34,7 +34,7 @@ pub(crate) trait HoldsStructure {
 /// Returns the structure whose pages carry an owner id, opened and held by `T`.
 pub(crate) type StructureOf<'f, T, E> = dyn FnMut(u32) -> Result<Option<T>, E> + 'f;
 
-/// What undo did.
+/// Result of undo.
 pub(crate) struct Undone {
     /// Records that were undone.
     pub records: u64,

@@ -1,4 +1,4 @@
-//! What is counted, and where: one cache-line-padded row of cells per thread.
+//! Event counters: one cache-line-padded row of cells per thread.
 //!
 //! Everything that the papers plot has its cell. A count must not cost what it counts: a hit is
 //! some ten nanoseconds, so an addition is a load and a store to a line that no other thread
@@ -236,8 +236,8 @@ macro_rules! statistic_enums {
         }
 
         impl Timing {
-            /// Whether only a sample of the events is timed, because they are shorter than a look
-            /// at the clock or hardly longer.
+            /// Returns `true` if only a sample of the events is timed, because they are shorter
+            /// than a look at the clock or hardly longer.
             pub const fn is_sampled(self) -> bool {
                 match self { $(Timing::$timing => is_sampled!($how),)* }
             }
@@ -294,7 +294,7 @@ impl Counters {
         self.of(thread_slot())
     }
 
-    /// The same for a caller that knows its [`thread_slot`] already.
+    /// Like [`Counters::here`], for a caller that knows its [`thread_slot`] already.
     #[inline(always)]
     pub(crate) fn of(&self, slot: usize) -> Here<'_> {
         Here { row: &self.rows[slot % SLOTS], slot, not_send: std::marker::PhantomData }
@@ -364,7 +364,7 @@ impl Here<'_> {
         self.add(counter, 1);
     }
 
-    /// What was counted in this row: by the calling thread, unless it shares the row.
+    /// Returns the count in this row: by the calling thread, unless it shares the row.
     pub fn get(self, counter: Counter) -> u64 {
         self.row.0[counter as usize].load(Ordering::Relaxed)
     }

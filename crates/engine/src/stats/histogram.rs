@@ -107,7 +107,7 @@ impl Cells {
 /// The values of one timing, merged over all threads.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Recorded {
-    /// How many values.
+    /// Number of values.
     pub count: u64,
     /// Their sum, in ns.
     pub sum_ns: u64,
@@ -136,7 +136,7 @@ pub struct Latencies {
     slow_ns: AtomicU64,
 }
 
-/// How many events of this thread to let pass, for all timings and stores.
+/// Number of events of this thread to skip before the next timed one, for all timings and stores.
 struct Gap {
     left: Cell<u32>,
     random: Cell<u32>,

@@ -1,5 +1,5 @@
-//! What the engine counts and times: counters, gauges, latencies and waits, each thread's in a row
-//! of its own.
+//! Counters and timings of the engine: counters, gauges, latencies and waits, each thread's in a
+//! row of its own.
 //!
 //! A room that counts owns [`Statistics`]; what a store reports is the sum of those of all rooms.
 pub mod counters;

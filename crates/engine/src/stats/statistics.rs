@@ -5,14 +5,14 @@ use crate::stats::histogram::Latencies;
 
 /// Counters and latencies of a room.
 pub struct Statistics {
-    /// What is counted.
+    /// Counters of events.
     pub counters: Counters,
-    /// What is timed.
+    /// Latencies of timed operations.
     pub latencies: Latencies,
 }
 
 impl Default for Statistics {
-    /// As [`Statistics::new`], where nothing that happens often is timed.
+    /// Like [`Statistics::new`], with frequent events not timed.
     fn default() -> Statistics {
         Statistics::new(0)
     }

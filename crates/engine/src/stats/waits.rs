@@ -1,4 +1,4 @@
-//! What threads wait for when they burn no CPU time: counted, timed, and visible while it lasts.
+//! Reasons for which threads wait without CPU time: counted, timed, and visible while a wait lasts.
 //!
 //! A gauge says how many threads wait for each of these things at the moment, so that who reads the
 //! gauges now and then has sampled the threads' wait states.
@@ -8,7 +8,7 @@ use std::time::Instant;
 use crate::stats::Statistics;
 use crate::stats::counters::{Counter, Gauge, Timing};
 
-/// What a thread waits for.
+/// Reason of a wait.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Wait {
     /// A latch, longer than it takes to spin.
@@ -30,7 +30,7 @@ impl Wait {
     pub const ALL: [Wait; 6] =
         [Wait::Latch, Wait::Lock, Wait::Log, Wait::LogSpace, Wait::Page, Wait::Frame];
 
-    /// How often it was waited for.
+    /// Returns the counter of such waits.
     pub const fn counter(self) -> Counter {
         match self {
             Wait::Latch => Counter::LatchWaits,
@@ -42,7 +42,7 @@ impl Wait {
         }
     }
 
-    /// How many threads wait for it.
+    /// Returns the gauge of threads in such waits.
     pub const fn gauge(self) -> Gauge {
         match self {
             Wait::Latch => Gauge::WaitingForLatch,
@@ -54,7 +54,7 @@ impl Wait {
         }
     }
 
-    /// How long it was waited for.
+    /// Returns the timing of such waits.
     pub const fn timing(self) -> Timing {
         match self {
             Wait::Latch => Timing::LatchTime,
@@ -67,7 +67,7 @@ impl Wait {
     }
 }
 
-/// As long as it lives, the calling thread waits.
+/// Marks the calling thread as waiting until it is dropped.
 pub struct Waiting<'s> {
     statistics: &'s Statistics,
     what: Wait,

@@ -67,7 +67,7 @@ impl<P: Pages> Catalog<P> {
         if (1..=max).contains(&len) { Ok(()) } else { Err(Error::Name { len, max }) }
     }
 
-    /// What `name` stands for.
+    /// Returns the entry of `name`.
     ///
     /// # Errors
     /// The catalog cannot be read.
@@ -77,7 +77,7 @@ impl<P: Pages> Catalog<P> {
         entry.map_err(|reason| Error::Catalog { name: name.to_string(), reason })
     }
 
-    /// What the keys and values of `name` are; nothing of that is known if there is no such name.
+    /// Returns the type names of the keys and values of `name`; empty if there is no such name.
     ///
     /// # Errors
     /// The catalog cannot be read.
@@ -147,7 +147,7 @@ impl<P: Pages> Catalog<P> {
 }
 
 impl<M: PoolStrategy> Catalog<Pool<M>> {
-    /// Where the swip of its own root is.
+    /// Returns the anchor of the catalog's own root swip.
     pub(crate) fn anchor(&self) -> Anchor {
         self.tree.anchor()
     }

@@ -89,7 +89,7 @@ impl HotHalf {
 
 /// Work on a combination's type.
 pub trait Visit {
-    /// What the work returns.
+    /// Result of the work.
     type Output;
     /// Does the work for the combination `M`.
     fn visit<M: PoolStrategy>(self) -> Self::Output;
@@ -132,7 +132,7 @@ macro_rules! combinations {
                 $(#[cfg(feature = "lab")] Combination::$lab_name,)*
             ];
 
-            /// How page ids become frames.
+            /// Returns the translation of page ids to frames.
             pub fn translation(self) -> TranslationMode {
                 match self {
                     $(Combination::$name => TranslationMode::Swizzled,)*
@@ -143,7 +143,7 @@ macro_rules! combinations {
                 }
             }
 
-            /// How threads keep out of each other's way.
+            /// Returns the latching mode.
             pub fn latching(self) -> LatchingMode {
                 match self {
                     $(Combination::$name => LatchingMode::Optimistic,)*
@@ -154,7 +154,7 @@ macro_rules! combinations {
                 }
             }
 
-            /// What a hit does.
+            /// Returns the hot half of the policy: its work on a hit.
             pub fn hot_half(self) -> HotHalf {
                 match self {
                     $(Combination::$name => HotHalf::$half,)*
@@ -162,7 +162,7 @@ macro_rules! combinations {
                 }
             }
 
-            /// Whether page references can be recorded.
+            /// Returns `true` if page references can be recorded.
             pub fn records(self) -> bool {
                 match self {
                     $(Combination::$name => false,)*
@@ -170,7 +170,7 @@ macro_rules! combinations {
                 }
             }
 
-            /// Whether stores that run with it have no hash indexes and no heaps.
+            /// Returns `true` if stores that run with it have no hash indexes and no heaps.
             pub fn has_trees_only(self) -> bool {
                 match self {
                     $(Combination::$name => <$name as PoolStrategy>::TREES_ONLY,)*
@@ -298,9 +298,9 @@ pub struct CombinationError {
     pub latching: LatchingMode,
     /// The policy asked for.
     pub policy: &'static str,
-    /// Whether recording was asked for.
+    /// True if recording was requested.
     pub records: bool,
-    /// What there is, a line for each.
+    /// The existing combinations, one per line.
     pub exist: String,
 }
 

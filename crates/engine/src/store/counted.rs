@@ -1,4 +1,4 @@
-//! What calls are counted as.
+//! Counters and timings of calls.
 
 use std::time::Instant;
 
@@ -12,7 +12,7 @@ pub(crate) const PUT: (Counter, Timing) = (Counter::Puts, Timing::PutTime);
 /// Removals.
 pub(crate) const DELETE: (Counter, Timing) = (Counter::Deletes, Timing::DeleteTime);
 
-/// What a write of a transaction is.
+/// Returns the counter and timing of a transaction's write.
 pub(crate) fn write_of(value: Option<&[u8]>) -> (Counter, Timing) {
     if value.is_some() { PUT } else { DELETE }
 }

@@ -19,7 +19,7 @@ use crate::store::named::Named;
 /// The longest that a handle waits for a drop.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// What is signalled when a drop is over.
+/// Signalled when a drop is over.
 #[derive(Default)]
 pub(crate) struct Dropped(Condvar);
 

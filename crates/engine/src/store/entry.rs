@@ -24,10 +24,10 @@ use millpond_base::PageId;
 use crate::store::types::recorded::recorded;
 
 pub(crate) const ENTRY: usize = 24;
-/// Where an entry says the root.
+/// Offset of the root in an entry.
 pub(in crate::store) const ROOT: usize = 8;
 
-/// What a name stands for.
+/// Kind of a named structure.
 ///
 /// ```
 /// # use millpond::{Db, Error, Options, Structure};
@@ -58,7 +58,7 @@ impl fmt::Display for Structure {
     }
 }
 
-/// What the keys and values of a structure are, as its catalog entry keeps it.
+/// Names of the key and value types of a structure, as its catalog entry keeps them.
 ///
 /// ```
 /// # use millpond::{Db, Error, Options, Structure, TypeNames};
@@ -79,7 +79,7 @@ pub struct TypeNames {
 }
 
 impl TypeNames {
-    /// Those of a structure with such keys and values.
+    /// Creates the type names of a structure with such keys and values.
     ///
     /// ```
     /// use millpond::TypeNames;
@@ -89,7 +89,7 @@ impl TypeNames {
         TypeNames { key, value }
     }
 
-    /// What follows an entry; nothing if there are no names.
+    /// Returns the bytes that follow an entry; nothing if there are no names.
     pub(in crate::store) fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         if self.key.is_none() && self.value.is_none() {
@@ -130,7 +130,7 @@ impl TypeNames {
     }
 }
 
-/// What the catalog knows of a name.
+/// A catalog entry.
 ///
 /// ```
 /// # use millpond::{Db, Error, Options, Structure};
@@ -145,16 +145,16 @@ impl TypeNames {
 pub struct Entry {
     /// The id that its pages carry.
     pub owner: u32,
-    /// What it is.
+    /// Kind of the structure.
     pub structure: Structure,
-    /// Its root.
+    /// Root page of the structure.
     pub root: PageId,
     /// When it was made, in ms since 1970.
     pub created_ms: u64,
 }
 
 impl Entry {
-    /// As the catalog keeps it.
+    /// Returns the entry in the catalog's format.
     #[doc(hidden)]
     pub fn to_bytes(&self) -> [u8; ENTRY] {
         let mut bytes = [0; ENTRY];

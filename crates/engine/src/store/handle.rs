@@ -37,7 +37,7 @@ impl<M: PoolStrategy, S> Clone for StoreHandle<M, S> {
 }
 
 impl<M: PoolStrategy> StoreTree<M> {
-    /// What holds the tree open.
+    /// Returns the guard that holds the tree open.
     #[inline(always)]
     pub(crate) fn held(&self) -> &OpenTree<M> {
         &self.open
@@ -163,8 +163,8 @@ impl<M: PoolStrategy> StoreTree<M> {
         self.store.transactions().alone_in(owner, || Ok(false), each, work)
     }
 
-    /// How many entries are committed; `None` if that is not known and somebody writes: a walk over
-    /// the tree tells, and is not needed again if nobody writes meanwhile.
+    /// Returns the number of committed entries, or `None` if it is unknown while others write. A
+    /// walk over the tree then counts them, and is not needed again if nobody writes during it.
     pub(crate) fn len(&self) -> Result<Option<u64>, Error> {
         if M::TREES_ONLY {
             return self.look(BTree::count).map(Some);
@@ -205,7 +205,7 @@ impl<M: PoolStrategy, S> StoreHandle<M, S> {
         StoreHandle { open, store }
     }
 
-    /// What holds the structure open.
+    /// Returns the guard that holds the structure open.
     pub(crate) fn holds(&self) -> Arc<dyn Holds>
     where
         S: Structure + 'static,
@@ -213,7 +213,7 @@ impl<M: PoolStrategy, S> StoreHandle<M, S> {
         self.open.clone()
     }
 
-    /// Its name.
+    /// Returns the name of the structure.
     pub fn name(&self) -> &str {
         &self.open.name
     }
@@ -271,8 +271,8 @@ impl<M: PoolStrategy, S> StoreHandle<M, S> {
         work(&self.open.structure).map_err(Into::into)
     }
 
-    /// How many entries are committed, by `count`; `None` if somebody wrote meanwhile, who may not
-    /// have committed.
+    /// Returns the number of committed entries by `count`; `None` if another thread wrote in the
+    /// meantime, because its writes may not be committed.
     pub(crate) fn count_quietly<E: Into<Error>>(
         &self,
         mut count: impl FnMut(&S) -> Result<u64, E>,
@@ -293,7 +293,7 @@ impl<M: PoolStrategy, S> StoreHandle<M, S> {
         Ok(rest)
     }
 
-    /// The same while the background merge leaves the structure alone.
+    /// Like [`StoreHandle::look`], while the background merge leaves the structure alone.
     pub(crate) fn look_at_rest<R, E: Into<Error>>(
         &self,
         work: impl FnOnce(&S) -> Result<R, E>,
@@ -302,7 +302,7 @@ impl<M: PoolStrategy, S> StoreHandle<M, S> {
         self.look(work)
     }
 
-    /// As [`StoreHandle::alter`], while the background merge leaves the structure alone.
+    /// Like [`StoreHandle::alter`], while the background merge leaves the structure alone.
     pub fn alter_at_rest<R, E: Into<Error>>(
         &self,
         work: impl FnOnce(&S) -> Result<R, E>,
@@ -311,7 +311,7 @@ impl<M: PoolStrategy, S> StoreHandle<M, S> {
         self.alter(work)
     }
 
-    /// As [`StoreHandle::look`], for what changes the structure.
+    /// Like [`StoreHandle::look`], for work that changes the structure.
     pub(crate) fn alter<R, E: Into<Error>>(
         &self,
         work: impl FnOnce(&S) -> Result<R, E>,

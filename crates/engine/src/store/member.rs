@@ -27,7 +27,7 @@ pub(crate) trait Member: Send + Sync {
     fn transactions(&self) -> &TransactionManager;
     fn may_read(&self) -> Result<(), Error>;
     fn begin_snapshot(&self, caller: &'static Location<'static>) -> Result<Arc<Snapshot>, Error>;
-    /// Where its calls are counted.
+    /// Returns the statistics that count the structure's calls.
     fn statistics(&self) -> &Statistics;
 }
 
@@ -179,8 +179,8 @@ impl<M: PoolStrategy> StoreHeap<M> {
     }
 }
 
-/// Whether an error tells a reader to wait and begin another snapshot: the structure was being
-/// emptied when its own began.
+/// Returns the owner id if an error tells a reader to wait and begin another snapshot: the
+/// structure was being emptied when the reader's snapshot began.
 #[cfg_attr(test, allow(dead_code, reason = "used by what unit tests are built without"))]
 pub(crate) fn bulk_modified(error: &TxnError) -> Option<u32> {
     match error {

@@ -12,7 +12,7 @@ use crate::store::store_txn::StoreTxn;
 
 #[cfg_attr(test, allow(dead_code, reason = "used by what unit tests are built without"))]
 impl<M: PoolStrategy> StoreTxn<M> {
-    /// How many entries a tree has; `None` if nobody knows without a walk.
+    /// Returns the number of entries of a tree, or `None` if that takes a walk.
     ///
     /// # Errors
     /// [`Error`].
@@ -29,7 +29,7 @@ impl<M: PoolStrategy> StoreTxn<M> {
         Err(Error::OtherStore { name: member.name().to_string() })
     }
 
-    /// As [`Transaction::get`](crate::txn::Transaction::get), of a hash index or a heap.
+    /// Like [`Transaction::get`](crate::txn::Transaction::get), for a hash index or a heap.
     ///
     /// # Errors
     /// [`Error`]; the same for all that follow.
@@ -43,7 +43,7 @@ impl<M: PoolStrategy> StoreTxn<M> {
         self.call(Some(GET), |tx| Ok(tx.get(member.as_structure(), key, f)?.is_some()))
     }
 
-    /// The same for what is part of another call: it is not counted.
+    /// Like `look_in`, as part of another call: the read is not counted.
     pub(crate) fn peek_in(
         &mut self,
         member: &dyn Member,
@@ -54,13 +54,13 @@ impl<M: PoolStrategy> StoreTxn<M> {
         self.call(None, |tx| Ok(tx.get(member.as_structure(), key, f)?.is_some()))
     }
 
-    /// As [`Transaction::lock`](crate::txn::Transaction::lock).
+    /// Like [`Transaction::lock`](crate::txn::Transaction::lock), for a hash index or a heap.
     pub(crate) fn lock_in(&mut self, member: &dyn Member, key: &[u8]) -> Result<(), Error> {
         self.check_member(member)?;
         self.call(None, |tx| tx.lock(member.as_structure(), key))
     }
 
-    /// As [`Transaction::write`](crate::txn::Transaction::write).
+    /// Like [`Transaction::write`](crate::txn::Transaction::write), for a hash index or a heap.
     pub(crate) fn write_in(
         &mut self,
         member: &dyn Member,
@@ -75,7 +75,7 @@ impl<M: PoolStrategy> StoreTxn<M> {
         })
     }
 
-    /// As [`Transaction::update`](crate::txn::Transaction::update).
+    /// Like [`Transaction::update`](crate::txn::Transaction::update), for a hash index or a heap.
     pub(crate) fn update_in(
         &mut self,
         member: &dyn Member,
@@ -87,7 +87,7 @@ impl<M: PoolStrategy> StoreTxn<M> {
         self.call(Some(PUT), |tx| Ok(tx.update(member.as_structure(), key, f)?.is_some()))
     }
 
-    /// As [`Transaction::append`](crate::txn::Transaction::append).
+    /// Like [`Transaction::append`](crate::txn::Transaction::append), for a heap of the store.
     pub(crate) fn append_to(
         &mut self,
         member: &dyn Member,
@@ -98,7 +98,7 @@ impl<M: PoolStrategy> StoreTxn<M> {
         self.call(Some(PUT), |tx| tx.append(member.as_structure(), record))
     }
 
-    /// As [`Transaction::batch`](crate::txn::Transaction::batch).
+    /// Like [`Transaction::batch`](crate::txn::Transaction::batch), for a hash index or a heap.
     pub(crate) fn batch_of(
         &mut self,
         member: &dyn Member,
@@ -110,7 +110,8 @@ impl<M: PoolStrategy> StoreTxn<M> {
         self.call(None, |tx| tx.batch(member.as_structure(), from, forward, batch))
     }
 
-    /// As [`Transaction::lock_all`](crate::txn::Transaction::lock_all).
+    /// Like [`Transaction::lock_all`](crate::txn::Transaction::lock_all), for a hash index or a
+    /// heap.
     pub(crate) fn lock_all_of(&mut self, member: &dyn Member) -> Result<(), Error> {
         self.check_member(member)?;
         self.call(None, |tx| tx.lock_all(member.as_structure()))

@@ -30,7 +30,7 @@ const PAGES_LEAST: u64 = 4;
 /// And one leaf in this number: so few that what waits adds less than two percent to the tree.
 const PART: u64 = 64;
 
-/// How far the merge of a tree is.
+/// Progress of the background merge in a tree.
 #[derive(Default)]
 struct Progress {
     /// Bytes that had come free in leaves when the last pass began.
@@ -56,7 +56,7 @@ pub struct Merging<M: PoolStrategy> {
     gate: Arc<Mutex<()>>,
     /// By the owner's id.
     progress: HashMap<u32, Progress>,
-    /// Whether the last round left something to do, or did not look.
+    /// True if the last round left work, or did not look.
     is_left: bool,
 }
 
@@ -75,7 +75,7 @@ impl<M: PoolStrategy> Merging<M> {
         Merging { pool, named, gate, progress: HashMap::new(), is_left: false }
     }
 
-    /// Whether the last round left something to do, or may have.
+    /// Returns `true` if the last round left work, or may have.
     pub(crate) fn has_work(&self) -> bool {
         self.is_left
     }

@@ -25,7 +25,7 @@ pub(crate) struct Named<M: PoolStrategy> {
 }
 
 impl<M: PoolStrategy> Named<M> {
-    /// What has that name and is open.
+    /// Returns the open structure of that name.
     pub(crate) fn opened(&self, name: &str) -> Option<Opened<M>> {
         self.open.get(name).cloned()
     }
@@ -67,12 +67,12 @@ impl<M: PoolStrategy> Named<M> {
         Ok(())
     }
 
-    /// What has that name, if anything has.
+    /// Returns the entry of that name, if it exists.
     pub(crate) fn entry(&self, name: &str) -> Result<Option<Entry>, Error> {
         self.catalog.as_ref().map_or(Ok(None), |catalog| catalog.get(name))
     }
 
-    /// What has that name, is open from now on, and its entry.
+    /// Opens the structure of that name, and returns it with its entry.
     pub(crate) fn open_to_move(
         &mut self,
         pool: &Arc<Pool<M>>,

@@ -21,7 +21,7 @@ use crate::txn;
 pub(crate) struct Open<S> {
     pub(in crate::store) name: String,
     pub(in crate::store) structure: S,
-    /// Those who want the background merge to leave it alone.
+    /// Number of callers that want the background merge to leave the structure alone.
     pub(in crate::store) resting: AtomicU32,
 }
 
@@ -30,13 +30,13 @@ impl<S> Open<S> {
         &self.structure
     }
 
-    /// Whether somebody wants the background merge to leave it alone.
+    /// Returns `true` if a caller wants the background merge to leave the structure alone.
     pub(crate) fn is_resting(&self) -> bool {
         self.resting.load(Ordering::Acquire) > 0
     }
 }
 
-/// What holds a structure of any kind open.
+/// Holds a structure of any kind open.
 pub(crate) trait Holds: Send + Sync {
     /// The structure.
     fn held(&self) -> &dyn txn::Structure;
@@ -48,7 +48,7 @@ impl<S: txn::Structure> Holds for Open<S> {
     }
 }
 
-/// As long as it lives, the background merge leaves a structure alone.
+/// Keeps the background merge away from a structure until it is dropped.
 pub(in crate::store) struct Rest<'a>(pub(in crate::store) &'a AtomicU32);
 
 impl Drop for Rest<'_> {
@@ -168,7 +168,7 @@ impl<M: PoolStrategy> Opened<M> {
         }
     }
 
-    /// Its root moved to `page`.
+    /// Records that the root moved to `page`.
     pub(crate) fn set_root(&self, page: PageId) {
         match self {
             Opened::Tree(tree) => tree.structure.set_root(page),
@@ -177,7 +177,7 @@ impl<M: PoolStrategy> Opened<M> {
         }
     }
 
-    /// Where the swip of its root is.
+    /// Returns the anchor of the root's swip.
     pub(crate) fn anchor(&self) -> Anchor {
         match self {
             Opened::Tree(tree) => tree.structure.anchor(),
@@ -186,7 +186,7 @@ impl<M: PoolStrategy> Opened<M> {
         }
     }
 
-    /// Whether somebody wants it to be left alone.
+    /// Returns `true` if a caller wants the background merge to leave the structure alone.
     pub(crate) fn is_resting(&self) -> bool {
         match self {
             Opened::Tree(tree) => tree.is_resting(),

@@ -10,7 +10,7 @@ use crate::store::handle::StoreTree;
 use crate::store::store_txn::StoreTxn;
 use crate::txn::{Durability, OwnedEntry, TxnOptions};
 
-/// How long such a call retries after it lost in a deadlock.
+/// Time for which such a call retries after it lost in a deadlock.
 const RETRY_TIME: Duration = Duration::from_secs(10);
 
 /// Makes a new value of the entry's old one.

@@ -35,7 +35,7 @@ enum Source<'t, M: PoolStrategy> {
     Own(Own<'t, M>),
     /// The user's.
     Snapshot(SnapshotRange<'t, Pool<M>>),
-    /// It failed, and is at its end.
+    /// The range failed, and is at its end.
     Over,
 }
 
@@ -47,13 +47,13 @@ struct Quiet<'t, M: PoolStrategy> {
     caller: &'static Location<'static>,
 }
 
-/// How far an end has come.
+/// Progress of one end.
 struct End {
     /// The cursor's looks when it was last seen that nobody writes.
     looks: u64,
-    /// What lies on this side of it was given.
+    /// Bound up to which entries were returned on this side.
     bound: Bytes,
-    /// Where its leaf ends.
+    /// End of the leaf that this end is in.
     fence: Option<Vec<u8>>,
     has_large: bool,
     is_used: bool,
@@ -61,7 +61,7 @@ struct End {
 
 struct Own<'t, M: PoolStrategy> {
     range: SnapshotRange<'t, Pool<M>>,
-    /// What lies on this side of these was given.
+    /// Bounds up to which entries were returned at each end.
     bounds: [Bytes; 2],
     caller: &'static Location<'static>,
 }
@@ -80,7 +80,7 @@ fn put_key(bound: &mut Bytes, key: &[u8]) {
 }
 
 impl<'t, M: PoolStrategy> StoreRange<'t, M> {
-    /// What is committed between two bounds.
+    /// Creates a range of the committed entries between two bounds.
     pub(crate) fn committed(
         tree: &'t StoreTree<M>,
         (lower, upper): (Bound<&[u8]>, Bound<&[u8]>),
@@ -103,7 +103,7 @@ impl<'t, M: PoolStrategy> StoreRange<'t, M> {
         StoreRange { tree, source, keys_only: false, scan: false }
     }
 
-    /// What a snapshot has between two bounds.
+    /// Creates a range of a snapshot's entries between two bounds.
     pub(crate) fn of_snapshot(
         snapshot: &Arc<Snapshot>,
         tree: &'t StoreTree<M>,
@@ -289,7 +289,8 @@ impl<M: PoolStrategy> Quiet<'_, M> {
         Ok(true)
     }
 
-    /// Where what was not given lies, after a step in a direction that is not to be believed.
+    /// Returns the bounds of the entries not yet returned, after a step in a direction failed its
+    /// validation.
     fn bounds(&self, forward: bool) -> [Bytes; 2] {
         let bound = |end: &End, is_front: bool| {
             if is_front == forward {
@@ -313,7 +314,7 @@ impl<M: PoolStrategy> Quiet<'_, M> {
 }
 
 impl End {
-    /// It came to a leaf that ends at `fence`, or looked for a large value in the one it was in.
+    /// Enters a leaf that ends at `fence`, or looks for a large value in the present one.
     fn enter(&mut self, fence: Option<Vec<u8>>, forward: bool) {
         if fence == self.fence {
             return;

@@ -84,7 +84,7 @@ pub struct Store<M: PoolStrategy> {
     pub(in crate::store) checkpointer: Option<Arc<Checkpointer<M>>>,
     pub(in crate::store) txns: Arc<TransactionManager>,
     pub(in crate::store) unfinished: Arc<Unfinished>,
-    /// The same for the transactions of each thread slot.
+    /// The transaction manager's share of each thread slot.
     pub(in crate::store) shares: Box<[Arc<ManagerShare>]>,
     pub(in crate::store) recovery: Option<Recovery>,
     pub(in crate::store) publisher: Option<Arc<Publisher>>,
@@ -134,7 +134,7 @@ impl<M: PoolStrategy> Store<M> {
         Ok(house)
     }
 
-    /// What merges leaves in the background, at its beginning.
+    /// Creates the background merge of leaves, in its initial state.
     pub fn merging(&self) -> Merging<M> {
         Merging::new(self.pool.clone(), self.named.clone(), self.gate.clone())
     }
@@ -164,17 +164,17 @@ impl<M: PoolStrategy> Store<M> {
         &self.pages
     }
 
-    /// What takes checkpoints, if there is a log.
+    /// Returns the checkpointer, if there is a log.
     pub(crate) fn checkpointer(&self) -> Option<&Checkpointer<M>> {
         self.checkpointer.as_deref()
     }
 
-    /// What the options came to: page size, policy, memory.
+    /// Returns the resolved options: page size, policy, memory.
     pub fn plan(&self) -> &Plan {
         &self.plan
     }
 
-    /// Whether nothing can be written.
+    /// Returns `true` if the store is read-only.
     pub fn is_read_only(&self) -> bool {
         self.pages.is_read_only()
     }
@@ -264,12 +264,12 @@ impl<M: PoolStrategy> Store<M> {
         self.durability
     }
 
-    /// What was done to make the store whole when it was opened; `None` if it had been closed.
+    /// Returns the recovery that ran when the store was opened; `None` if it had been closed.
     pub fn recovery(&self) -> Option<Recovery> {
         self.recovery
     }
 
-    /// What all transactions share.
+    /// Returns the state that all transactions share.
     pub fn transactions(&self) -> &Arc<TransactionManager> {
         &self.txns
     }
@@ -292,12 +292,12 @@ impl<M: PoolStrategy> Store<M> {
         Ok(snapshot)
     }
 
-    /// What the store did since it was opened, and its state now.
+    /// Returns counters since the store was opened, and its present state.
     pub fn stats(&self) -> Stats {
         self.census().take()
     }
 
-    /// What the second tier has done, if there is one.
+    /// Returns the counters of the second tier, if there is one.
     pub fn second_tier(&self) -> Option<TierCounts> {
         self.tier.as_ref().map(|tier| tier.counts())
     }

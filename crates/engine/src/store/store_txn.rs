@@ -71,11 +71,11 @@ impl<M: PoolStrategy> Known<M> {
 
 /// A transaction of a store; aborted when it is dropped.
 pub struct StoreTxn<M: PoolStrategy> {
-    /// Those that it changed. First, so that they go first.
+    /// The trees that the transaction changed. First field, so that it is dropped first.
     pub(in crate::store) trees: Known<M>,
     pub(in crate::store) tx: Transaction,
     pub(in crate::store) store: Arc<Store<M>>,
-    /// How the last call that failed did: what an abort is counted as.
+    /// Kind of the last failure, under which an abort is counted.
     cause: Option<Counter>,
 }
 
@@ -173,7 +173,7 @@ impl<M: PoolStrategy> StoreTxn<M> {
         self.noted(found)
     }
 
-    /// What a call returns; how it failed is kept.
+    /// Returns the result of a call and remembers the kind of its failure.
     #[inline(always)]
     pub(in crate::store) fn noted<R, E: Into<Error>>(
         &mut self,

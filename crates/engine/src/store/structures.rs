@@ -22,7 +22,7 @@ impl<M: PoolStrategy> Store<M> {
         })
     }
 
-    /// What has that name, which must be a `kind`; `None` if nothing has it.
+    /// Returns the structure of that name, which must be a `kind`; `None` if there is none.
     fn find(&self, name: &str, kind: Structure) -> Result<Option<Opened<M>>, Error> {
         self.may_read()?;
         self.find_in(&mut self.named_to_open(name), name, kind)
@@ -45,7 +45,7 @@ impl<M: PoolStrategy> Store<M> {
         Ok(Some(opened))
     }
 
-    /// What has that name, which must exist.
+    /// Returns the structure of that name, which must exist.
     fn existing(&self, name: &str, kind: Structure) -> Result<Opened<M>, Error> {
         self.find(name, kind)?.ok_or_else(|| missing(name, kind))
     }
@@ -57,8 +57,8 @@ impl<M: PoolStrategy> Store<M> {
         self.txns.to_end(create)
     }
 
-    /// What has that name, with keys and values of these types as far as either is known; it is
-    /// made if nothing has.
+    /// Returns the structure of that name, with keys and values of these types as far as either is
+    /// known, or creates it.
     fn found_or_new(
         &self,
         name: &str,
@@ -208,7 +208,7 @@ impl<M: PoolStrategy> Store<M> {
         self.as_heap(name, self.create(name, Structure::Heap)?)
     }
 
-    /// What the keys and values of a name are, as far as that is known.
+    /// Returns the type names of the keys and values of a structure, as far as they are known.
     ///
     /// # Errors
     /// The catalog cannot be read.
@@ -218,7 +218,7 @@ impl<M: PoolStrategy> Store<M> {
         named.catalog.as_ref().map_or(Ok(TypeNames::default()), |catalog| catalog.types(name))
     }
 
-    /// What the catalog knows of a name.
+    /// Returns the catalog entry of a name.
     ///
     /// # Errors
     /// [`Error::NoTree`], or the catalog cannot be read.

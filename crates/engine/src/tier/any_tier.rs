@@ -20,7 +20,7 @@ pub enum AnyTier {
 }
 
 impl AnyTier {
-    /// What it has done so far.
+    /// Returns the tier's counters.
     pub fn counts(&self) -> TierCounts {
         match self {
             AnyTier::Through(tier) => tier.counts(),

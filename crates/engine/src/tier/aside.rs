@@ -26,7 +26,7 @@ pub struct Asked {
     pub is_quiet: bool,
 }
 
-/// What there is of a page that was asked for.
+/// Result of a lookup of a page.
 #[derive(Debug)]
 pub enum Answer {
     /// Its copy, proven by its checksum.

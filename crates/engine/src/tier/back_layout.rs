@@ -1,18 +1,18 @@
-//! Where things are in the file of a tier that writes back: drawn in `write_back::format`.
+//! Layout of the file of a tier that writes back: drawn in `write_back::format`.
 
 use crate::tier::directory::{ENTRY_BYTES, Layout};
 
-/// What headers, snapshots and batches of the journal are multiples of, in bytes.
+/// Alignment of headers, snapshots and batches of the journal, in bytes.
 pub(super) const BLOCK: u64 = 4096;
 /// Bytes of a journal: 16 for each slot, within these.
 const JOURNAL: std::ops::RangeInclusive<u64> = 64 << 10..=64 << 20;
 
-/// Where things are.
+/// Offsets of the parts of the file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct BackLayout {
     pub slots: Layout,
     pub journal_bytes: u64,
-    /// What was asked for.
+    /// The requested size.
     pub bytes: u64,
 }
 

@@ -1,4 +1,5 @@
-//! What a second tier has of which page, and the policy that decides it: everything but the I/O.
+//! The cached pages of a second tier, and the policy that decides about them: everything but the
+//! I/O.
 //!
 //! - A *frame* is what the policy decides on: a page that is kept. A *slot* is room in the cache's
 //!   file, with the page's *copy*. There are some more slots than frames: a slot whose copy is
@@ -50,7 +51,7 @@ pub(super) struct Write {
     range: Range<u64>,
 }
 
-/// Where a page that was asked for is.
+/// Location of a requested page.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Place {
     Cache(Found),
@@ -68,7 +69,7 @@ pub(super) struct Cache {
     /// Writes to storage of anything but pages; and where writes stay, of pages, too.
     pub others: u64,
     recorded: Option<Vec<(PageId, Mark)>>,
-    /// Whether writes stay here, and every page that is asked for is kept (li 5, model `rw`).
+    /// True if writes stay here, and every page that is requested is kept (li 5, model `rw`).
     writes_back: bool,
 }
 
@@ -82,7 +83,7 @@ impl Cache {
         Cache::of(layout, frames_of(layout.slots), seed, false, policy)
     }
 
-    /// The same, of that number of frames, where writes stay.
+    /// Creates a cache of that number of frames, which keeps writes.
     pub fn writing_back(
         layout: &Layout,
         frames: u32,

@@ -1,6 +1,6 @@
-//! What a second tier counts.
+//! Counters of a second tier.
 
-/// What a second tier has done since it was opened.
+/// Counters of a second tier since it was opened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct TierCounts {
     /// Pages that it has room for.
@@ -37,8 +37,8 @@ pub struct TierCounts {
     pub cut_off: u64,
     /// Requests to the cache's device that failed.
     pub errors: u64,
-    /// Whether the cache is out of use, since its device failed too often; of a tier that writes
-    /// back, whether a sync failed, so that nothing more becomes durable.
+    /// True if the cache is out of use, since its device failed too often. For a tier that writes
+    /// back: true if a sync failed, so that nothing more becomes durable.
     pub is_off: bool,
     /// Bytes of memory of its tables and its policy.
     pub memory_bytes: u64,

@@ -1,4 +1,4 @@
-//! What a second tier's file holds: a header, a directory of the pages, and their copies.
+//! Contents of a second tier's file: a header, a directory of the pages, and their copies.
 //!
 //! ```text
 //!      0        header, 4096 bytes
@@ -44,15 +44,15 @@ pub(super) const ENTRY_BYTES: u64 = 48;
 /// Of the header, all that has a meaning.
 const USED: usize = 88;
 
-/// What the storage below a tier is: a copy is of use only above what it was made of.
+/// Identity of the storage below a tier: a copy is of use only above the storage it was made of.
 pub type Identity = [u8; 32];
 
-/// Where things are in a tier's file.
+/// Offsets of the parts of a tier's file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Layout {
     /// Bytes of a slot.
     pub slot_bytes: u32,
-    /// What places of pages are multiples of.
+    /// Unit of which offsets of pages are multiples.
     pub unit: u32,
     pub slots: u32,
 }

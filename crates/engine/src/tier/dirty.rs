@@ -1,4 +1,4 @@
-//! What the cache of a tier that writes back has and storage has not, by place.
+//! Data that the cache of a tier that writes back has and storage lacks, by place.
 //!
 //! - An *extent* is such a copy. Extents never overlap, and no clean copy overlaps one.
 //! - Its *owner* is the frame whose page it is. Without one it is *retiring*: its page was evicted,
@@ -237,7 +237,7 @@ impl Dirty {
         self.being_written.remove(&place);
     }
 
-    /// Whether an extent's copy is being written to storage in `range`.
+    /// Returns `true` if an extent's copy is being written to storage in `range`.
     pub(super) fn is_being_written(&self, range: &Range<u64>) -> bool {
         let from = range.start.saturating_sub(self.longest);
         let mut near = self.being_written.range(from..range.end.max(from));

@@ -58,7 +58,7 @@ pub enum TierError {
     CacheMissing {
         /// The store's file.
         path: PathBuf,
-        /// Where the cache was when it was used last.
+        /// Path of the cache when it was used last.
         cache: PathBuf,
     },
     /// The file has writes that the store has not, and another size than asked for.

@@ -69,9 +69,10 @@ pub(super) struct Frames {
     pub(super) reserved_slots: usize,
     /// How often the last read or write of a slot that was under way has ended.
     pub(super) arrivals: u64,
-    /// What [`Frames::arrivals`] was for who waits that it changes.
+    /// The value of [`Frames::arrivals`] that the waiting thread has seen; it waits until the
+    /// counter moves past it.
     pub(super) awaited: Option<u64>,
-    /// What storage does not have; nothing where writes go through.
+    /// Data that storage lacks; empty in a tier that writes through.
     pub(super) dirty: Dirty,
 }
 
@@ -179,7 +180,7 @@ impl Frames {
         }
     }
 
-    /// Whether a slot is read or written.
+    /// Returns `true` if a slot is being read or written.
     pub(super) fn is_under_way(&self) -> bool {
         self.slots.iter().any(|slot| slot.pins > 0)
     }

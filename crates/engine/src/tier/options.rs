@@ -13,11 +13,11 @@ pub struct TierOptions {
     pub bytes: u64,
     /// Bytes of a page at most.
     pub page_bytes: u32,
-    /// What places and lengths of pages are multiples of, in bytes.
+    /// Unit of which offsets and lengths of pages are multiples, in bytes.
     pub unit: u32,
     /// Seed of the policy's random choices.
     pub seed: u64,
-    /// Whether what is written stays in the cache.
+    /// True if writes stay in the cache.
     pub writes_back: bool,
 }
 

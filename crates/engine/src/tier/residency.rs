@@ -1,4 +1,4 @@
-//! What a tier has copies of.
+//! The data of which a tier has copies.
 
 use std::ops::Range;
 
@@ -7,14 +7,14 @@ use millpond_base::PageId;
 use crate::tier::cache::Cache;
 use crate::tier::copy::Copy;
 
-/// What a tier has of some bytes.
+/// State of some bytes in a tier.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Residency {
     /// Nothing.
     Absent,
     /// A copy of what storage has.
     Clean,
-    /// What storage does not have.
+    /// The tier has data that storage lacks.
     Dirty,
 }
 

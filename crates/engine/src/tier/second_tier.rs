@@ -125,7 +125,7 @@ impl SecondTier {
         })
     }
 
-    /// What the tier has done so far.
+    /// Returns the tier's counters.
     pub fn counts(&self) -> TierCounts {
         TierCounts {
             errors: u64::from(self.errors.load(Ordering::Relaxed)),
@@ -162,7 +162,7 @@ impl SecondTier {
         self.is_off.load(Ordering::Acquire)
     }
 
-    /// Whether a part of a request at `range` can have a copy.
+    /// Returns `true` if a part of a request at `range` can have a copy.
     pub(super) fn has_slot(&self, range: &Range<u64>) -> bool {
         let length = range.end - range.start;
         let (unit, block) = (u64::from(self.layout.unit.max(1)), self.fast.alignment().offset);
@@ -248,7 +248,7 @@ impl SecondTier {
         self.write_copies(waiting.iter().map(WaitingCopy::as_new).collect());
     }
 
-    /// Whether the cache's file has room for a slot, or has it now.
+    /// Returns `true` if the cache's file has room for a slot; extends the file if it can.
     fn has_room(&self, slot: u32) -> bool {
         match self.make_room(slot) {
             // That there was room already is no success of the device's.

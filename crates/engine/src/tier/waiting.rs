@@ -50,7 +50,7 @@ impl Waiting {
         self.most.store(WAITING_MAX.min(spare as usize / 4), Ordering::Relaxed);
     }
 
-    /// Whether copies wait.
+    /// Returns `true` if copies wait.
     pub fn is_on(&self) -> bool {
         self.most.load(Ordering::Relaxed) > 0
     }

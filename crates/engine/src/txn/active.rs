@@ -53,7 +53,7 @@ impl std::fmt::Debug for Active {
 }
 
 impl Active {
-    /// Its id.
+    /// Returns the transaction id.
     pub fn tx(&self) -> u64 {
         self.tx
     }
@@ -294,7 +294,7 @@ impl ActiveTable {
         self.each_part().map(|part| part.len()).sum()
     }
 
-    /// Whether it is empty.
+    /// Returns `true` if the table is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -307,7 +307,8 @@ impl ActiveTable {
         active.map(|active| (active.tx, active.last())).collect()
     }
 
-    /// Where the records of the oldest active transaction begin, or `None` if there is none.
+    /// Returns the position of the oldest active transaction's first record, or `None` if there is
+    /// none.
     pub fn oldest(&self) -> Option<Lsn> {
         let first =
             |part: MutexGuard<'_, Transactions>| part.values().map(|active| active.first()).min();

@@ -88,7 +88,7 @@ impl Drop for Writing<'_> {
 const BUSY_READS: u8 = 64;
 
 thread_local! {
-    /// How many of them are left.
+    /// Number of such reads left.
     static BUSY: Cell<u8> = const { Cell::new(0) };
 }
 

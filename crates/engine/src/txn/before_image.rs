@@ -23,7 +23,7 @@ const LARGE_BYTES: usize = 96;
 
 /// An entry that is about to be changed.
 pub enum Found<'t> {
-    /// Its value.
+    /// The whole value.
     Whole(Vec<u8>),
     /// The length of a large value, and what reads it.
     Large(u64, Box<dyn Read + 't>),

@@ -1,4 +1,4 @@
-//! What can go wrong in a transaction.
+//! Errors of a transaction.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -77,11 +77,11 @@ pub enum TxnError {
         advice(error.as_deref())
     )]
     SnapshotLost {
-        /// Where in the program it was begun.
+        /// Place in the program where it was begun.
         caller: String,
-        /// Who began it.
+        /// The thread that began it.
         thread: String,
-        /// How long ago.
+        /// Time since it was begun.
         age: Duration,
         /// Why versions could not be spilled; `None`: the store has no file, or what a spilled
         /// version takes in memory did not fit.
@@ -94,11 +94,11 @@ pub enum TxnError {
         "the snapshot that was begun at {caller} is lost: {what}; drop it, and begin another one"
     )]
     SnapshotUnreadable {
-        /// Where in the program it was begun.
+        /// Place in the program where it was begun.
         caller: String,
         /// The failure, in words.
         what: String,
-        /// Its cause.
+        /// The cause.
         #[source]
         error: Arc<dyn std::error::Error + Send + Sync>,
     },
@@ -226,7 +226,7 @@ fn advice(error: Option<&SpillError>) -> &'static str {
 }
 
 impl TxnError {
-    /// Whether waiting for a lock timed out.
+    /// Returns `true` if waiting for a lock timed out.
     #[doc(hidden)]
     pub fn is_timeout(&self) -> bool {
         matches!(self, TxnError::Lock(error) if error.is_timeout())

@@ -43,7 +43,7 @@ pub struct TransactionManager {
     pub(super) versions: VersionStore,
     /// Writing calls outside transactions.
     pub(super) calls: ActiveWriters,
-    /// How many entries trees have.
+    /// Numbers of entries in trees.
     rows: Arc<RowCounts>,
     /// Every call of the store asks here first if it may go on.
     life: Life,
@@ -117,13 +117,13 @@ impl TransactionManager {
         }
     }
 
-    /// The same manager, whose transactions commit what they changed of these counts.
+    /// Returns the manager with these counts, which its transactions update on commit.
     #[must_use]
     pub fn counting(self, rows: Arc<RowCounts>) -> TransactionManager {
         TransactionManager { rows, ..self }
     }
 
-    /// How many entries trees have.
+    /// Returns the numbers of entries in trees.
     pub(crate) fn rows(&self) -> &Arc<RowCounts> {
         &self.rows
     }
@@ -160,8 +160,8 @@ impl TransactionManager {
         &self.versions
     }
 
-    /// What is kept for snapshots and for undoing: bytes of versions and of undo records in memory,
-    /// and bytes of either in the spill file.
+    /// Returns the memory kept for snapshots and undo: bytes of versions and of undo records in
+    /// memory, and bytes of either in the spill file.
     pub(crate) fn bytes_kept(&self) -> (u64, u64, u64) {
         let (versions, undo) = (self.versions.bytes(), self.undo_room.used());
         (versions as u64, undo as u64, self.undo_room.spilled())

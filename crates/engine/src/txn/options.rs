@@ -1,4 +1,4 @@
-//! How a transaction runs: its durability, its isolation, how long it waits for locks.
+//! Options of a transaction: its durability, its isolation, its maximum wait for locks.
 
 use std::time::Duration;
 
@@ -27,11 +27,11 @@ pub enum Durability {
     Group,
     /// A moment after the call returned: a crash loses the commits of the last flush interval.
     Async,
-    /// As `Async`; for loads that are repeated after a crash anyway.
+    /// Like `Async`; for loads that are repeated after a crash anyway.
     Bulk,
 }
 
-/// What a transaction sees of others.
+/// Isolation from other transactions.
 ///
 /// ```
 /// # use millpond::{Db, Error, Isolation, Options, TxnOptions};
@@ -46,7 +46,8 @@ pub enum Durability {
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Isolation {
-    /// As if transactions ran one after the other: what it read does not change until its end.
+    /// Transactions behave as if they ran one after the other: an entry that one has read does not
+    /// change until its end.
     #[default]
     Serializable,
     /// Only what is committed, which may be something else a moment later.
@@ -70,9 +71,9 @@ pub enum Isolation {
 pub struct TxnOptions {
     /// When its commit is durable.
     pub durability: Durability,
-    /// What it sees of others.
+    /// Isolation of the transaction.
     pub isolation: Isolation,
-    /// How long it waits for a lock; `None`: the store's option.
+    /// Maximum wait for a lock; `None` for the store's option.
     pub wait_max: Option<Duration>,
 }
 

@@ -88,7 +88,7 @@ impl Transaction {
         Ok(tree.end_entry(first, finger, key)?)
     }
 
-    /// Whether the transaction may write every key of a tree.
+    /// Returns `true` if the transaction may write every key of a tree.
     fn has_locked_all(&self, owner_id: u32) -> bool {
         let locks = &self.scratch.owner;
         locks.as_ref().is_none_or(|locks| locks.covers(owner_id, LockMode::X))

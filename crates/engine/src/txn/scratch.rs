@@ -16,19 +16,19 @@ const ROOM_KEPT: usize = 64 << 10;
 /// Writes that are likely to stay together, each with a finger of its own.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Sequence {
-    /// Those at the first entry.
+    /// Writes at the first entry.
     First,
-    /// Those at the last one.
+    /// Writes at the last entry.
     Last,
-    /// All others.
+    /// All other writes.
     Any,
 }
 
 impl Sequence {
-    /// How many there are.
+    /// Number of sequences.
     pub(super) const ALL: usize = 3;
 
-    /// That of one of the two ends.
+    /// Returns the sequence of one of the two ends.
     pub(super) fn of_end(first: bool) -> Sequence {
         if first { Sequence::First } else { Sequence::Last }
     }
@@ -37,7 +37,7 @@ impl Sequence {
 /// The rollbacks of a transaction to savepoints.
 #[derive(Default)]
 pub(super) struct Rollbacks {
-    /// How many there were.
+    /// Number of rollbacks.
     count: u64,
     /// The number of a rollback, and how many changes it left. One that left no more than an
     /// earlier one replaces it, so both numbers grow.
@@ -45,7 +45,7 @@ pub(super) struct Rollbacks {
 }
 
 impl Rollbacks {
-    /// How many there were.
+    /// Returns the number of rollbacks.
     pub(super) fn count(&self) -> u64 {
         self.count
     }
@@ -74,15 +74,15 @@ impl Rollbacks {
 /// Lists and owner of one transaction after another.
 #[derive(Default)]
 pub(super) struct TxnScratch {
-    /// Its locks.
+    /// Locks of the transaction.
     pub(super) owner: Option<LockOwner>,
-    /// Its entry in the transaction table, or that of one that is over.
+    /// Entry in the transaction table, of this transaction or of an earlier one.
     pub(super) active: Option<Arc<Active>>,
-    /// Its rollbacks to savepoints.
+    /// Rollbacks of the transaction to savepoints.
     pub(super) rollbacks: Rollbacks,
     /// Room for a value that is being changed.
     pub(super) room: Vec<u8>,
-    /// Where its sequences of writes were last.
+    /// Last leaf of each sequence of writes.
     pub(super) fingers: [Finger; Sequence::ALL],
 }
 

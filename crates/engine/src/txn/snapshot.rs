@@ -66,7 +66,7 @@ impl Snapshot {
         Ok(found.map(&scratch, f))
     }
 
-    /// How many entries a tree had; `None` if that takes a walk over all its keys.
+    /// Returns the number of entries a tree had; `None` if that takes a walk over all its keys.
     ///
     /// What the tree has now is corrected by what was changed since: as long as nobody adds or
     /// removes an entry meanwhile, each key that has a version is looked up in the pages.
@@ -101,7 +101,7 @@ impl Snapshot {
         Ok(u64::try_from(count).ok().filter(|_| rows.state(owner) == state))
     }
 
-    /// Whether `key` was changed since the snapshot began, or may have been.
+    /// Returns `true` if `key` was changed since the snapshot began, or may have been.
     ///
     /// # Errors
     /// The snapshot is lost.

@@ -43,7 +43,7 @@ struct End<'t, P: Pages> {
     keys_only: bool,
     /// The cursor's count of leaves when the versions were last looked up.
     looks: u64,
-    /// Its count of copies of leaves, likewise.
+    /// The cursor's count of copied leaves at that time.
     fetches: u64,
     use_pages: bool,
     /// Versions between `near` and `far` were not looked up yet; those up to `target` are
@@ -133,7 +133,7 @@ impl<P: Pages> End<'_, P> {
         self.merge()
     }
 
-    /// Whether what the cursor's leaf has behind its entry is shown as it is: no version of it is
+    /// Returns `true` if the rest of the cursor's leaf is shown unchanged: no version of it is
     /// left, and none is to be looked up.
     #[inline]
     fn is_plain(&self) -> bool {
@@ -234,7 +234,7 @@ impl<P: Pages> End<'_, P> {
         Ok(())
     }
 
-    /// Whether a fence is before the range's end.
+    /// Returns `true` if a fence is before the range's end.
     fn is_within(&self, fence: &[u8]) -> bool {
         match &self.far {
             Bound::Unbounded => true,

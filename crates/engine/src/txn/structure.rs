@@ -1,5 +1,5 @@
-//! What transactions, undo and versions need of a structure: of a tree, a hash index and a heap
-//! alike.
+//! The interface that transactions, undo and versions need of a structure: of a tree, a hash index
+//! and a heap alike.
 //!
 //! Locks, undo records and versions know an entry by the owner id of its structure and by a key: in
 //! a tree the key, in a hash index the key behind its hash, in a heap the record's id. [`Keyed`] is
@@ -63,7 +63,7 @@ pub trait Structure: Send + Sync {
         Ok(())
     }
 
-    /// Whether [`Structure::release`] has something to do after a removal.
+    /// Returns `true` if [`Structure::release`] has work after a removal.
     fn keeps_removed(&self) -> bool {
         false
     }
@@ -103,7 +103,7 @@ pub trait Structure: Send + Sync {
 
 /// A structure with values in overflow pages.
 pub trait LargeValues {
-    /// Whether a value of `len` bytes may be in the page of its key's entry.
+    /// Returns `true` if a value of `len` bytes may be stored in the page of its key's entry.
     fn fits_inline(&self, key: &[u8], len: u64) -> bool;
 
     /// Makes `value` the value of `key`.
@@ -153,7 +153,7 @@ pub(super) fn free(structure: &dyn Structure, large: Detached) {
     }
 }
 
-/// What a transaction writes to.
+/// A structure that a transaction writes to.
 pub trait Keyed {
     /// Why a write fails.
     type Error: Into<TxnError>;
@@ -164,7 +164,7 @@ pub trait Keyed {
     /// Returns the owner id in the headers of its pages.
     fn owner_id(&self) -> u32;
 
-    /// Whether the place of what a transaction removes is kept until the transaction is over.
+    /// Returns `true` if the slot of a removed entry is kept until the transaction is over.
     #[inline(always)]
     fn keeps_removed(&self) -> bool {
         false
@@ -188,7 +188,7 @@ pub trait Keyed {
     /// As [`Keyed::large`].
     fn put(&self, request: WriteRequest<'_>) -> Result<WriteOutcome, Self::Error>;
 
-    /// As [`Keyed::put`], of a value whose pages are written already.
+    /// Like [`Keyed::put`], for a value whose pages are written already.
     ///
     /// # Errors
     /// As [`Keyed::large`].

@@ -45,7 +45,7 @@ pub struct Transaction {
     /// LSN of its last record; 0: none.
     pub(super) last: Lsn,
     pub(super) state: State,
-    /// It is in the transaction table; its entry is in the scratch.
+    /// True if the transaction is in the transaction table; its entry is in the scratch.
     pub(super) is_entered: bool,
     /// Without locks it has no lock owner.
     pub(super) scratch: TxnScratch,
@@ -72,7 +72,7 @@ impl Transaction {
         Transaction { manager, options, tx, last: Lsn(0), state, is_entered: false, scratch }
     }
 
-    /// Its id.
+    /// Returns the transaction id.
     pub fn id(&self) -> u64 {
         self.tx
     }

@@ -1,4 +1,4 @@
-//! How the versions and the undo lists of a store read its structures.
+//! Access of a store's versions and undo lists to its structures.
 
 use crate::btree::Detached;
 use crate::pool::PoolError;

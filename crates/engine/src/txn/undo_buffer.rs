@@ -31,8 +31,8 @@ const AT_ONCE: usize = 1 << 20;
 /// Bytes that each key takes besides.
 const KNOWN_BYTES: usize = 64;
 
-/// How many entries a transaction added to each tree, less those that it removed, by the owner ids
-/// of the trees; there are few.
+/// Net number of entries that a transaction added to each tree, by the owner ids of the trees;
+/// there are few.
 #[derive(Default)]
 pub(super) struct RowChanges(Vec<(u32, i64)>);
 
@@ -68,9 +68,9 @@ impl RowChanges {
 #[derive(Default)]
 pub(super) struct UndoBuffer {
     pub(super) undo: UndoList,
-    /// How many entries more trees have by what is not undone.
+    /// Net number of entries added by the changes that are not undone.
     pub(super) rows: RowChanges,
-    /// Whether it removed records whose slots are kept until it is over.
+    /// True if it removed records whose slots are kept until it is over.
     pub(super) has_removed: bool,
     /// The commit stamp of its versions.
     stamp: Option<Arc<CommitStamp>>,
@@ -79,7 +79,7 @@ pub(super) struct UndoBuffer {
     is_over: bool,
 }
 
-/// What was read, or why it is unreadable.
+/// A read value, or the reason why it is unreadable.
 type MaybeRead<T> = Result<T, Arc<PoolError>>;
 
 /// Turns the error of an unreadable page into a result that is stored with the version: only

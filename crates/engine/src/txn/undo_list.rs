@@ -31,7 +31,7 @@ use crate::txn::undo_list::room::UndoRoom;
 const CHUNK: usize = 64 << 10;
 /// Bytes of versions of a chunk's changes at which it is full, too.
 const VERSIONS: usize = 4 * CHUNK;
-/// What one transaction leaves of its chunk's memory to the next, in bytes.
+/// Bytes of its chunk's memory that a transaction leaves to the next.
 const KEPT: usize = CHUNK;
 /// Bytes that a change takes besides its undo record: in memory, and in the file.
 const CHANGE_BYTES: usize = size_of::<Change>();
@@ -120,7 +120,7 @@ struct Full {
     /// The number of its first change, and how many it has.
     first: usize,
     count: usize,
-    /// Its bytes, and those that it is charged with.
+    /// Its size in bytes, and the bytes that it is charged with.
     weight: usize,
     charged: usize,
     /// Bytes that its changes' versions take at most, and those promised for it.
@@ -157,7 +157,7 @@ pub(super) struct Newest<'l> {
 /// next change of this key found or what the tree holds now, with these bytes restored.
 pub(super) type Entry<'l> = (u32, &'l [u8], Before<'l>, Option<&'l Detached>);
 
-/// What [`UndoList::each`] does with an entry.
+/// Result of [`UndoList::each`] for an entry.
 pub(super) type Step = Result<ControlFlow<()>, TxnError>;
 
 /// All changes of a transaction that are not undone.

@@ -15,7 +15,7 @@ use super::trace::Trace;
 /// References between two looks at whether somebody wants to stop.
 const LOOK: usize = 1 << 16;
 
-/// What is known of a page, by its dense number.
+/// State of a page, by its dense number.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Page {
     Out,
@@ -23,7 +23,7 @@ enum Page {
     Dirty,
 }
 
-/// What the references did.
+/// Counts of hits and evictions.
 #[derive(Default)]
 struct Seen {
     hits: u64,
@@ -78,7 +78,7 @@ pub(crate) fn simulate_own<'py>(
     Ok(row)
 }
 
-/// What results call it: its attribute `name`, or its class's name.
+/// Returns the policy's name for results: its attribute `name`, or its class's name.
 fn name_of(make: &Bound<'_, PyAny>, policy: &Bound<'_, PyAny>) -> PyResult<String> {
     if let Ok(name) = policy.getattr("name").and_then(|name| name.extract::<String>()) {
         return Ok(name);

@@ -1,4 +1,4 @@
-//! What a store asks of its storage, as a trace.
+//! A store's requests to its storage, as a trace.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -12,7 +12,7 @@ use crate::core::Core;
 use crate::error::{Exists, Failure};
 use crate::store::Store;
 
-/// What was recorded so far.
+/// The requests recorded so far.
 #[derive(Clone, Default)]
 struct Kept(Arc<Mutex<Batch>>);
 

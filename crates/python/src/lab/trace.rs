@@ -154,13 +154,13 @@ impl Trace {
         Ok(Trace { batch, name: name.to_string(), notes: Vec::new() })
     }
 
-    /// What results call it.
+    /// Name of the trace in results.
     #[getter(name)]
     fn py_name(&self) -> &str {
         &self.name
     }
 
-    /// What a reader had to say of the file.
+    /// The reader's remarks on the file.
     #[getter]
     fn notes(&self) -> Vec<String> {
         self.notes.clone()

@@ -1,4 +1,4 @@
-//! What can be wrong with a store.
+//! Faults of a store.
 
 use millpond_base::PageId;
 
@@ -46,10 +46,10 @@ pub enum Fault {
     /// The page contradicts itself, or what its parent says of it.
     #[error(transparent)]
     Node(#[from] Violation),
-    /// The same for a page of a hash index.
+    /// A fault of a page of a hash index.
     #[error(transparent)]
     Hash(#[from] hash_index::Violation),
-    /// The same for a page of a heap.
+    /// A fault of a page of a heap.
     #[error(transparent)]
     Heap(#[from] heap::Violation),
     /// A page of another type stands where a structure has its root, or a child.
@@ -62,7 +62,7 @@ pub enum Fault {
     /// is an older version of itself.
     #[error("the page does not fit the one that refers to it: {what}")]
     Misfit {
-        /// What does not fit.
+        /// The mismatch.
         what: String,
     },
     /// A swip on storage that is no page id.
@@ -70,7 +70,7 @@ pub enum Fault {
     Swip {
         /// Offset in the page.
         at: usize,
-        /// What is there.
+        /// The word found.
         word: u64,
     },
     /// A reference to a page that cannot be there.
@@ -106,7 +106,7 @@ pub enum Fault {
     /// Pages that nothing refers to, most likely since what did is damaged.
     #[error("{pages} pages, this one and later ones, cannot be reached any more")]
     CutOff {
-        /// How many.
+        /// Number of pages.
         pages: u64,
     },
     /// The map of free pages says something impossible of the page.
@@ -114,7 +114,7 @@ pub enum Fault {
     FreeMap {
         /// The page of the map.
         map: PageId,
-        /// What it says: free, though reserved; or used, though beyond the end.
+        /// The map's state: free, though reserved; or used, though beyond the end.
         said: &'static str,
     },
     /// The map that says where pages are is damaged.
@@ -134,9 +134,9 @@ pub enum Fault {
     /// The log counts other entries of a tree than there are.
     #[error("{counted} entries are counted in the log, and the tree has {found}")]
     Rows {
-        /// What the log says.
+        /// The number in the log.
         counted: u64,
-        /// What there is.
+        /// The number found.
         found: u64,
     },
     /// An entry of the catalog is none.
@@ -144,7 +144,7 @@ pub enum Fault {
     Catalog {
         /// Which entry of the page.
         entry: usize,
-        /// What is wrong with it.
+        /// The fault.
         why: String,
     },
 }

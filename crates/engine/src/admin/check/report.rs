@@ -1,4 +1,4 @@
-//! What a check found.
+//! Report of a check.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -15,11 +15,11 @@ use crate::store::entry::Structure;
 pub struct Problem {
     /// The page.
     pub page: PageId,
-    /// Where it begins in the file, in bytes.
+    /// Offset of the page in the file, in bytes.
     pub offset: u64,
     /// The structure that it belongs to, by name, as far as that is known.
     pub structure: Option<String>,
-    /// What is wrong with it.
+    /// The fault.
     pub fault: Fault,
 }
 
@@ -36,11 +36,11 @@ impl fmt::Display for Problem {
 /// A named structure, as the walk found it.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct StructureReport {
-    /// Its name.
+    /// Name of the structure.
     pub name: String,
     /// The id that its pages carry.
     pub owner: u32,
-    /// What it is.
+    /// Kind of the structure.
     pub kind: Structure,
     /// The page of its root.
     pub root: PageId,
@@ -60,7 +60,7 @@ pub struct StructureReport {
     pub leaf_bytes_used: u64,
     /// Bytes that leaves have for them.
     pub leaf_bytes: u64,
-    /// Whether something is wrong with it, so that the figures are too low.
+    /// True if the structure has a fault, so that the figures are too low.
     pub damaged: bool,
 }
 
@@ -80,7 +80,7 @@ impl StructureReport {
     }
 }
 
-/// How many pages there are of what.
+/// Numbers of pages by use.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct PageCounts {
     /// The superblock and the maps of free pages.
@@ -91,16 +91,16 @@ pub struct PageCounts {
     pub free: u64,
     /// Neither: marked as used, and not reached.
     pub lost: u64,
-    /// Those of them, or of the pages in use, that could not be read.
+    /// Number of pages, reserved or in use, that could not be read.
     pub unreadable: u64,
 }
 
-/// What a check found.
+/// Report of a check.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Report {
     /// The store.
     pub path: PathBuf,
-    /// Its page size.
+    /// Page size of the store.
     pub page_size: PageSize,
     /// Pages in the file.
     pub pages: u64,
@@ -112,14 +112,14 @@ pub struct Report {
     pub by_type: Vec<(PageType, u64)>,
     /// The structures in the catalog's order; the catalog itself is the first.
     pub structures: Vec<StructureReport>,
-    /// What is wrong.
+    /// The problems found.
     pub problems: Vec<Problem>,
     /// Further problems that were found and not kept.
     pub problems_left_out: u64,
 }
 
 impl Report {
-    /// Whether nothing is wrong.
+    /// Returns `true` if there is no problem.
     pub fn is_sound(&self) -> bool {
         self.problems.is_empty() && self.problems_left_out == 0
     }

@@ -12,11 +12,12 @@ use crate::io::PageStore;
 use crate::recovery::log_open::{log_path, read_closed};
 use crate::store::entry::Structure;
 
-/// How many entries trees have, by their owner ids.
+/// Numbers of entries of trees, by their owner ids.
 pub type Rows = Vec<(u32, u64)>;
 
-/// What the last checkpoint in the log on `device` says of `store`, which was closed; nothing of a
-/// store that was not, or where the log cannot be read. Nothing is written to the device.
+/// Returns the numbers in the last checkpoint of the log on `device`, which belongs to `store`, a
+/// closed one. Empty if the store was not closed, or the log cannot be read. Nothing is written to
+/// the device.
 pub fn rows_in_log(store: &PageStore, device: Arc<dyn Device>) -> Rows {
     if !needs_log(store) || device.length() == 0 {
         return Rows::new();

@@ -20,7 +20,7 @@ use crate::page::superblock::{Placement, Superblock};
 use crate::page::{PageHeader, PageSize, PageType};
 use crate::store::entry::{Structure, TypeNames};
 
-/// How far a check is.
+/// Progress of a check.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Progress {
     /// Pages done.
@@ -29,12 +29,12 @@ pub struct Progress {
     pub pages: u64,
 }
 
-/// How to check.
+/// Options of a check.
 pub struct CheckOptions<'a> {
     /// Problems that are kept; further ones are counted.
     pub problems_max: usize,
-    /// How many entries trees have, as the log of a store that was closed says; those of other
-    /// trees are not compared. [`check`] looks into the log beside the store.
+    /// Numbers of entries of trees according to the log of a closed store; other trees are not
+    /// compared. [`check`] looks into the log beside the store.
     pub rows: Rows,
     /// The page size, where neither superblock nor free map tell it.
     pub page_size: Option<PageSize>,

@@ -6,7 +6,7 @@ use crate::page::PageType;
 use crate::store::catalog::CATALOG_OWNER;
 use crate::store::entry::{ENTRY, Entry, Structure, TypeNames};
 
-/// Whether pages of this type belong to a structure of that kind.
+/// Returns `true` if pages of this type belong to a structure of that kind.
 pub(crate) fn owns(kind: Structure, page: PageType) -> bool {
     let types: &[PageType] = match kind {
         Structure::Tree => &[PageType::BTREE_INNER, PageType::BTREE_LEAF, PageType::OVERFLOW],
@@ -19,27 +19,27 @@ pub(crate) fn owns(kind: Structure, page: PageType) -> bool {
 /// An entry of a catalog.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Named {
-    /// Its name.
+    /// Name of the structure.
     pub name: String,
     /// The id that its pages carry.
     pub owner: u32,
-    /// What it is.
+    /// Kind of the structure.
     pub kind: Structure,
     /// The page of its root.
     pub root: PageId,
-    /// What its keys and values are, as far as that is known.
+    /// Type names of its keys and values, as far as they are known.
     pub types: TypeNames,
 }
 
 /// Reads an entry of a catalog: what it names, nothing, or why it cannot be read.
 pub type Decode = fn(key: &[u8], value: &[u8]) -> Result<Option<Named>, String>;
 
-/// How to read a catalog, which is a tree: what owner its pages carry, and what its entries say.
+/// Reader of a catalog, which is a tree: the owner id of its pages, and the decoder of its entries.
 #[derive(Clone, Copy)]
 pub struct Roots {
     /// The id that the catalog's own pages carry.
     pub owner: u32,
-    /// What an entry says.
+    /// Decodes an entry.
     pub decode: Decode,
 }
 

@@ -19,7 +19,7 @@ struct CutOff {
 /// The state of the sweep.
 pub(super) struct Sweep<'w, 's> {
     walk: &'w mut Walk<'s>,
-    /// Whether the maps on storage say what is free: they do after a clean shutdown.
+    /// True if the maps on storage are right about free pages, as they are after a clean shutdown.
     trusted: bool,
     group: u64,
     /// The map of the group, if it is sound.
@@ -28,7 +28,7 @@ pub(super) struct Sweep<'w, 's> {
     counts: PageCounts,
     /// By structure; the last is for pages of none that is known.
     cut_off: Vec<Option<CutOff>>,
-    /// Whether anything may be unreachable because of damage elsewhere.
+    /// True if a page may be unreachable because of damage elsewhere.
     damaged: bool,
 }
 
@@ -77,7 +77,7 @@ impl<'w, 's> Sweep<'w, 's> {
         self.next.max(self.counts.used)
     }
 
-    /// What is left to say after the last step.
+    /// Reports the remaining problems after the last step.
     pub(super) fn finish(mut self) -> PageCounts {
         for (i, cut_off) in std::mem::take(&mut self.cut_off).into_iter().enumerate() {
             let Some(CutOff { first, pages }) = cut_off else { continue };
@@ -113,8 +113,8 @@ impl<'w, 's> Sweep<'w, 's> {
         }
     }
 
-    /// Whether the map says that `page`, of this group, is taken; `None` if there is no map that
-    /// can be trusted.
+    /// Returns `true` if `page`, of this group, is taken according to the map; `None` if no map can
+    /// be trusted.
     fn taken(&self, page: u64) -> Option<bool> {
         let store = self.walk.store;
         if store.placement() == Placement::OutOfPlace {

@@ -65,7 +65,7 @@ impl Bits {
     }
 }
 
-/// What a page must be.
+/// Expected role of a page.
 pub(crate) enum Role {
     /// The root of a structure.
     Root,
@@ -89,7 +89,7 @@ pub(crate) struct Visit {
 }
 
 impl Visit {
-    /// Whether nothing, or next to nothing, hangs below.
+    /// Returns `true` if little or nothing is below the page.
     fn is_low(&self) -> bool {
         match &self.role {
             Role::Root => false,
@@ -193,7 +193,7 @@ impl<'s> Walk<'s> {
         }
     }
 
-    /// Whether the page can be looked at: it is there, and was not seen yet.
+    /// Returns `true` if the page can be examined: it exists, and was not seen yet.
     fn admit(&mut self, visit: &Visit) -> bool {
         let (child, at, pages) = (visit.page, visit.at, self.pages);
         let said_by = visit.parent.unwrap_or_default();
@@ -378,13 +378,13 @@ impl<'s> Walk<'s> {
     }
 }
 
-/// Where the swips of a page of an index or a heap are; `None`: it has none.
+/// Returns the kind that finds the swips of a page of an index or a heap; `None` if it has none.
 fn kind_of(found: PageType) -> Option<&'static dyn Kind> {
     let mut kinds = hash_index::KINDS.into_iter().chain(heap::KINDS);
     kinds.find(|(page_type, _)| *page_type == found).map(|(_, kind)| kind)
 }
 
-/// Whether a page of an index or a heap is what the page that refers to it says.
+/// Checks a page of an index or a heap against its referring page.
 fn fits(visit: &Visit, page: View<'_>) -> Result<(), String> {
     let kind = |page| kind_of(PageHeader::type_in(page));
     match &visit.role {

@@ -2,7 +2,7 @@
 
 use crate::store::entry::Structure;
 
-/// How keys and values are written.
+/// Notation of keys and values.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Form {
     /// Text with escapes.
@@ -16,7 +16,7 @@ pub enum Form {
 
 /// The version of the format that is written, and the only one that is read.
 pub(crate) const VERSION: u64 = 1;
-/// How the first line of text and hex begins.
+/// Beginning of the first line of text and hex dumps.
 pub(crate) const HEADER: &str = "@millpond-dump ";
 /// The word, and the name of the JSON member, that a structure's section begins with.
 pub(crate) const WORDS: [(Structure, &str); 3] =

@@ -10,9 +10,9 @@ use std::io::BufRead;
 use crate::admin::dump::reader::{DumpError, DumpReader, Item};
 use crate::store::entry::{Structure, TypeNames};
 
-/// Where a dump is loaded to: a store.
+/// A store that a dump is loaded to.
 pub trait Loader {
-    /// What can go wrong with it.
+    /// Error of the store.
     type Error;
 
     /// Makes the structure `name` if it is not there, with keys and values of these types as far as
@@ -57,14 +57,14 @@ pub trait Loader {
     fn add(&mut self, key: &[u8], value: &[u8]) -> Result<(), Self::Error>;
 }
 
-/// What was loaded.
+/// Result of a load.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Loaded {
     /// Sections: trees, hash indexes and heaps.
     pub trees: u64,
     /// Entries read.
     pub entries: u64,
-    /// Those of them that were loaded in bulk.
+    /// Number of entries that were loaded in bulk.
     pub sorted: u64,
 }
 
@@ -80,12 +80,12 @@ pub enum LoadError<E: std::fmt::Display> {
     Store {
         /// The line that was read last.
         line: u64,
-        /// What the store says.
+        /// The store's error.
         error: E,
     },
 }
 
-/// What a line said, and its key and value.
+/// The item of a line, with its key and value.
 type Line = (Item, Vec<u8>, Vec<u8>);
 
 /// Entries of the dump as long as they are in order.
@@ -93,7 +93,7 @@ struct Ascending<'r, R: BufRead> {
     reader: &'r mut DumpReader<R>,
     first: Option<(Vec<u8>, Vec<u8>)>,
     last: Vec<u8>,
-    /// What ended it.
+    /// The line or error that ended it.
     next: Option<Result<Line, DumpError>>,
 }
 

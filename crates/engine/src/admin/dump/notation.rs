@@ -19,13 +19,13 @@ pub enum NotationError {
     /// Not a hexadecimal digit.
     #[error("at byte {at}: not a hexadecimal digit")]
     Digit {
-        /// Where.
+        /// Offset of the fault.
         at: usize,
     },
     /// Half a byte.
     #[error("{digits} hexadecimal digits are no whole bytes: two make one")]
     Half {
-        /// How many digits.
+        /// Number of digits.
         digits: usize,
     },
 }

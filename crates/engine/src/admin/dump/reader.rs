@@ -8,21 +8,21 @@ use crate::admin::dump::form::{Form, HEADER, KEYS, VALUES, VERSION, WORDS};
 use crate::admin::dump::notation::{NotationError, unescape, unhex};
 use crate::store::entry::{Structure, TypeNames};
 
-/// What is wrong with a dump, and in which line.
+/// A fault of a dump, with its line.
 #[derive(Debug, thiserror::Error)]
 #[error("line {line} of the dump: {fault}")]
 pub struct DumpError {
     /// The line, counted from 1.
     pub line: u64,
-    /// What is wrong.
+    /// The fault.
     pub fault: DumpFault,
 }
 
-/// What can be wrong with a line of a dump.
+/// A fault of a line of a dump.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DumpFault {
-    /// It could not be read.
+    /// The line could not be read.
     #[error("cannot be read: {0}")]
     Read(std::io::Error),
     /// No dump, or not the beginning of one.
@@ -66,9 +66,9 @@ pub enum DumpFault {
     /// The number of entries is wrong.
     #[error("the dump had {said} entries when it was written, and {found} are there")]
     Count {
-        /// As the last line says.
+        /// The number in the last line.
         said: u64,
-        /// As there are.
+        /// The number of entries found.
         found: u64,
     },
 }
@@ -77,7 +77,7 @@ millpond_base::from_variants! { DumpFault {
     Read(std::io::Error),
 } }
 
-/// What a line says.
+/// Content of a line.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Item {
     /// Entries of this structure follow; the keys of a heap's records are the decimal digits of the

@@ -71,7 +71,7 @@ impl<W: Write> DumpWriter<W> {
         self.structure_of(kind, name, &TypeNames::default())
     }
 
-    /// As [`DumpWriter::structure`], with the names of its types, as far as they are known.
+    /// Like [`DumpWriter::structure`], with the names of its types, as far as they are known.
     ///
     /// # Errors
     /// What `out` says.

@@ -31,7 +31,7 @@ impl Gaps {
         self.all.sort_unstable_by_key(|(owner, range)| (*owner, *range.start()));
     }
 
-    /// Whether a part of `range` was not reached. Needs the gaps in order.
+    /// Returns `true` if a part of `range` was not reached. Needs the gaps in order.
     pub(super) fn touch(&self, owner: u32, range: &Range) -> bool {
         // Gaps of an owner are disjoint: the last that begins in time ends last.
         let end =

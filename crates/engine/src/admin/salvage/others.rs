@@ -30,7 +30,7 @@ struct Part {
 /// A page that is to be visited.
 struct Next {
     page: PageId,
-    /// Whether it is a directory, and what for; `None` for the root.
+    /// Expected type: a directory or not, and its range; `None` for the root.
     expected: Option<(bool, Range)>,
 }
 
@@ -84,7 +84,7 @@ impl Other {
         }
     }
 
-    /// What is wrong with a page, as far as it shows by itself.
+    /// Returns the fault of a page, as far as the page alone shows it.
     fn fault_of(&self, bytes: &[u8]) -> Option<Fault> {
         let header = PageHeader::read(bytes);
         if header.owner != self.source.owner || !owns(self.kind, header.kind) {
@@ -173,7 +173,7 @@ impl Saver<'_> {
         Ok((entries, losses))
     }
 
-    /// Whether a page is what its parent says; if so, it is reached.
+    /// Returns `true` if a page matches its parent; it then counts as reached.
     fn trusted(
         &mut self,
         other: &mut Other,

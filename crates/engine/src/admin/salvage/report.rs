@@ -1,4 +1,4 @@
-//! What was saved, and what was not.
+//! Report of a salvage: saved entries and losses.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -12,7 +12,7 @@ use crate::heap::RecordId;
 /// Bytes of a key that messages show.
 const KEY_SHOWN: usize = 40;
 
-/// What is lost with a page.
+/// The loss that comes with a page.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Lost {
@@ -32,9 +32,9 @@ pub enum Lost {
 /// A page that could not be used, and what is lost with it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Loss {
-    /// Where, and what is wrong there.
+    /// The problem and its place.
     pub problem: Problem,
-    /// What is lost.
+    /// The loss.
     pub lost: Lost,
 }
 
@@ -82,9 +82,9 @@ impl fmt::Display for Loss {
 /// A tree, hash index or heap, and what was saved of it.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct SalvagedTree {
-    /// Its name, or one made up if that is lost.
+    /// Name of the structure, or an invented one if that is lost.
     pub name: String,
-    /// What it is.
+    /// Kind of the structure.
     pub kind: Structure,
     /// The id that its pages carry.
     pub owner: u32,
@@ -97,26 +97,26 @@ pub struct SalvagedTree {
     pub losses: u64,
 }
 
-/// What a salvage did.
+/// Report of a salvage.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct SalvageReport {
     /// The store.
     pub path: PathBuf,
-    /// Whether the store was closed cleanly; else what was written last may be missing.
+    /// True if the store was closed cleanly; otherwise the last writes may be missing.
     pub was_closed: bool,
-    /// Where the second tier's cache was that has what the file has not. Of that nothing is saved:
-    /// entries may be missing, or be as they were before.
+    /// Path of the second tier's cache, if it has pages that the file lacks. Nothing of it is
+    /// saved: entries may be missing, or be older.
     pub lost_cache: Option<PathBuf>,
     /// The trees, hash indexes and heaps.
     pub trees: Vec<SalvagedTree>,
-    /// What could not be read where it belongs.
+    /// Parts that could not be read where they belong.
     pub losses: Vec<Loss>,
     /// Further losses that are not listed.
     pub losses_left_out: u64,
 }
 
 impl SalvageReport {
-    /// Whether everything that was in the store is known to be saved.
+    /// Returns `true` if every entry of the store is known to be saved.
     pub fn is_complete(&self) -> bool {
         let losses = self.losses.len() as u64 + self.losses_left_out;
         self.was_closed && self.lost_cache.is_none() && losses == 0

@@ -24,7 +24,7 @@ use crate::io::PageStore;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SalvageError {
-    /// What was saved could not be written.
+    /// The saved entries could not be written.
     #[error("what was saved could not be written: {0}")]
     Write(std::io::Error),
 }
@@ -33,7 +33,7 @@ millpond_base::from_variants! { SalvageError {
     Write(std::io::Error),
 } }
 
-/// What the catalog says, as far as it can be read.
+/// The readable part of the catalog.
 struct Catalog {
     named: Vec<Named>,
     whole: bool,

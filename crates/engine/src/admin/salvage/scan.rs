@@ -26,7 +26,7 @@ fn overlap(a: &Fences, b: &Fences) -> bool {
     below(&a.lower, &b.upper) && below(&b.lower, &a.upper)
 }
 
-/// Whether keys that were not reached may be in a leaf with these fences.
+/// Returns `true` if a leaf with these fences may have keys that were not reached.
 pub(super) fn fills_a_gap(gaps: &[(u32, Fences)], owner: u32, fences: &Fences) -> bool {
     gaps.iter().any(|(of, gap)| *of == owner && overlap(gap, fences))
 }

@@ -21,7 +21,7 @@ use crate::page::{PageHeader, View};
 /// Losses that are kept; further ones are counted.
 const LOSSES_MAX: usize = 1000;
 
-/// Where entries go.
+/// Receiver of entries.
 pub(super) type Sink<'k> = dyn FnMut(&[u8], &[u8]) -> io::Result<()> + 'k;
 
 /// A tree that is being saved.
@@ -34,7 +34,7 @@ pub(super) struct Source {
 /// A node that is to be visited.
 struct Next {
     page: PageId,
-    /// Its level and fences; `None` for the root.
+    /// Expected level and fences; `None` for the root.
     expected: Option<(u8, usize)>,
     fences: Fences,
 }
@@ -55,7 +55,7 @@ pub(super) struct Saver<'s> {
     pub(super) report: SalvageReport,
     /// Ranges of keys that were not reached, with the owner of their tree.
     pub(super) gaps: Vec<(u32, Fences)>,
-    /// The same of hash indexes and heaps.
+    /// Gaps of hash indexes and heaps.
     pub(super) other_gaps: Gaps,
     key: Vec<u8>,
     value: Vec<u8>,

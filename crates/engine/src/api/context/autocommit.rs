@@ -1,4 +1,4 @@
-//! A structure by itself: each call is a transaction of its own, without undo.
+//! A structure used by itself: each call is a transaction of its own, without undo.
 
 use std::borrow::Cow;
 use std::io;
@@ -20,8 +20,8 @@ use crate::store::own_txn::Make;
 use crate::store::range::StoreRange;
 use crate::txn::OwnedEntry;
 
-/// How often an update is tried without a lock. On a key that many threads update, further tries
-/// would fail, too.
+/// Number of times an update is tried without a lock. On a key that many threads update, further
+/// tries would fail, too.
 const UNLOCKED_TRIES: u32 = 2;
 
 impl ReadCalls for Autocommit {
@@ -119,8 +119,8 @@ impl WriteCalls for Autocommit {
         tree.write_key(PUT, key, |tree| tree.compare_and_swap(key, expected, new))
     }
 
-    /// If others write in between, `make` runs again; after some tries the key is locked first,
-    /// where there are locks.
+    /// If others write in between, `make` runs again. After some tries the key is locked first, if
+    /// the store has locks.
     fn update(self, tree: &DbTree, key: &[u8], make: &mut Make<'_>) -> Result<(), Error> {
         let mut tries = 0..UNLOCKED_TRIES;
         while tries.next().is_some() || !tree.has_locks() {

@@ -15,7 +15,7 @@ use crate::store::error::Error;
 use crate::store::own_txn::Make;
 use crate::txn::OwnedEntry;
 
-/// The context of a structure that is used by itself: each call commits by itself.
+/// The context of a structure that is used by itself: each call commits on its own.
 ///
 /// ```
 /// use millpond::{Autocommit, Db, Error, Options, Tree};
@@ -69,8 +69,8 @@ pub trait Writes: Reads + WriteCalls {}
 impl<C: ReadCalls> Reads for C {}
 impl<C: WriteCalls> Writes for C {}
 
-/// The calls of a context that read, on byte strings. They are not generic, so that they are
-/// compiled in this crate.
+/// The reading calls of a context, on byte strings. They are not generic, so they are compiled in
+/// this crate.
 pub trait ReadCalls: Copy {
     /// How a handle in this context holds the structure `S`: owned or borrowed.
     type Holds<S: 'static>: Borrow<S>;
@@ -90,7 +90,8 @@ pub trait ReadCalls: Copy {
         Ok(self.get(tree, key)?.map_or(Lookup::Missing, Lookup::Overflow))
     }
 
-    /// Returns what `decode` makes of the value of `key`; `decode` must not use the store.
+    /// Applies `decode` to the value of `key` and returns the result; `decode` must not use the
+    /// store.
     #[inline]
     fn look<R>(
         self,
@@ -121,7 +122,7 @@ pub trait ReadCalls: Copy {
         Ok(values)
     }
 
-    /// Returns whether there is such a key.
+    /// Returns `true` if the key exists.
     fn contains(self, tree: &DbTree, key: &[u8]) -> Result<bool, Error> {
         Ok(self.look(tree, key, |_| ())?.is_some())
     }
@@ -138,28 +139,28 @@ pub trait ReadCalls: Copy {
         Ok(())
     }
 
-    /// Returns how many entries there are; `None` if only a walk over all keys can tell.
+    /// Returns the number of entries, or `None` if that takes a walk over all keys.
     fn count_all(self, tree: &DbTree) -> Result<Option<u64>, Error>;
 
-    /// Returns the value of `key`, piece by piece.
+    /// Returns a reader of the value of `key`, which reads piece by piece.
     fn reader<'t>(self, tree: &'t DbTree, key: &[u8]) -> Result<Option<ValueReader<'t>>, Error>
     where
         Self: 't;
 
-    /// Returns the calls on the entries of a hash index or a heap; `None` outside transactions and
+    /// Returns the calls on the entries of a hash index or a heap. `None` outside transactions and
     /// snapshots, where the structure itself is called.
     fn inside<'t>(self) -> Option<Inside<'t>>
     where
         Self: 't;
 }
 
-/// The calls of a context that write, on byte strings.
+/// The writing calls of a context, on byte strings.
 pub trait WriteCalls: ReadCalls {
     /// True if others may change an entry between two calls.
     const SHARES: bool;
 
-    /// Sets the value of `key`, or removes it, if `condition` holds. The value that was there goes
-    /// to `old`.
+    /// Sets the value of `key`, or removes it, if `condition` holds. The previous value goes to
+    /// `old`.
     fn write(
         self,
         tree: &DbTree,
@@ -169,8 +170,8 @@ pub trait WriteCalls: ReadCalls {
         old: Option<&mut Vec<u8>>,
     ) -> Result<WriteOutcome, Error>;
 
-    /// Sets the entry of `key` to `new` if it is `expected`, where `None` is no entry; returns
-    /// whether it was.
+    /// Sets the entry of `key` to `new` if it equals `expected`, where `None` means no entry.
+    /// Returns `true` if it was equal.
     fn compare_and_swap(
         self,
         tree: &DbTree,
@@ -179,11 +180,11 @@ pub trait WriteCalls: ReadCalls {
         new: Option<&[u8]>,
     ) -> Result<bool, Error>;
 
-    /// Sets the entry of `key` to what `make` makes of it.
+    /// Replaces the entry of `key` by the result of `make`.
     fn update(self, tree: &DbTree, key: &[u8], make: &mut Make<'_>) -> Result<(), Error>;
 
-    /// Lets `f` change the bytes of a value, but not their number; returns whether there is such a
-    /// key. `f` must not use the store.
+    /// Lets `f` change the bytes of a value, but not their number; returns `true` if the key
+    /// exists. `f` must not use the store.
     fn update_in_place(
         self,
         tree: &DbTree,
@@ -191,14 +192,14 @@ pub trait WriteCalls: ReadCalls {
         f: &mut dyn FnMut(&mut [u8]),
     ) -> Result<bool, Error>;
 
-    /// Removes all entries of a range; returns how many there were.
+    /// Removes all entries of a range; returns their number.
     fn remove_range(self, tree: &DbTree, range: &KeyRange) -> Result<u64, Error>;
 
     /// Removes the first entry, or the last, and returns it.
     fn pop(self, tree: &DbTree, first: bool) -> Result<Option<OwnedEntry>, Error>;
 
-    /// Removes an entry that a range has just given if its value is still `value`; returns whether
-    /// it was. `finger` remembers the leaf of one removal for the next.
+    /// Removes an entry that a range has just returned, if its value is still `value`. Returns
+    /// `true` if it was removed. `finger` remembers the leaf of one removal for the next.
     fn remove_given(
         self,
         tree: &DbTree,
@@ -207,7 +208,7 @@ pub trait WriteCalls: ReadCalls {
         finger: &mut Finger,
     ) -> Result<bool, Error>;
 
-    /// Sets `key` to `len` bytes out of `source`; returns whether there was an entry.
+    /// Sets `key` to `len` bytes read from `source`; returns `true` if the key existed.
     fn put_from(
         self,
         tree: &DbTree,

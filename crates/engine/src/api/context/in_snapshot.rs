@@ -1,4 +1,4 @@
-//! A structure in a snapshot: as it was when the snapshot began.
+//! A structure in a snapshot, as it was when the snapshot began.
 
 use crate::api::context::calls::{Inside, ReadCalls};
 use crate::api::context::snapshot_reader::SnapshotReader;

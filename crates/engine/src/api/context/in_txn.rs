@@ -1,4 +1,4 @@
-//! A structure in a transaction: what is read and written is locked until the transaction ends.
+//! A structure in a transaction: every entry read or written is locked until the transaction ends.
 
 use std::io;
 
@@ -17,7 +17,7 @@ use crate::store::own_txn::Make;
 use crate::txn::OwnedEntry;
 
 impl Txn {
-    /// Hands the value of `key` to `decode` as a part of another call: the read is not counted.
+    /// Applies `decode` to the value of `key` as part of another call, so the read is not counted.
     fn peek<R>(
         &self,
         tree: &DbTree,
@@ -136,7 +136,7 @@ impl WriteCalls for &Txn {
         self.writing(|txn| Ok(txn.update(tree, key, f)?.is_some()))
     }
 
-    /// The entries are removed key by key: as many as a transaction can undo.
+    /// Entries are removed key by key, and only as many as a transaction can undo.
     fn remove_range(self, tree: &DbTree, range: &KeyRange) -> Result<u64, Error> {
         self.lock_range(tree, range)?;
         let (mut keys, mut removed) = (self.range(tree, range).keys_only(), 0);

@@ -8,7 +8,7 @@ use crate::store::error::Error;
 use crate::store::member::Member;
 
 impl Inside<'_> {
-    /// Hands the value of `key` to `f`; returns whether there is such a key.
+    /// Hands the value of `key` to `f`; returns `true` if the key exists.
     pub(crate) fn look(
         self,
         member: &dyn Member,
@@ -21,7 +21,7 @@ impl Inside<'_> {
         }
     }
 
-    /// Returns the transaction's writes so far.
+    /// Returns the number of the transaction's writes so far.
     pub(crate) fn writes(self) -> u64 {
         match self {
             Inside::Txn(txn) => txn.writes(),
@@ -44,7 +44,7 @@ impl Inside<'_> {
         }
     }
 
-    /// Returns the value of `key`, which is to be written next.
+    /// Locks `key` for the write that follows, and returns its value.
     pub(crate) fn get_to_write(
         self,
         member: &dyn Member,
@@ -54,7 +54,7 @@ impl Inside<'_> {
         self.get(member, key)
     }
 
-    /// Returns the value of `key`, which the same call writes: the read is not counted.
+    /// Locks `key` and returns its value for a write by the same call, so the read is not counted.
     pub(crate) fn peek_to_write(
         self,
         member: &dyn Member,
@@ -80,7 +80,7 @@ impl Inside<'_> {
         txn.writing(|txn| txn.write_in(member, key, value, condition))
     }
 
-    /// Lets `f` change the bytes of a value; returns whether there is such a key.
+    /// Lets `f` change the bytes of a value; returns `true` if the key exists.
     pub(crate) fn update(
         self,
         member: &dyn Member,
@@ -106,9 +106,9 @@ impl Inside<'_> {
     }
 }
 
-/// Hands `f` to `update` as something that runs at most once; returns what `f` returned, if it ran.
-/// In the meantime the page counts as borrowed, so that a call that needs it fails instead of
-/// waiting for itself.
+/// Hands `f` to `update` as a closure that runs at most once; returns the result of `f`, if it ran.
+/// While `f` runs, the page counts as borrowed: a call that needs the page fails instead of waiting
+/// for itself.
 pub(crate) fn update_once<R>(
     f: impl FnOnce(&mut [u8]) -> R,
     update: impl FnOnce(&mut dyn FnMut(&mut [u8])) -> Result<bool, Error>,

@@ -1,6 +1,6 @@
-//! Contexts: where a structure is read and written. A context implements the byte-level calls once;
-//! the verbs of [`Tree`](crate::Tree), [`HashIndex`](crate::HashIndex) and [`Heap`](crate::Heap)
-//! are thin generic layers over them.
+//! Contexts in which a structure is read and written. A context implements the byte-level calls
+//! once; the verbs of [`Tree`](crate::Tree), [`HashIndex`](crate::HashIndex) and
+//! [`Heap`](crate::Heap) are thin generic layers over them.
 mod autocommit;
 mod calls;
 mod in_snapshot;

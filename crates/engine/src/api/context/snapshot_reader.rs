@@ -10,12 +10,13 @@ use crate::store::error::Error;
 enum Source<'t> {
     /// The value in the tree, which has not changed since the snapshot began.
     Live(DbReader<'t>),
-    /// The value that there was; it has changed since.
+    /// The value at the start of the snapshot, which has changed since.
     Whole(Vec<u8>),
 }
 
-/// A value of a snapshot. As long as nobody changes the entry, it is read from its pages; then from
-/// the version that was kept for the snapshot, which is in memory as a whole.
+/// A value of a snapshot. While the entry is unchanged, the value is read from its pages. After a
+/// change, it is read from the version that was kept for the snapshot, which is in memory as a
+/// whole.
 pub(crate) struct SnapshotReader<'t> {
     snapshot: Snapshot,
     tree: &'t DbTree,
@@ -33,7 +34,7 @@ impl<'t> SnapshotReader<'t> {
         key: &[u8],
     ) -> Result<Option<SnapshotReader<'t>>, Error> {
         snapshot.check(tree)?;
-        // The page first, the versions afterwards.
+        // Open the page first and look at the versions afterwards.
         let live = tree.btree().reader(key)?;
         let mut reader = SnapshotReader {
             snapshot: snapshot.clone(),
@@ -53,7 +54,7 @@ impl<'t> SnapshotReader<'t> {
         Ok(Some(reader))
     }
 
-    /// Returns whether the entry has changed since the snapshot began.
+    /// Returns `true` if the entry has changed since the snapshot began.
     fn is_changed(&self) -> Result<bool, Error> {
         Ok(self.snapshot.engine().is_changed(self.tree.btree(), &self.key)?)
     }
@@ -64,7 +65,7 @@ impl<'t> SnapshotReader<'t> {
         Ok(self.snapshot.engine().get(self.tree.btree(), &self.key, <[u8]>::to_vec)?)
     }
 
-    /// Reads from the pages; `None` if the value there has changed.
+    /// Reads from the pages; returns `None` if the value there has changed.
     fn read_live(&mut self, out: &mut [u8]) -> io::Result<Option<usize>> {
         let Source::Live(live) = &mut self.source else { return Ok(None) };
         let read = live.seek(SeekFrom::Start(self.at)).and_then(|_| live.read(out));

@@ -19,14 +19,14 @@ pub(super) enum Change<'a> {
     Remove,
 }
 
-/// Returns the name of an entry, by which transactions and snapshots know it.
+/// Returns the name by which transactions and snapshots know an entry.
 pub(super) fn name_of(index: &DbHashIndex, key: &[u8]) -> Vec<u8> {
     let mut name = Vec::new();
     index.structure().name_entry(key, &mut name);
     name
 }
 
-/// Looks `key` up; in a transaction or a snapshot the value is returned, otherwise it is copied to
+/// Looks up `key`. In a transaction or a snapshot the value is returned, otherwise it is copied to
 /// `scratch`.
 pub(super) fn find(
     inside: Option<Inside<'_>>,
@@ -42,7 +42,7 @@ pub(super) fn find(
     Ok(if is_there { Lookup::Inline } else { Lookup::Missing })
 }
 
-/// Returns whether there is such a key.
+/// Returns `true` if the key exists.
 pub(super) fn contains(
     inside: Option<Inside<'_>>,
     index: &DbHashIndex,
@@ -54,13 +54,13 @@ pub(super) fn contains(
     }
 }
 
-/// Returns the value of `key` where it lies.
+/// Returns the value of `key` in place, in its page.
 pub(super) fn hold<'t>(index: &'t DbHashIndex, key: &[u8]) -> Result<Option<Shared<'t>>, Error> {
     index.read_key(GET, key, |index| index.hold(key))
 }
 
-/// Changes the entry of `key`; its value goes to `old`. Returns whether there was one, or whether a
-/// condition held.
+/// Changes the entry of `key`; the previous value goes to `old`. Returns `true` if there was an
+/// entry, or if the condition of the change held.
 pub(super) fn change(
     inside: Option<Inside<'_>>,
     index: &DbHashIndex,
@@ -106,7 +106,7 @@ fn change_inside(
     }
 }
 
-/// Lets `f` change the bytes of a value; returns whether there is such a key.
+/// Lets `f` change the bytes of a value; returns `true` if the key exists.
 pub(super) fn update_in_place(
     inside: Option<Inside<'_>>,
     index: &DbHashIndex,
@@ -120,12 +120,12 @@ pub(super) fn update_in_place(
     }
 }
 
-/// Returns how many entries are committed, without a walk; `None` if only a walk can tell.
+/// Returns the number of committed entries, or `None` if that takes a walk.
 pub(super) fn count(index: &DbHashIndex) -> Result<Option<u64>, Error> {
     index.count_quietly(|index| index.len())
 }
 
-/// Removes all entries at one moment, and gives their pages back; returns how many there were.
+/// Removes all entries at one moment and frees their pages; returns the number of entries.
 pub(super) fn clear(index: &DbHashIndex) -> Result<u64, Error> {
     index.clear_with(DELETE, |index| index.clear())
 }

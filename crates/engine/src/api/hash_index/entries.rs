@@ -8,7 +8,7 @@ use crate::encoding::key::Key;
 use crate::encoding::value::Value;
 use crate::store::error::Error;
 
-/// The entries of a hash index. After an error it ends.
+/// Iterator over the entries of a hash index. It ends after an error.
 ///
 /// ```
 /// # use millpond::{Db, Error, Options};

@@ -1,4 +1,4 @@
-//! The handle of a hash index, and its verbs that read.
+//! The handle of a hash index, and its reading verbs.
 
 use std::borrow::Borrow;
 use std::fmt;
@@ -19,9 +19,8 @@ use crate::store::error::Error;
 
 /// A named hash index: an unordered map from `K` to `V`, like a `HashMap` that outgrows memory.
 ///
-/// Keys and values are taken in their borrowed forms, too: `&str` for `String`, `&[u8]` for
-/// `Vec<u8>`. A handle: clones are cheap, and any thread may use them. Each call takes effect as a
-/// whole.
+/// Keys and values are accepted in their borrowed forms, too: `&str` for `String`, `&[u8]` for
+/// `Vec<u8>`. A handle: clones are cheap, and any thread may use them. Each call is atomic.
 ///
 /// ```
 /// # use millpond::{Db, Error, Options};
@@ -57,7 +56,7 @@ impl<K, V, At: Reads> fmt::Debug for HashIndex<K, V, At> {
 }
 
 impl<K: Key, V: Value> HashIndex<K, V> {
-    /// Walks the whole index and says what it is made of.
+    /// Walks the whole index and returns statistics of its structure.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -70,7 +69,7 @@ impl<K: Key, V: Value> HashIndex<K, V> {
     /// ```
     ///
     /// # Errors
-    /// As [`HashIndex::get`].
+    /// Same as [`HashIndex::get`].
     pub fn stats(&self) -> Result<HashStats, Error> {
         self.handle().look(|index| index.stats())
     }
@@ -81,7 +80,7 @@ impl<K, V, At: Reads> HashIndex<K, V, At> {
         HashIndex { handle, context, types: PhantomData }
     }
 
-    /// The store's handle.
+    /// Returns the store's handle.
     #[inline(always)]
     pub(crate) fn handle(&self) -> &DbHashIndex {
         self.handle.borrow()
@@ -102,7 +101,7 @@ impl<K, V, At: Reads> HashIndex<K, V, At> {
         self.handle().name()
     }
 
-    /// Returns the limit of a key and its value together.
+    /// Returns the size limit of a key and its value together.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -133,7 +132,7 @@ impl<K, V, At: Reads> HashIndex<K, V, At> {
         HashIndex::new(self.handle, self.context)
     }
 
-    /// Returns the same index with keys and values as they are encoded.
+    /// Returns the same index with keys and values in encoded form.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -153,7 +152,7 @@ impl<K, V, At: Reads> HashIndex<K, V, At> {
 }
 
 impl<K: Key, V: Value, At: Reads> HashIndex<K, V, At> {
-    /// Decodes a value; `key` is its key, for the error.
+    /// Decodes a value; `key` goes into the error.
     fn decode_value(&self, key: Option<&[u8]>, bytes: &[u8]) -> Result<V, Error> {
         let value = <V as DecodeValue<'_>>::decode(bytes);
         decoded(self.name(), value.map_err(|error| BadEntry::new(key, error)))
@@ -163,7 +162,7 @@ impl<K: Key, V: Value, At: Reads> HashIndex<K, V, At> {
         bytes.map(|bytes| self.decode_value(None, &bytes)).transpose()
     }
 
-    /// The value of `key`.
+    /// Returns the value of `key`.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -176,8 +175,8 @@ impl<K: Key, V: Value, At: Reads> HashIndex<K, V, At> {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Decode`] if the value is not a `V`, or the store failed; the same for all that
-    /// reads.
+    /// [`Error::Decode`] if the value is not a `V`, or the store failed. All reading methods return
+    /// these errors.
     #[inline]
     pub fn get<Q: KeyLike<K> + ?Sized>(&self, key: &Q) -> Result<Option<V>, Error> {
         self.get_with(key, |bytes| self.decode_value(None, bytes))?.transpose()
@@ -196,7 +195,7 @@ impl<K: Key, V: Value, At: Reads> HashIndex<K, V, At> {
     /// ```
     ///
     /// # Errors
-    /// As [`HashIndex::get`].
+    /// Same as [`HashIndex::get`].
     #[inline]
     pub fn get_with<Q: KeyLike<K> + ?Sized, R>(
         &self,
@@ -209,7 +208,7 @@ impl<K: Key, V: Value, At: Reads> HashIndex<K, V, At> {
         Ok(found.map(&scratch, f))
     }
 
-    /// Hands the bytes of the value itself to `f`, where they lie in their page; see
+    /// Hands the bytes of the value to `f` in place, without a copy; see
     /// [`Tree::read`](crate::Tree::read).
     ///
     /// ```
@@ -223,7 +222,7 @@ impl<K: Key, V: Value, At: Reads> HashIndex<K, V, At> {
     /// ```
     ///
     /// # Errors
-    /// As [`HashIndex::get`].
+    /// Same as [`HashIndex::get`].
     #[inline]
     pub fn read<Q: KeyLike<K> + ?Sized, R>(
         &self,
@@ -237,7 +236,7 @@ impl<K: Key, V: Value, At: Reads> HashIndex<K, V, At> {
         Ok(held.map(|value| f(value.bytes())))
     }
 
-    /// Whether there is such a key.
+    /// Returns `true` if the key exists.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -250,13 +249,13 @@ impl<K: Key, V: Value, At: Reads> HashIndex<K, V, At> {
     /// ```
     ///
     /// # Errors
-    /// As [`HashIndex::get`].
+    /// Same as [`HashIndex::get`].
     #[inline]
     pub fn contains<Q: KeyLike<K> + ?Sized>(&self, key: &Q) -> Result<bool, Error> {
         key.with_encoded(|key| calls::contains(self.context.inside(), self.handle(), key))
     }
 
-    /// All entries, in no order that means anything.
+    /// Returns an iterator over all entries, in no particular order.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -272,7 +271,7 @@ impl<K: Key, V: Value, At: Reads> HashIndex<K, V, At> {
         Entries::new(Scan::begin(self.handle(), self.context.inside(), 0))
     }
 
-    /// Counts the entries: a walk over all buckets.
+    /// Counts the entries, by a walk over all buckets if the store has not counted them.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -285,7 +284,7 @@ impl<K: Key, V: Value, At: Reads> HashIndex<K, V, At> {
     /// ```
     ///
     /// # Errors
-    /// As [`HashIndex::get`].
+    /// Same as [`HashIndex::get`].
     #[track_caller]
     pub fn len(&self) -> Result<u64, Error> {
         let inside = self.context.inside();
@@ -297,7 +296,7 @@ impl<K: Key, V: Value, At: Reads> HashIndex<K, V, At> {
         scan::count(self.handle(), inside)
     }
 
-    /// Whether there is no entry.
+    /// Returns `true` if the index has no entry.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -310,15 +309,15 @@ impl<K: Key, V: Value, At: Reads> HashIndex<K, V, At> {
     /// ```
     ///
     /// # Errors
-    /// As [`HashIndex::get`].
+    /// Same as [`HashIndex::get`].
     #[track_caller]
     pub fn is_empty(&self) -> Result<bool, Error> {
         let mut entries = Scan::begin(self.handle(), self.context.inside(), 0);
         Ok(entries.next(true).transpose()?.is_none())
     }
 
-    /// Puts the encoding of the value of `key` into `out`; `false`, and `out` empty, if there is no
-    /// such key.
+    /// Copies the encoded value of `key` into `out`. Returns `false`, with `out` empty, if there is
+    /// no such key.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -332,7 +331,7 @@ impl<K: Key, V: Value, At: Reads> HashIndex<K, V, At> {
     /// ```
     ///
     /// # Errors
-    /// As [`HashIndex::get`].
+    /// Same as [`HashIndex::get`].
     pub fn get_into<Q: KeyLike<K> + ?Sized>(
         &self,
         key: &Q,
@@ -344,8 +343,8 @@ impl<K: Key, V: Value, At: Reads> HashIndex<K, V, At> {
 }
 
 impl<K: Key, V: Value> HashIndex<K, V, &Txn> {
-    /// The value of `key`, which is locked as if it were written: for what is read to be changed.
-    /// Two transactions that only read at first, and then both write, end in a deadlock.
+    /// Returns the value of `key` and locks the key as a write does: for a value that is read to be
+    /// changed. Two transactions that only read at first, and then both write, end in a deadlock.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -361,7 +360,7 @@ impl<K: Key, V: Value> HashIndex<K, V, &Txn> {
     /// ```
     ///
     /// # Errors
-    /// As [`HashIndex::get`].
+    /// Same as [`HashIndex::get`].
     pub fn get_for_update<Q: KeyLike<K> + ?Sized>(&self, key: &Q) -> Result<Option<V>, Error> {
         let lock = |key: &[u8]| {
             let name = calls::name_of(self.handle(), key);

@@ -1,4 +1,4 @@
-//! Hash indexes: the handle, its verbs, and what they return.
+//! Hash indexes: the handle, its verbs and their iterators.
 mod calls;
 mod entries;
 #[allow(clippy::module_inception, reason = "the folder's noun")]

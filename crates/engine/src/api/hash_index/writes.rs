@@ -1,4 +1,4 @@
-//! The verbs of a hash index that write.
+//! The writing verbs of a hash index.
 
 use crate::api::context::{Writes, update_once};
 use crate::api::hash_index::HashIndex;
@@ -9,7 +9,7 @@ use crate::encoding::value::{EncodeValue, Value, ValueLike};
 use crate::store::error::Error;
 
 impl<K: Key, V: Value, At: Writes> HashIndex<K, V, At> {
-    /// Inserts an entry or replaces the value of one; returns the value that was there.
+    /// Inserts an entry or replaces its value; returns the previous value.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -22,8 +22,8 @@ impl<K: Key, V: Value, At: Writes> HashIndex<K, V, At> {
     /// ```
     ///
     /// # Errors
-    /// [`Error::ReadOnly`], an entry that is too long, or the store failed; the same for all that
-    /// writes.
+    /// [`Error::ReadOnly`], an entry that is too long, or the store failed. All writing methods
+    /// return these errors.
     #[inline]
     pub fn insert<Q, W>(&self, key: &Q, value: &W) -> Result<Option<V>, Error>
     where
@@ -36,8 +36,8 @@ impl<K: Key, V: Value, At: Writes> HashIndex<K, V, At> {
         self.decode_optional(existed.then_some(old))
     }
 
-    /// Inserts an entry or replaces the value of one; returns whether there was one. The fastest
-    /// way to write.
+    /// Inserts an entry or replaces its value; returns `true` if the key existed. The fastest way
+    /// to write.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -50,7 +50,7 @@ impl<K: Key, V: Value, At: Writes> HashIndex<K, V, At> {
     /// ```
     ///
     /// # Errors
-    /// As [`HashIndex::insert`].
+    /// Same as [`HashIndex::insert`].
     #[inline]
     pub fn put<Q, W>(&self, key: &Q, value: &W) -> Result<bool, Error>
     where
@@ -60,7 +60,7 @@ impl<K: Key, V: Value, At: Writes> HashIndex<K, V, At> {
         value.with_encoded(|value| self.change(key, Change::Put(value), None))
     }
 
-    /// Inserts an entry; `false`, and nothing changed, if the key is there already.
+    /// Inserts an entry if its key is new; returns `false`, and changes nothing, if the key exists.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -73,7 +73,7 @@ impl<K: Key, V: Value, At: Writes> HashIndex<K, V, At> {
     /// ```
     ///
     /// # Errors
-    /// As [`HashIndex::insert`].
+    /// Same as [`HashIndex::insert`].
     #[inline]
     pub fn insert_if_absent<Q, W>(&self, key: &Q, value: &W) -> Result<bool, Error>
     where
@@ -96,7 +96,7 @@ impl<K: Key, V: Value, At: Writes> HashIndex<K, V, At> {
     /// ```
     ///
     /// # Errors
-    /// As [`HashIndex::insert`].
+    /// Same as [`HashIndex::insert`].
     #[inline]
     pub fn remove<Q: KeyLike<K> + ?Sized>(&self, key: &Q) -> Result<Option<V>, Error> {
         let mut old = Vec::new();
@@ -104,7 +104,7 @@ impl<K: Key, V: Value, At: Writes> HashIndex<K, V, At> {
         self.decode_optional(removed.then_some(old))
     }
 
-    /// Removes an entry; returns whether there was one.
+    /// Removes an entry; returns `true` if the key existed.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -117,13 +117,13 @@ impl<K: Key, V: Value, At: Writes> HashIndex<K, V, At> {
     /// ```
     ///
     /// # Errors
-    /// As [`HashIndex::insert`].
+    /// Same as [`HashIndex::insert`].
     #[inline]
     pub fn delete<Q: KeyLike<K> + ?Sized>(&self, key: &Q) -> Result<bool, Error> {
         self.change(key, Change::Remove, None)
     }
 
-    /// Removes all entries, and gives their pages back; returns how many there were.
+    /// Removes all entries and frees their pages; returns the number of entries.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -136,7 +136,7 @@ impl<K: Key, V: Value, At: Writes> HashIndex<K, V, At> {
     /// ```
     ///
     /// # Errors
-    /// As [`HashIndex::insert`].
+    /// Same as [`HashIndex::insert`].
     pub fn clear(&self) -> Result<u64, Error> {
         let Some(inside) = self.context.inside() else { return calls::clear(self.handle()) };
         inside.lock_all(self.handle())?;
@@ -149,7 +149,8 @@ impl<K: Key, V: Value, At: Writes> HashIndex<K, V, At> {
         Ok(removed)
     }
 
-    /// Replaces the value of a key; `false`, and nothing changed, if the key is not there.
+    /// Replaces the value of an existing key; returns `false`, and changes nothing, if there is no
+    /// such key.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -162,7 +163,7 @@ impl<K: Key, V: Value, At: Writes> HashIndex<K, V, At> {
     /// ```
     ///
     /// # Errors
-    /// As [`HashIndex::insert`].
+    /// Same as [`HashIndex::insert`].
     #[inline]
     pub fn replace<Q, W>(&self, key: &Q, value: &W) -> Result<bool, Error>
     where
@@ -172,8 +173,8 @@ impl<K: Key, V: Value, At: Writes> HashIndex<K, V, At> {
         value.with_encoded(|value| self.change(key, Change::Replace(value), None))
     }
 
-    /// Sets the entry of `key` to `new` if it is `expected`, where `None` is no entry; returns
-    /// whether it was.
+    /// Sets the entry of `key` to `new` if it equals `expected`, where `None` means no entry.
+    /// Returns `true` if it was equal.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -186,7 +187,7 @@ impl<K: Key, V: Value, At: Writes> HashIndex<K, V, At> {
     /// ```
     ///
     /// # Errors
-    /// As [`HashIndex::insert`].
+    /// Same as [`HashIndex::insert`].
     pub fn compare_and_swap<Q, W>(
         &self,
         key: &Q,
@@ -202,8 +203,8 @@ impl<K: Key, V: Value, At: Writes> HashIndex<K, V, At> {
         self.change(key, Change::Swap(expected.as_deref(), new.as_deref()), None)
     }
 
-    /// Lets `f` change the bytes of a value, but not how many they are; `None` if there is no such
-    /// key. `f` runs under the bucket's latch: it must be short and not use the store.
+    /// Lets `f` change the bytes of a value, but not their number; returns `None` if there is no
+    /// such key. `f` runs under the bucket's latch: it must be short and must not use the store.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -217,7 +218,7 @@ impl<K: Key, V: Value, At: Writes> HashIndex<K, V, At> {
     /// ```
     ///
     /// # Errors
-    /// As [`HashIndex::insert`].
+    /// Same as [`HashIndex::insert`].
     pub fn update_in_place<Q: KeyLike<K> + ?Sized, R>(
         &self,
         key: &Q,

@@ -8,8 +8,8 @@ use crate::page::Scratch;
 use crate::store::counted::{DELETE, GET, PUT};
 use crate::store::error::Error;
 
-/// Looks a record up; in a transaction or a snapshot it is returned, otherwise it is copied to
-/// `scratch`.
+/// Looks up a record. In a transaction or a snapshot the record is returned, otherwise it is copied
+/// to `scratch`.
 pub(super) fn find(
     inside: Option<Inside<'_>>,
     heap: &DbHeap,
@@ -24,7 +24,7 @@ pub(super) fn find(
     Ok(if is_there { Lookup::Inline } else { Lookup::Missing })
 }
 
-/// Returns whether there is such a record.
+/// Returns `true` if the record exists.
 pub(super) fn contains(
     inside: Option<Inside<'_>>,
     heap: &DbHeap,
@@ -48,7 +48,7 @@ pub(super) fn append(
     }
 }
 
-/// Replaces a record; returns whether there was one.
+/// Replaces a record; returns `true` if it existed.
 pub(super) fn update(
     inside: Option<Inside<'_>>,
     heap: &DbHeap,
@@ -61,7 +61,7 @@ pub(super) fn update(
     Ok(inside.write(heap, &id.to_key(), Some(record), WriteCondition::Present)?.applied)
 }
 
-/// Lets `f` change the bytes of a record; returns whether there is one.
+/// Lets `f` change the bytes of a record; returns `true` if the record exists.
 pub(super) fn update_in_place(
     inside: Option<Inside<'_>>,
     heap: &DbHeap,
@@ -75,7 +75,7 @@ pub(super) fn update_in_place(
     }
 }
 
-/// Removes a record; returns it.
+/// Removes a record and returns it.
 pub(super) fn remove(
     inside: Option<Inside<'_>>,
     heap: &DbHeap,
@@ -91,12 +91,12 @@ pub(super) fn remove(
     Ok(old)
 }
 
-/// Returns how many records are committed, without a walk; `None` if only a walk can tell.
+/// Returns the number of committed records, or `None` if that takes a walk.
 pub(super) fn count(heap: &DbHeap) -> Result<Option<u64>, Error> {
     heap.count_quietly(|heap| heap.len())
 }
 
-/// Removes all records at one moment, and gives their pages back.
+/// Removes all records at one moment and frees their pages.
 pub(super) fn clear(heap: &DbHeap) -> Result<(), Error> {
     heap.clear_with(DELETE, |heap| heap.clear())
 }

@@ -17,9 +17,9 @@ use crate::page::Scratch;
 use crate::store::error::Error;
 use crate::store::member::Member;
 
-/// A named heap: records of type `V`, each known by an id that it keeps as long as it exists.
+/// A named heap: records of type `V`, each with an id that it keeps as long as it exists.
 ///
-/// A handle: clones are cheap, and any thread may use them. Each call takes effect as a whole.
+/// A handle: clones are cheap, and any thread may use them. Each call is atomic.
 ///
 /// ```
 /// # use millpond::{Db, Error, Options};
@@ -57,7 +57,7 @@ impl<V, At: Reads> fmt::Debug for Heap<V, At> {
 }
 
 impl<V: Value> Heap<V> {
-    /// Walks the whole heap and says what it is made of.
+    /// Walks the whole heap and returns statistics of its structure.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -70,7 +70,7 @@ impl<V: Value> Heap<V> {
     /// ```
     ///
     /// # Errors
-    /// As [`Heap::get`].
+    /// Same as [`Heap::get`].
     pub fn stats(&self) -> Result<HeapStats, Error> {
         self.handle().look(|heap| heap.stats())
     }
@@ -81,7 +81,7 @@ impl<V, At: Reads> Heap<V, At> {
         Heap { handle, context, types: PhantomData }
     }
 
-    /// The store's handle.
+    /// Returns the store's handle.
     #[inline(always)]
     pub(crate) fn handle(&self) -> &DbHeap {
         self.handle.borrow()
@@ -102,7 +102,7 @@ impl<V, At: Reads> Heap<V, At> {
         self.handle().name()
     }
 
-    /// Returns the limit of a record.
+    /// Returns the size limit of a record.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -133,7 +133,7 @@ impl<V, At: Reads> Heap<V, At> {
         Heap::new(self.handle, self.context)
     }
 
-    /// Returns the same heap with records as they are encoded.
+    /// Returns the same heap with records in encoded form.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -162,7 +162,7 @@ impl<V: Value, At: Reads> Heap<V, At> {
         bytes.map(|bytes| self.decode_value(&bytes)).transpose()
     }
 
-    /// A record.
+    /// Returns the record with this id.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -175,8 +175,8 @@ impl<V: Value, At: Reads> Heap<V, At> {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Decode`] if the record is not a `V`, or the store failed; the same for all that
-    /// reads.
+    /// [`Error::Decode`] if the record is not a `V`, or the store failed. All reading methods
+    /// return these errors.
     #[inline]
     pub fn get(&self, id: RecordId) -> Result<Option<V>, Error> {
         self.get_with(id, |bytes| self.decode_value(bytes))?.transpose()
@@ -195,7 +195,7 @@ impl<V: Value, At: Reads> Heap<V, At> {
     /// ```
     ///
     /// # Errors
-    /// As [`Heap::get`].
+    /// Same as [`Heap::get`].
     #[inline]
     pub fn get_with<R>(
         &self,
@@ -207,7 +207,7 @@ impl<V: Value, At: Reads> Heap<V, At> {
         Ok(found.map(&scratch, f))
     }
 
-    /// Whether there is such a record.
+    /// Returns `true` if the record exists.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -220,12 +220,12 @@ impl<V: Value, At: Reads> Heap<V, At> {
     /// ```
     ///
     /// # Errors
-    /// As [`Heap::get`].
+    /// Same as [`Heap::get`].
     pub fn contains(&self, id: RecordId) -> Result<bool, Error> {
         calls::contains(self.context.inside(), self.handle(), id)
     }
 
-    /// All records in the order of their ids, from both ends.
+    /// Returns an iterator over all records in the order of their ids, from both ends.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -238,13 +238,13 @@ impl<V: Value, At: Reads> Heap<V, At> {
     /// ```
     ///
     /// # Errors
-    /// As [`Heap::get`].
+    /// Same as [`Heap::get`].
     #[track_caller]
     pub fn records(&self) -> Result<Records<'_, V>, Error> {
         self.records_from(RecordId(0))
     }
 
-    /// The records with ids from `from` on.
+    /// Returns an iterator over the records with ids from `from` on.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -257,14 +257,14 @@ impl<V: Value, At: Reads> Heap<V, At> {
     /// ```
     ///
     /// # Errors
-    /// As [`Heap::get`].
+    /// Same as [`Heap::get`].
     #[track_caller]
     pub fn records_from(&self, from: RecordId) -> Result<Records<'_, V>, Error> {
         self.handle().may_read()?;
         Ok(Records::new(Scan::begin(self.handle(), self.context.inside(), from.0)))
     }
 
-    /// Counts the records: a walk over all pages.
+    /// Counts the records, by a walk over all pages if the store has not counted them.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -277,7 +277,7 @@ impl<V: Value, At: Reads> Heap<V, At> {
     /// ```
     ///
     /// # Errors
-    /// As [`Heap::get`].
+    /// Same as [`Heap::get`].
     #[track_caller]
     pub fn len(&self) -> Result<u64, Error> {
         let inside = self.context.inside();
@@ -289,7 +289,7 @@ impl<V: Value, At: Reads> Heap<V, At> {
         scan::count(self.handle(), inside)
     }
 
-    /// Whether there is no record.
+    /// Returns `true` if the heap has no record.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -302,7 +302,7 @@ impl<V: Value, At: Reads> Heap<V, At> {
     /// ```
     ///
     /// # Errors
-    /// As [`Heap::get`].
+    /// Same as [`Heap::get`].
     #[track_caller]
     pub fn is_empty(&self) -> Result<bool, Error> {
         let mut records = Scan::begin(self.handle(), self.context.inside(), 0);
@@ -311,7 +311,7 @@ impl<V: Value, At: Reads> Heap<V, At> {
 }
 
 impl<V: Value> Heap<V, &Txn> {
-    /// A record, which is locked as if it were written: for what is read to be changed. Two
+    /// Returns a record and locks it as a write does: for a record that is read to be changed. Two
     /// transactions that only read at first, and then both write, end in a deadlock.
     ///
     /// ```
@@ -329,7 +329,7 @@ impl<V: Value> Heap<V, &Txn> {
     /// ```
     ///
     /// # Errors
-    /// As [`Heap::get`].
+    /// Same as [`Heap::get`].
     pub fn get_for_update(&self, id: RecordId) -> Result<Option<V>, Error> {
         let inside = Inside::Txn(self.context);
         self.decode_optional(inside.get_to_write(self.handle(), &id.to_key())?)
@@ -337,7 +337,7 @@ impl<V: Value> Heap<V, &Txn> {
 }
 
 impl<V: Value, At: Writes> Heap<V, At> {
-    /// Appends a record, or puts it where one was removed; returns its id.
+    /// Appends a record, or reuses the slot of a removed one; returns its id.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -350,14 +350,14 @@ impl<V: Value, At: Writes> Heap<V, At> {
     /// ```
     ///
     /// # Errors
-    /// [`Error::ReadOnly`], a record that is too long, or the store failed; the same for all that
-    /// writes.
+    /// [`Error::ReadOnly`], a record that is too long, or the store failed. All writing methods
+    /// return these errors.
     #[inline]
     pub fn append<W: ValueLike<V> + ?Sized>(&self, record: &W) -> Result<RecordId, Error> {
         record.with_encoded(|record| calls::append(self.context.inside(), self.handle(), record))
     }
 
-    /// Replaces a record; `false`, and nothing changed, if there is none.
+    /// Replaces a record; returns `false`, and changes nothing, if there is none.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -370,7 +370,7 @@ impl<V: Value, At: Writes> Heap<V, At> {
     /// ```
     ///
     /// # Errors
-    /// As [`Heap::append`].
+    /// Same as [`Heap::append`].
     #[inline]
     pub fn update<W: ValueLike<V> + ?Sized>(
         &self,
@@ -381,7 +381,7 @@ impl<V: Value, At: Writes> Heap<V, At> {
         record.with_encoded(|record| calls::update(inside, self.handle(), id, record))
     }
 
-    /// Removes a record; returns it. A new record may get its id.
+    /// Removes a record and returns it. A new record may get its id.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -394,12 +394,12 @@ impl<V: Value, At: Writes> Heap<V, At> {
     /// ```
     ///
     /// # Errors
-    /// As [`Heap::append`].
+    /// Same as [`Heap::append`].
     pub fn remove(&self, id: RecordId) -> Result<Option<V>, Error> {
         self.decode_optional(calls::remove(self.context.inside(), self.handle(), id)?)
     }
 
-    /// Removes a record; returns whether there was one.
+    /// Removes a record; returns `true` if it existed.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -412,14 +412,14 @@ impl<V: Value, At: Writes> Heap<V, At> {
     /// ```
     ///
     /// # Errors
-    /// As [`Heap::append`].
+    /// Same as [`Heap::append`].
     pub fn delete(&self, id: RecordId) -> Result<bool, Error> {
         Ok(calls::remove(self.context.inside(), self.handle(), id)?.is_some())
     }
 
-    /// Removes all records. By itself, it waits until no transaction has a record locked, gives the
-    /// pages back, and ids begin at 0 again. In a transaction, records are removed one by one, as
-    /// many as it can undo.
+    /// Removes all records. Outside a transaction, the call waits until no transaction has a record
+    /// locked, frees the pages, and ids start at 0 again. In a transaction, records are removed one
+    /// by one, and only as many as it can undo.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -433,7 +433,7 @@ impl<V: Value, At: Writes> Heap<V, At> {
     /// ```
     ///
     /// # Errors
-    /// As [`Heap::append`].
+    /// Same as [`Heap::append`].
     pub fn clear(&self) -> Result<(), Error> {
         let Some(inside) = self.context.inside() else { return calls::clear(self.handle()) };
         inside.lock_all(self.handle())?;
@@ -447,8 +447,8 @@ impl<V: Value, At: Writes> Heap<V, At> {
         Ok(())
     }
 
-    /// Lets `f` change the bytes of a record, but not how many they are; `None` if there is no such
-    /// record. `f` runs under the page's latch: it must be short and not use the store.
+    /// Lets `f` change the bytes of a record, but not their number; returns `None` if there is no
+    /// such record. `f` runs under the page's latch: it must be short and must not use the store.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -461,7 +461,7 @@ impl<V: Value, At: Writes> Heap<V, At> {
     /// ```
     ///
     /// # Errors
-    /// As [`Heap::append`].
+    /// Same as [`Heap::append`].
     pub fn update_in_place<R>(
         &self,
         id: RecordId,

@@ -1,4 +1,4 @@
-//! Heaps: the handle, its verbs, and what they return.
+//! Heaps: the handle, its verbs and their iterators.
 mod calls;
 #[allow(clippy::module_inception, reason = "the folder's noun")]
 mod heap;

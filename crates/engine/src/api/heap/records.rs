@@ -8,7 +8,7 @@ use crate::encoding::value::{DecodeValue, Value};
 use crate::heap::RecordId;
 use crate::store::error::Error;
 
-/// The records of a heap, from both ends. After an error it ends.
+/// Iterator over the records of a heap, from both ends. It ends after an error.
 pub struct Records<'t, V> {
     scan: Scan<'t>,
     types: PhantomData<fn() -> V>,

@@ -35,7 +35,7 @@ const _: fn() = || {
     is_sync::<DbTree>();
 };
 
-/// The encoded entries of a range, from both ends. After an error it ends.
+/// The encoded entries of a range, from both ends. It ends after an error.
 pub struct ByteRange<'t> {
     tree: &'t DbTree,
     source: Source<'t>,
@@ -49,7 +49,7 @@ impl<'t> ByteRange<'t> {
         ByteRange { tree, source, count, is_over }
     }
 
-    /// A range of what is committed, or of a snapshot.
+    /// Creates a range of committed entries, or of a snapshot.
     pub(crate) fn outside(
         tree: &'t DbTree,
         outside: DbRange<'t>,
@@ -58,13 +58,13 @@ impl<'t> ByteRange<'t> {
         ByteRange::from(tree, Source::Outside(outside), range.is_empty())
     }
 
-    /// A range of `tree` inside a transaction.
+    /// Creates a range of `tree` inside a transaction.
     pub(crate) fn in_txn(txn: &'t Txn, tree: &'t DbTree, range: &KeyRange) -> ByteRange<'t> {
         let scan = TxnRange::new(txn, tree, range);
         ByteRange::from(tree, Source::Txn(scan), range.is_empty())
     }
 
-    /// A range that only gives `error`.
+    /// Creates a range that only returns `error`.
     pub(crate) fn failed(tree: &'t DbTree, error: Error) -> ByteRange<'t> {
         ByteRange::from(tree, Source::Failed(Some(error)), false)
     }
@@ -82,7 +82,7 @@ impl<'t> ByteRange<'t> {
         self
     }
 
-    /// Leaves values unread: they come out empty.
+    /// Leaves values unread: they are returned empty.
     pub(crate) fn keys_only(self) -> Self {
         let outside = |range: DbRange<'t>| range.keys_only();
         self.map(outside, TxnRange::keys_only)
@@ -140,8 +140,8 @@ impl<'t> ByteRange<'t> {
         Self::step(&mut self.count, &mut self.is_over, next)
     }
 
-    /// Passes over up to `n` entries from an end, a leaf at a time where nothing forbids it, and
-    /// returns how many there were, and the error that ended it.
+    /// Skips up to `n` entries from an end, a leaf at a time where possible. Returns the number
+    /// skipped, and the error that ended it.
     pub(crate) fn pass(&mut self, n: usize, forward: bool) -> (usize, Result<(), Error>) {
         let mut passed = 0;
         while passed < n {
@@ -165,13 +165,13 @@ impl<'t> ByteRange<'t> {
         (passed, Ok(()))
     }
 
-    /// Passes over up to `n` entries; returns the error, if there was one, as an item.
+    /// Skips up to `n` entries; returns the error, if there was one, as an item.
     pub(crate) fn pass_items<T>(&mut self, n: usize, forward: bool) -> Option<Result<T, Error>> {
         self.pass(n, forward).1.err().map(Err)
     }
 
-    /// Runs `write`, which changes the entry that was given last and no other: what was read ahead
-    /// stays.
+    /// Runs `write`, which changes the last returned entry and no other, so entries read ahead stay
+    /// valid.
     pub(crate) fn writing<R>(&mut self, write: impl FnOnce() -> R) -> R {
         match &mut self.source {
             Source::Failed(_) => write(),
@@ -191,7 +191,7 @@ impl<'t> ByteRange<'t> {
         }
     }
 
-    /// The name of the tree.
+    /// Returns the name of the tree.
     pub(crate) fn tree_name(&self) -> &str {
         self.tree.name()
     }

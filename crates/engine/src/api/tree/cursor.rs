@@ -1,4 +1,4 @@
-//! Cursors as users see them: a place among the entries of a tree that seeks and moves both ways.
+//! Cursors: a position among the entries of a tree that seeks and moves both ways.
 
 use std::marker::PhantomData;
 use std::ops::Bound;
@@ -13,11 +13,11 @@ use crate::encoding::value::{DecodeValue, Value};
 use crate::store::error::Error;
 use crate::txn::OwnedEntry;
 
-/// A place among the entries of a tree, which moves both ways.
+/// A position among the entries of a tree, which moves both ways.
 ///
-/// Each move returns the entry that the cursor is on then. A move beyond the first or the last
-/// entry returns `None`, and the cursor stays. As long as it moves in one direction it reads as a
-/// range does; a seek, and a change of direction, look at the tree again.
+/// Each move returns the entry that the cursor is then on. A move beyond the first or the last
+/// entry returns `None`, and the cursor stays. Moves in one direction read as a range does; a seek
+/// or a change of direction looks at the tree again.
 ///
 /// ```
 /// # use millpond::{Db, Error, Options};
@@ -37,7 +37,7 @@ use crate::txn::OwnedEntry;
 pub struct Cursor<'t, K, V, At: Reads = Autocommit> {
     context: At,
     tree: &'t DbTree,
-    /// What gives the next entries in a direction.
+    /// The direction of the last moves, and the range that they read from.
     open: Option<(bool, ByteRange<'t>)>,
     at: Option<OwnedEntry>,
     types: PhantomData<fn() -> (K, V)>,
@@ -48,7 +48,7 @@ impl<'t, K: Key, V: Value, At: Reads + 't> Cursor<'t, K, V, At> {
         Cursor { context, tree, open: None, at: None, types: PhantomData }
     }
 
-    /// Moves to the first entry whose key is `key` or behind it.
+    /// Moves to the first entry whose key is `key` or greater.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -65,13 +65,13 @@ impl<'t, K: Key, V: Value, At: Reads + 't> Cursor<'t, K, V, At> {
     /// ```
     ///
     /// # Errors
-    /// As those of the tree's `get`; the same for all moves.
+    /// The errors of the tree's `get`. All moves return them.
     pub fn seek<Q: KeyLike<K> + ?Sized>(&mut self, key: &Q) -> Result<Option<(K, V)>, Error> {
         let start = Bound::Included(key.to_key_bytes());
         self.go(true, KeyRange { start, end: Bound::Unbounded })
     }
 
-    /// Moves to the last entry whose key is `key` or before it.
+    /// Moves to the last entry whose key is `key` or less.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -88,7 +88,7 @@ impl<'t, K: Key, V: Value, At: Reads + 't> Cursor<'t, K, V, At> {
     /// ```
     ///
     /// # Errors
-    /// As [`Cursor::seek`].
+    /// Same as [`Cursor::seek`].
     pub fn seek_back<Q: KeyLike<K> + ?Sized>(&mut self, key: &Q) -> Result<Option<(K, V)>, Error> {
         let end = Bound::Included(key.to_key_bytes());
         self.go(false, KeyRange { start: Bound::Unbounded, end })
@@ -110,7 +110,7 @@ impl<'t, K: Key, V: Value, At: Reads + 't> Cursor<'t, K, V, At> {
     /// ```
     ///
     /// # Errors
-    /// As [`Cursor::seek`].
+    /// Same as [`Cursor::seek`].
     pub fn first(&mut self) -> Result<Option<(K, V)>, Error> {
         self.go(true, KeyRange::ALL)
     }
@@ -131,12 +131,12 @@ impl<'t, K: Key, V: Value, At: Reads + 't> Cursor<'t, K, V, At> {
     /// ```
     ///
     /// # Errors
-    /// As [`Cursor::seek`].
+    /// Same as [`Cursor::seek`].
     pub fn last(&mut self) -> Result<Option<(K, V)>, Error> {
         self.go(false, KeyRange::ALL)
     }
 
-    /// Moves to the next entry, or to the first one if it was not moved before.
+    /// Moves to the next entry, or to the first one if the cursor has not moved yet.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -153,13 +153,13 @@ impl<'t, K: Key, V: Value, At: Reads + 't> Cursor<'t, K, V, At> {
     /// ```
     ///
     /// # Errors
-    /// As [`Cursor::seek`].
+    /// Same as [`Cursor::seek`].
     #[expect(clippy::should_implement_trait, reason = "it may move back, too")]
     pub fn next(&mut self) -> Result<Option<(K, V)>, Error> {
         self.step(true)
     }
 
-    /// Moves to the entry before, or to the last one if it was not moved before.
+    /// Moves to the entry before, or to the last one if the cursor has not moved yet.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -176,12 +176,12 @@ impl<'t, K: Key, V: Value, At: Reads + 't> Cursor<'t, K, V, At> {
     /// ```
     ///
     /// # Errors
-    /// As [`Cursor::seek`].
+    /// Same as [`Cursor::seek`].
     pub fn prev(&mut self) -> Result<Option<(K, V)>, Error> {
         self.step(false)
     }
 
-    /// Returns the entry that it is on.
+    /// Returns the entry that the cursor is on.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -240,7 +240,7 @@ impl<'t, K: Key, V: Value, At: Reads + 't> Cursor<'t, K, V, At> {
                 self.at = Some(entry);
                 self.entry()
             }
-            // A range that is over stays so; there may be more when the cursor moves again.
+            // An exhausted range stays so, but there may be more entries at the next move.
             Ok(None) => {
                 self.open = None;
                 Ok(None)

@@ -1,4 +1,4 @@
-//! Removing the entries that a closure chooses.
+//! Removal of the entries that a closure chooses.
 
 use std::marker::PhantomData;
 
@@ -15,7 +15,7 @@ use crate::store::error::Error;
 /// Decides whether an entry is removed.
 pub(crate) type Judge<'j> = dyn FnMut(&[u8], &[u8]) -> Result<bool, Error> + 'j;
 
-/// The entries of a range, of which some are removed.
+/// The entries of a range, some of which are removed.
 pub(crate) struct Extract<'t, At> {
     context: At,
     tree: &'t DbTree,
@@ -34,14 +34,14 @@ impl<'t, At: WriteCalls + 't> Extract<'t, At> {
         Extract { context, tree, range, key: Vec::new(), value: Vec::new(), finger }
     }
 
-    /// Removes all entries that `judge` chooses; returns how many.
+    /// Removes all entries that `judge` chooses; returns their number.
     pub(crate) fn remove_all(
         context: At,
         tree: &'t DbTree,
         range: &KeyRange,
         judge: &mut Judge<'_>,
     ) -> Result<u64, Error> {
-        // All of them are looked at: they are locked at once.
+        // The closure looks at all of them, so they are locked at once.
         context.lock_range(tree, range)?;
         let (mut extract, mut removed) = (Extract::new(context, tree, range), 0);
         while extract.step(judge)? {
@@ -50,7 +50,7 @@ impl<'t, At: WriteCalls + 't> Extract<'t, At> {
         Ok(removed)
     }
 
-    /// Removes the next entry that `judge` chooses; returns whether there was one.
+    /// Removes the next entry that `judge` chooses; returns `true` if there was one.
     fn step(&mut self, judge: &mut Judge<'_>) -> Result<bool, Error> {
         let Extract { context, tree, range, key, value, finger } = self;
         while let Some((its_key, its_value)) = range.next_entry()? {
@@ -58,7 +58,7 @@ impl<'t, At: WriteCalls + 't> Extract<'t, At> {
                 continue;
             }
             its_key.clone_into(key);
-            // In a transaction the entry is locked, so it is the same when it is removed.
+            // In a transaction the entry is locked, so it cannot change before it is removed.
             if At::SHARES {
                 its_value.clone_into(value);
             }
@@ -66,7 +66,7 @@ impl<'t, At: WriteCalls + 't> Extract<'t, At> {
                 if range.writing(|| context.remove_given(tree, key, value, finger))? {
                     return Ok(true);
                 }
-                // Others have changed it: its present value is looked at.
+                // Another thread has changed the entry: look at its present value.
                 match context.get(tree, key)? {
                     Some(now) if judge(key, &now)? => *value = now,
                     _ => break,
@@ -77,8 +77,8 @@ impl<'t, At: WriteCalls + 't> Extract<'t, At> {
     }
 }
 
-/// The entries that [`Tree::extract_if`](crate::Tree::extract_if) removes, as they are taken from
-/// it.
+/// Iterator over the entries that [`Tree::extract_if`](crate::Tree::extract_if) removes, each as it
+/// is removed.
 ///
 /// ```
 /// # use millpond::{Db, Error, Options};

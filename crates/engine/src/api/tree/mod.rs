@@ -1,4 +1,4 @@
-//! Trees: the handle, its verbs, and what they return.
+//! Trees: the handle, its verbs and their iterators.
 pub(crate) mod byte_range;
 pub(crate) mod cursor;
 pub(crate) mod extract;

@@ -13,7 +13,7 @@ pub(crate) fn decoded<T>(name: &str, decoded: Result<T, BadEntry>) -> Result<T, 
     decoded.map_err(|BadEntry { key, error }| Error::Decode { tree: name.to_string(), key, error })
 }
 
-/// The reason that an entry cannot be decoded, and its key, if that is known.
+/// The error of decoding an entry, with its key if known.
 pub(crate) struct BadEntry {
     key: Option<Vec<u8>>,
     error: DecodeError,
@@ -27,10 +27,10 @@ impl BadEntry {
 
 /// The entries of a range of a tree, from both ends.
 ///
-/// As an iterator it gives decoded entries; [`Range::next_entry`] lends encoded ones. After an
-/// error it ends. Outside transactions and snapshots it shows what is committed, each leaf as it
-/// was at some moment. In a transaction it shows what the transaction sees, which it locks. In a
-/// snapshot it shows what was committed when that began.
+/// The iterator returns decoded entries; [`Range::next_entry`] lends encoded ones. It ends after an
+/// error. Outside transactions and snapshots it shows committed entries, each leaf as it was at
+/// some moment. In a transaction it shows the transaction's view, and locks it. In a snapshot it
+/// shows the entries committed when that began.
 ///
 /// ```
 /// # use millpond::{Db, Error, Options};
@@ -71,7 +71,7 @@ impl<'t, K: Key, V: Value> Range<'t, K, V> {
         Range::new(self.raw.keys_only())
     }
 
-    /// Returns the same range with keys and values as they are encoded.
+    /// Returns the same range with keys and values in encoded form.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -126,7 +126,7 @@ impl<'t, K: Key, V: Value> Range<'t, K, V> {
     /// ```
     ///
     /// # Errors
-    /// As [`Range::next_entry`].
+    /// Same as [`Range::next_entry`].
     pub fn next_entry_back(&mut self) -> Result<Option<Entry<'_>>, Error> {
         self.raw.next_entry_back()
     }
@@ -180,12 +180,12 @@ impl<K: Key, V: Value> Iterator for Range<'_, K, V> {
         item(&mut self.raw, next)
     }
 
-    /// The entry behind `n` others, which are passed over without being decoded.
+    /// Returns the entry after `n` others, which are skipped without being decoded.
     fn nth(&mut self, n: usize) -> Option<Self::Item> {
         self.raw.pass_items(n, true).or_else(|| self.next())
     }
 
-    /// Counts the entries that are left, without decoding them; an error counts as one.
+    /// Counts the remaining entries without decoding them; an error counts as one.
     fn count(mut self) -> usize {
         let (passed, end) = self.raw.pass(usize::MAX, true);
         passed + usize::from(end.is_err())

@@ -1,17 +1,17 @@
-//! Large values as streams, wherever they are read.
+//! Large values as streams, in every context.
 
 use std::io::{self, Read, Seek, SeekFrom};
 
 use crate::api::strategy::*;
 
-/// Something that gives a value piece by piece.
+/// A source that returns a value piece by piece.
 pub(crate) trait Pieces: Read + Seek {
-    /// Bytes of the value.
+    /// Number of bytes in the value.
     fn value_len(&self) -> u64;
 }
 
-/// A value, read piece by piece: [`io::Read`] and [`io::Seek`]. Outside transactions and snapshots,
-/// reading fails if the value is changed or removed meanwhile.
+/// A value, read piece by piece through [`io::Read`] and [`io::Seek`]. Outside transactions and
+/// snapshots, reading fails if the value is changed or removed in the meantime.
 ///
 /// ```
 /// # use std::io::{Read, Seek, SeekFrom};
@@ -37,7 +37,7 @@ impl<'t> ValueReader<'t> {
         ValueReader { pieces: Box::new(pieces) }
     }
 
-    /// Bytes of the value.
+    /// Returns the number of bytes in the value.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -52,7 +52,7 @@ impl<'t> ValueReader<'t> {
         self.pieces.value_len()
     }
 
-    /// Whether it has none.
+    /// Returns `true` if the value has no bytes.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};

@@ -1,4 +1,4 @@
-//! The verbs of a tree that read.
+//! The reading verbs of a tree.
 
 use std::borrow::Cow;
 
@@ -29,9 +29,9 @@ impl<K: Key, V: Value, At: Reads> Tree<K, V, At> {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Decode`] if the value is not a `V`, or the store failed; inside a transaction,
-    /// a lock was unavailable ([`Error::is_retriable`]); in a snapshot, it is lost. The same
-    /// for all that reads.
+    /// [`Error::Decode`] if the value is not a `V`, or the store failed. Inside a transaction: a
+    /// lock was unavailable ([`Error::is_retriable`]). In a snapshot: the snapshot is lost. All
+    /// reading methods return these errors.
     #[inline]
     pub fn get<Q: KeyLike<K> + ?Sized>(&self, key: &Q) -> Result<Option<V>, Error> {
         key.with_encoded(|key| {
@@ -43,9 +43,9 @@ impl<K: Key, V: Value, At: Reads> Tree<K, V, At> {
         })
     }
 
-    /// Hands the bytes of the value to `f`, and returns its result; `None` if there is no such
-    /// key. They are a copy: what lies in the page may change until it was validated. Strings
-    /// and byte strings are their own encoding, and anything else is read by its
+    /// Hands the bytes of the value to `f`, and returns its result; `None` if there is no such key.
+    /// The bytes are a copy, because the page may change until the read is validated. Strings and
+    /// byte strings are their own encoding; decode other types with
     /// [`DecodeValue`](crate::codec::DecodeValue).
     ///
     /// ```
@@ -60,7 +60,7 @@ impl<K: Key, V: Value, At: Reads> Tree<K, V, At> {
     /// ```
     ///
     /// # Errors
-    /// As `get`.
+    /// Same as `get`.
     #[inline]
     pub fn get_with<Q: KeyLike<K> + ?Sized, R>(
         &self,
@@ -72,9 +72,9 @@ impl<K: Key, V: Value, At: Reads> Tree<K, V, At> {
         Ok(found.map(&scratch, f))
     }
 
-    /// Returns the values of several keys, in the order of `keys`. They are looked up in the
-    /// order of the tree. Outside transactions and snapshots, each is what is committed when it
-    /// is looked up.
+    /// Returns the values of several keys, in the order of `keys`. The tree is searched in key
+    /// order. Outside transactions and snapshots, each value is the one committed when it is looked
+    /// up.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -88,7 +88,7 @@ impl<K: Key, V: Value, At: Reads> Tree<K, V, At> {
     /// ```
     ///
     /// # Errors
-    /// As `get`.
+    /// Same as `get`.
     pub fn get_many<Q: KeyLike<K>>(
         &self,
         keys: impl IntoIterator<Item = Q>,
@@ -103,7 +103,7 @@ impl<K: Key, V: Value, At: Reads> Tree<K, V, At> {
         values.into_iter().map(|value| self.decode_optional(value)).collect()
     }
 
-    /// Returns whether there is such a key.
+    /// Returns `true` if the key exists.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -117,7 +117,7 @@ impl<K: Key, V: Value, At: Reads> Tree<K, V, At> {
     /// ```
     ///
     /// # Errors
-    /// As `get`.
+    /// Same as `get`.
     #[inline]
     pub fn contains<Q: KeyLike<K> + ?Sized>(&self, key: &Q) -> Result<bool, Error> {
         key.with_encoded(|key| self.context.contains(self.handle(), key))
@@ -126,10 +126,10 @@ impl<K: Key, V: Value, At: Reads> Tree<K, V, At> {
     /// Returns the entries of a range of keys, from both ends, whose bounds may be borrowed
     /// forms: `"a".."c"` for `String`.
     ///
-    /// In a tree: what is committed; as soon as others write meanwhile, all the rest is of one
-    /// moment. In a transaction: what it sees, its own writes among it; what was given is
-    /// locked, and no key behind it but those of a batch that was read ahead, an eighth of what
-    /// was given at most. In a snapshot: what that shows.
+    /// In a tree, the range shows committed entries; once others write, the rest of it is of one
+    /// moment. In a transaction, the range shows the transaction's view, including its own writes.
+    /// It locks the entries returned, and of later keys only a batch read ahead, at most an eighth
+    /// as many. In a snapshot, the range shows the snapshot's view.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -147,8 +147,8 @@ impl<K: Key, V: Value, At: Reads> Tree<K, V, At> {
         self.key_range(&range.to_key_range())
     }
 
-    /// Returns the entries of a range of keys, as [`Tree::range`] does, for a tree in a transaction
-    /// or a snapshot: the range may outlive this handle.
+    /// Returns the entries of a range of keys, like [`Tree::range`], for a tree in a transaction or
+    /// a snapshot. The range may outlive this handle.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -237,7 +237,7 @@ impl<K: Key, V: Value, At: Reads> Tree<K, V, At> {
     /// ```
     ///
     /// # Errors
-    /// As `get`.
+    /// Same as `get`.
     #[track_caller]
     pub fn first(&self) -> Result<Option<(K, V)>, Error> {
         self.iter().next().transpose()
@@ -257,7 +257,7 @@ impl<K: Key, V: Value, At: Reads> Tree<K, V, At> {
     /// ```
     ///
     /// # Errors
-    /// As `get`.
+    /// Same as `get`.
     #[track_caller]
     pub fn last(&self) -> Result<Option<(K, V)>, Error> {
         self.iter().next_back().transpose()
@@ -277,7 +277,7 @@ impl<K: Key, V: Value, At: Reads> Tree<K, V, At> {
     /// ```
     ///
     /// # Errors
-    /// As `get`.
+    /// Same as `get`.
     #[track_caller]
     pub fn count(&self, range: impl KeyBounds<K>) -> Result<u64, Error> {
         let range = range.to_key_range();
@@ -288,12 +288,12 @@ impl<K: Key, V: Value, At: Reads> Tree<K, V, At> {
         self.walk(&range)
     }
 
-    /// Returns the number of entries: the store counts them as they come and go. In a
-    /// transaction the whole tree is locked as by a range; in a snapshot the keys are looked up
-    /// that were changed since.
+    /// Returns the number of entries, which the store counts as they come and go. In a transaction,
+    /// the call locks the whole tree as a range does. In a snapshot, it looks up the keys that
+    /// changed since.
     ///
-    /// It takes a walk over all keys in a snapshot of a tree to which others write meanwhile,
-    /// and once, for a tree to which something was written while the store had no log.
+    /// The call walks all keys in two cases: in a snapshot of a tree that others are writing to,
+    /// and once for a tree that was written while the store had no log.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -307,7 +307,7 @@ impl<K: Key, V: Value, At: Reads> Tree<K, V, At> {
     /// ```
     ///
     /// # Errors
-    /// As `get`.
+    /// Same as `get`.
     #[track_caller]
     pub fn len(&self) -> Result<u64, Error> {
         match self.context.count_all(self.handle())? {
@@ -316,7 +316,7 @@ impl<K: Key, V: Value, At: Reads> Tree<K, V, At> {
         }
     }
 
-    /// Returns whether there is no entry.
+    /// Returns `true` if there is no entry.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -330,15 +330,15 @@ impl<K: Key, V: Value, At: Reads> Tree<K, V, At> {
     /// ```
     ///
     /// # Errors
-    /// As `get`.
+    /// Same as `get`.
     #[track_caller]
     pub fn is_empty(&self) -> Result<bool, Error> {
         Ok(self.iter().keys_only().next_entry()?.is_none())
     }
 
-    /// Returns the encoding of a value as a stream, for values too large for memory: that of
-    /// `Vec<u8>` and `String` is their bytes. In a tree, the stream fails if the value is
-    /// changed meanwhile; a transaction has it locked, and a snapshot keeps it.
+    /// Returns the encoded value as a stream, for values too large for memory. A `Vec<u8>` or a
+    /// `String` is encoded as its bytes. In a tree, the stream fails if the value is changed in the
+    /// meantime; a transaction has it locked, and a snapshot keeps it.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -352,7 +352,7 @@ impl<K: Key, V: Value, At: Reads> Tree<K, V, At> {
     /// ```
     ///
     /// # Errors
-    /// As `get`.
+    /// Same as `get`.
     pub fn reader<Q: KeyLike<K> + ?Sized>(
         &self,
         key: &Q,
@@ -360,8 +360,8 @@ impl<K: Key, V: Value, At: Reads> Tree<K, V, At> {
         key.with_encoded(|key| self.context.reader(self.handle(), key))
     }
 
-    /// Puts the encoding of the value of `key` into `out`; `false`, and `out` empty, if there is no
-    /// such key.
+    /// Copies the encoded value of `key` into `out`. Returns `false`, with `out` empty, if there is
+    /// no such key.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -375,7 +375,7 @@ impl<K: Key, V: Value, At: Reads> Tree<K, V, At> {
     /// ```
     ///
     /// # Errors
-    /// As `get`.
+    /// Same as `get`.
     pub fn get_into<Q: KeyLike<K> + ?Sized>(
         &self,
         key: &Q,

@@ -17,10 +17,10 @@ use crate::txn::OwnedEntry;
 
 /// A named tree: an ordered map from `K` to `V`, like a `BTreeMap` that outgrows memory.
 ///
-/// Keys and values are taken in their borrowed forms, too: `&str` for `String`, `&[u8]` for
-/// `Vec<u8>`. A handle: clones are cheap, and any thread may use them. Each call takes effect as a
-/// whole. Inside a transaction it is read and written by [`Txn::tree`](crate::Txn::tree), in a
-/// snapshot read by [`Snapshot::tree`](crate::Snapshot::tree), with the same methods.
+/// Keys and values are accepted in their borrowed forms, too: `&str` for `String`, `&[u8]` for
+/// `Vec<u8>`. A handle: clones are cheap, and any thread may use them. Each call is atomic.
+/// [`Txn::tree`](crate::Txn::tree) gives the tree inside a transaction, and
+/// [`Snapshot::tree`](crate::Snapshot::tree) in a snapshot (reads only), with the same methods.
 ///
 /// ```
 /// # use millpond::{Db, Error, Options};
@@ -40,7 +40,7 @@ pub struct Tree<K, V, At: Reads = Autocommit> {
     types: PhantomData<fn() -> (K, V)>,
 }
 
-/// A tree of byte strings: they are their own encoding, in order.
+/// A tree of byte strings, which are their own encoding and sort as they are.
 ///
 /// Keys have at most [`key_max`](Tree::limits) bytes, values up to 1 GiB; large values have pages
 /// of their own.
@@ -80,7 +80,7 @@ impl<K, V, At: Reads> Tree<K, V, At> {
         Tree { handle, context, types: PhantomData }
     }
 
-    /// The store's handle.
+    /// Returns the store's handle.
     #[inline(always)]
     pub(crate) fn handle(&self) -> &DbTree {
         self.handle.borrow()
@@ -133,7 +133,7 @@ impl<K, V, At: Reads> Tree<K, V, At> {
         Tree::new(self.handle, self.context)
     }
 
-    /// Returns the same tree with keys and values as they are encoded.
+    /// Returns the same tree with keys and values in encoded form.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -153,14 +153,14 @@ impl<K, V, At: Reads> Tree<K, V, At> {
 }
 
 impl<K: Key, V: Value, At: Reads> Tree<K, V, At> {
-    /// Decodes a value; `key` is its key, for the error.
+    /// Decodes a value; `key` goes into the error.
     pub(super) fn decode_value(&self, key: Option<&[u8]>, bytes: &[u8]) -> Result<V, Error> {
         let value = <V as DecodeValue<'_>>::decode(bytes);
         let value = value.map_err(|error| BadEntry::new(key, error));
         decoded(self.name(), value)
     }
 
-    /// Decodes a value that is in memory of its own; `key` is its key, for the error.
+    /// Decodes a value that is in memory of its own; `key` goes into the error.
     pub(super) fn decode_owned(&self, key: Option<&[u8]>, bytes: Vec<u8>) -> Result<V, Error> {
         V::adopt(bytes).or_else(|bytes| self.decode_value(key, &bytes))
     }
@@ -171,7 +171,7 @@ impl<K: Key, V: Value, At: Reads> Tree<K, V, At> {
 }
 
 impl<K: Key, V: Value> Tree<K, V, &Txn> {
-    /// Returns the value of `key`, which is locked as if it were written: for what is read to be
+    /// Returns the value of `key` and locks the key as a write does: for a value that is read to be
     /// changed. Two transactions that only read at first, and then both write, end in a deadlock.
     ///
     /// ```
@@ -187,7 +187,7 @@ impl<K: Key, V: Value> Tree<K, V, &Txn> {
     /// ```
     ///
     /// # Errors
-    /// As `get`.
+    /// Same as `get`.
     pub fn get_for_update<Q: KeyLike<K> + ?Sized>(&self, key: &Q) -> Result<Option<V>, Error> {
         key.with_encoded(|key| self.context.lock_key(self.handle(), key))?;
         self.get(key)
@@ -195,20 +195,20 @@ impl<K: Key, V: Value> Tree<K, V, &Txn> {
 }
 
 impl<K: Key, V: Value> Tree<K, V> {
-    /// Hands the value of `key` itself to `f`, where it lies in its page, and returns the result;
-    /// `None` if there is no such key. Nothing is copied or allocated; only a value in pages of its
-    /// own is put together first ([`Tree::reader`] gives it piece by piece).
+    /// Hands the value of `key` to `f` in place, in its page, and returns the result; `None` if
+    /// there is no such key. Nothing is copied or allocated, except that a value in pages of its
+    /// own is first assembled ([`Tree::reader`] returns it piece by piece).
     ///
-    /// The page is latched for as long as `f` runs, which writes one word that all threads share:
-    /// for keys that many threads look up at once, [`Tree::get_with`] is the one to take. On one
-    /// thread this pays where `f` looks at a part of a large value (1 KiB and more); a copy of a
-    /// small one costs no more than the latch, and a closure that reads every byte gains nothing.
+    /// The page is latched while `f` runs, which writes one word that all threads share. For keys
+    /// that many threads look up at once, use [`Tree::get_with`]. On one thread, `read` pays if `f`
+    /// looks at a part of a large value (1 KiB and more). A copy of a small value costs no more
+    /// than the latch, and a closure that reads every byte gains nothing.
     ///
-    /// `f` keeps writers of the page waiting, though no readers: it must be short, and must not
-    /// wait for another thread that writes to this tree. It may read the store and write to other
-    /// trees. What needs the page for itself fails with [`PoolError::Held`] after a moment, instead
-    /// of waiting for ever: a write to the same page or one beside it, and a large value below it
-    /// that is not in memory.
+    /// `f` keeps writers of the page waiting, but no readers: it must be short, and must not wait
+    /// for another thread that writes to this tree. It may read the store and write to other trees.
+    /// Calls that need the page exclusively fail with [`PoolError::Held`] after a moment, instead
+    /// of waiting forever: a write to the same page or a neighbour, and a read of a large value
+    /// below it that is not in memory.
     ///
     /// [`PoolError::Held`]: crate::error::PoolError::Held
     ///
@@ -224,7 +224,7 @@ impl<K: Key, V: Value> Tree<K, V> {
     /// ```
     ///
     /// # Errors
-    /// As [`Tree::get`].
+    /// Same as [`Tree::get`].
     #[inline]
     pub fn read<Q: KeyLike<K> + ?Sized, R>(
         &self,
@@ -248,12 +248,12 @@ impl<K: Key, V: Value> Tree<K, V> {
     /// ```
     ///
     /// # Errors
-    /// As [`Tree::get`].
+    /// Same as [`Tree::get`].
     pub fn len_estimate(&self, ways: u32) -> Result<u64, Error> {
         self.handle().look(|tree| tree.count_estimate(ways))
     }
 
-    /// Walks the whole tree and returns what it is made of.
+    /// Walks the whole tree and returns statistics of its structure.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -266,14 +266,14 @@ impl<K: Key, V: Value> Tree<K, V> {
     /// ```
     ///
     /// # Errors
-    /// As [`Tree::get`].
+    /// Same as [`Tree::get`].
     pub fn stats(&self) -> Result<TreeStats, Error> {
         self.handle().look(|tree| tree.stats())
     }
 
-    /// Walks the whole tree and returns what is wrong with it. The background merge waits
-    /// meanwhile; what others change during the walk may be reported as faults that are none
-    /// ([`Db::check`](crate::Db::check) reports none of these).
+    /// Walks the whole tree and returns its faults. The background merge waits during the walk.
+    /// Concurrent changes may be reported as faults; [`Db::check`](crate::Db::check) reports none
+    /// of these.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -286,13 +286,13 @@ impl<K: Key, V: Value> Tree<K, V> {
     /// ```
     ///
     /// # Errors
-    /// As [`Tree::get`].
+    /// Same as [`Tree::get`].
     pub fn check(&self) -> Result<Report, Error> {
         self.handle().look_at_rest(|tree| tree.check())
     }
 
-    /// Packs badly filled leaves among the next `leaves` ones; returns whether the end of the tree
-    /// was reached.
+    /// Packs badly filled leaves among the next `leaves` ones; returns `true` at the end of the
+    /// tree.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -304,13 +304,13 @@ impl<K: Key, V: Value> Tree<K, V> {
     /// ```
     ///
     /// # Errors
-    /// As [`Tree::insert`].
+    /// Same as [`Tree::insert`].
     pub fn compact(&self, leaves: u32) -> Result<bool, Error> {
         self.handle().alter(|tree| tree.compact(leaves))
     }
 
-    /// Loads entries whose keys ascend into this tree, which must be empty; returns their number.
-    /// Much faster than inserting them, and leaves are as full as `options` say.
+    /// Loads entries in ascending key order into this tree, which must be empty; returns their
+    /// number. Much faster than inserting them, with leaves as full as `options` ask for.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -323,7 +323,7 @@ impl<K: Key, V: Value> Tree<K, V> {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Bulk`], or as [`Tree::insert`].
+    /// [`Error::Bulk`], or any error of [`Tree::insert`].
     pub fn bulk_load<Q, W>(
         &self,
         rows: impl IntoIterator<Item = (Q, W)>,
@@ -339,12 +339,12 @@ impl<K: Key, V: Value> Tree<K, V> {
     }
 }
 
-/// Returns the value of `key` where it lies. Not generic, so that it is compiled in this crate.
+/// Returns the value of `key` in place. Not generic, so it is compiled in this crate.
 fn hold<'t>(tree: &'t DbTree, key: &[u8]) -> Result<Option<ValueRef<'t>>, Error> {
     tree.read_key(GET, key, |tree| tree.hold(key))
 }
 
-/// Fills an empty tree. Not generic, so that it is compiled in this crate.
+/// Fills an empty tree. Not generic, so it is compiled in this crate.
 fn fill(
     tree: &DbTree,
     rows: &mut dyn Iterator<Item = OwnedEntry>,

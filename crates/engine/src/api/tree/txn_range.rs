@@ -1,13 +1,13 @@
-//! The entries of a range inside a transaction, from both ends: what it has seen is locked.
+//! The entries of a range inside a transaction, from both ends; the entries seen are locked.
 //!
-//! Entries are read ahead in batches, which begin with one entry and grow to an eighth of what the
-//! scan has given, 256 at most: a scan that is stopped early has locked little more than it saw.
-//! A write of the same transaction discards what was read ahead, so a scan shows what the
-//! transaction has written before the step.
+//! Entries are read ahead in batches. A batch begins with one entry and grows to an eighth of the
+//! entries returned, 256 at most, so a scan that is stopped early has locked little more than it
+//! returned. A write of the same transaction discards the entries read ahead, so a scan shows all
+//! writes made before the step.
 //!
-//! Where the transaction has locked all that is left of the range, as it has the whole tree after
-//! thousands of entries, there is nothing to lock ahead: a cursor lends entries from its copies of
-//! the leaves.
+//! If the transaction has locked the whole rest of the range, as it has the whole tree after
+//! thousands of entries, nothing needs locking ahead. A cursor then lends entries from its copies
+//! of the leaves.
 
 use std::collections::VecDeque;
 use std::ops::Bound;
@@ -20,19 +20,20 @@ use crate::encoding::key_range::KeyRange;
 use crate::store::error::Error;
 use crate::txn::{OwnedEntry, ScanSome};
 
-/// Most entries of a batch.
+/// Maximum number of entries in a batch.
 const BATCH_MAX: usize = 256;
-/// A batch is this part of what was given before.
+/// A batch is this fraction of the entries returned before.
 const AHEAD: usize = 8;
 
 pub(crate) struct TxnRange<'t> {
     txn: &'t Txn,
     tree: &'t DbTree,
-    /// What was given by neither end.
+    /// The part that neither end has returned.
     rest: KeyRange,
     front: VecDeque<OwnedEntry>,
     back: VecDeque<OwnedEntry>,
-    /// Where the front is in a range that is locked as a whole; `rest` is as it was when it began.
+    /// Position of the front in a range that is locked as a whole; `rest` is as it was when the
+    /// cursor began.
     cursor: Option<DbCursor<'t>>,
     is_back_used: bool,
     shown: OwnedEntry,
@@ -71,17 +72,17 @@ impl<'t> TxnRange<'t> {
         self
     }
 
-    /// Whether the transaction wrote nothing since the batches were read.
+    /// Returns `true` if the transaction has not written since the batches were read.
     pub(crate) fn is_fresh(&self) -> bool {
         self.writes == self.txn.writes()
     }
 
-    /// Keeps what was read ahead: what was written meanwhile is none of it.
+    /// Keeps the entries read ahead: the writes since then did not change them.
     pub(crate) fn keep(&mut self) {
         self.writes = self.txn.writes();
     }
 
-    /// The next entry from the front or the back, borrowed until the next call.
+    /// Returns the next entry from the front or the back, borrowed until the next call.
     pub(crate) fn next(&mut self, forward: bool) -> Result<Option<Entry<'_>>, Error> {
         self.is_back_used |= !forward;
         if !self.is_fresh() {
@@ -99,7 +100,7 @@ impl<'t> TxnRange<'t> {
         self.next_of_batch(forward)
     }
 
-    /// Moves on from the front by up to `n` entries that are read already, and returns by how many.
+    /// Skips up to `n` entries at the front that are read already; returns the number skipped.
     pub(crate) fn pass(&mut self, n: usize, forward: bool) -> usize {
         let may = forward && !self.is_back_used && self.is_fresh();
         let passed = self.cursor.as_mut().filter(|_| may).map_or(0, |cursor| cursor.pass(n, true));
@@ -107,13 +108,14 @@ impl<'t> TxnRange<'t> {
         passed
     }
 
-    /// Returns whether nobody else can change the rest of the range before the transaction is over.
+    /// Returns `true` if no other transaction can change the rest of the range before this one
+    /// ends.
     fn has_locked(&self) -> Result<bool, Error> {
         self.txn.call(|txn| txn.has_locked(self.tree, bounds(&self.rest)))
     }
 
-    /// Moves to the next entry of a range that is locked as a whole; `false` if there is none, or
-    /// it is not locked.
+    /// Moves to the next entry of a range that is locked as a whole; returns `false` if there is
+    /// none, or the range is not locked.
     fn move_cursor(&mut self) -> Result<bool, Error> {
         if let Some(cursor) = &mut self.cursor {
             let more = cursor.next()?;
@@ -143,7 +145,7 @@ impl<'t> TxnRange<'t> {
         Ok(more)
     }
 
-    /// The cursor has reached the end of the range.
+    /// Ends the cursor at the end of the range.
     fn end_cursor(&mut self) {
         self.cursor = None;
         // No key is between these.
@@ -151,7 +153,7 @@ impl<'t> TxnRange<'t> {
             (Bound::Excluded(Vec::new()), Bound::Included(Vec::new()));
     }
 
-    /// Goes on without the cursor, behind its entry.
+    /// Continues without the cursor, after its entry.
     fn leave_cursor(&mut self) {
         if let Some(cursor) = self.cursor.take() {
             self.rest.start = Bound::Excluded(cursor.key().to_vec());
@@ -166,7 +168,7 @@ impl<'t> TxnRange<'t> {
             let how = ScanSome { forward, max, keys_only, as_scan };
             self.txn.call(|txn| txn.scan_some(self.tree, bounds(&self.rest), how, batch))?;
         }
-        // The other end may have given it.
+        // The other end may have returned it already.
         let Some(entry) = batch.pop_front().filter(|(key, _)| self.rest.contains(key)) else {
             return Ok(None);
         };

@@ -1,4 +1,4 @@
-//! The verbs of a tree that write.
+//! The writing verbs of a tree.
 
 use std::io;
 
@@ -13,7 +13,7 @@ use crate::encoding::value::{EncodeValue, Value, ValueLike};
 use crate::store::error::Error;
 
 impl<K: Key, V: Value, At: Writes> Tree<K, V, At> {
-    /// Inserts an entry or replaces the value of one; returns the value that was there.
+    /// Inserts an entry or replaces its value; returns the previous value.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -28,8 +28,8 @@ impl<K: Key, V: Value, At: Writes> Tree<K, V, At> {
     ///
     /// # Errors
     /// A key or value that is too long, [`Error::ReadOnly`], [`Error::Decode`], or the store
-    /// failed; inside a transaction, a lock was unavailable ([`Error::is_retriable`]). The same
-    /// for all that writes.
+    /// failed. Inside a transaction: a lock was unavailable ([`Error::is_retriable`]). All writing
+    /// methods return these errors.
     #[inline]
     pub fn insert<Q, W>(&self, key: &Q, value: &W) -> Result<Option<V>, Error>
     where
@@ -41,8 +41,8 @@ impl<K: Key, V: Value, At: Writes> Tree<K, V, At> {
         self.decode_optional(written.existed.then_some(old))
     }
 
-    /// Inserts an entry or replaces the value of one; returns whether there was one. The
-    /// fastest way to write.
+    /// Inserts an entry or replaces its value; returns `true` if the key existed. The fastest way
+    /// to write.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -56,7 +56,7 @@ impl<K: Key, V: Value, At: Writes> Tree<K, V, At> {
     /// ```
     ///
     /// # Errors
-    /// As `insert`.
+    /// Same as `insert`.
     #[inline]
     pub fn put<Q, W>(&self, key: &Q, value: &W) -> Result<bool, Error>
     where
@@ -66,7 +66,7 @@ impl<K: Key, V: Value, At: Writes> Tree<K, V, At> {
         Ok(self.write_value(key, value, WriteCondition::Always, None)?.existed)
     }
 
-    /// Inserts an entry; `false`, and nothing changed, if the key is there already.
+    /// Inserts an entry if its key is new; returns `false`, and changes nothing, if the key exists.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -80,7 +80,7 @@ impl<K: Key, V: Value, At: Writes> Tree<K, V, At> {
     /// ```
     ///
     /// # Errors
-    /// As `insert`.
+    /// Same as `insert`.
     #[inline]
     pub fn insert_if_absent<Q, W>(&self, key: &Q, value: &W) -> Result<bool, Error>
     where
@@ -90,7 +90,8 @@ impl<K: Key, V: Value, At: Writes> Tree<K, V, At> {
         Ok(self.write_value(key, value, WriteCondition::Absent, None)?.applied)
     }
 
-    /// Replaces the value of a key; `false`, and nothing changed, if the key is not there.
+    /// Replaces the value of an existing key; returns `false`, and changes nothing, if there is no
+    /// such key.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -104,7 +105,7 @@ impl<K: Key, V: Value, At: Writes> Tree<K, V, At> {
     /// ```
     ///
     /// # Errors
-    /// As `insert`.
+    /// Same as `insert`.
     #[inline]
     pub fn replace<Q, W>(&self, key: &Q, value: &W) -> Result<bool, Error>
     where
@@ -114,12 +115,12 @@ impl<K: Key, V: Value, At: Writes> Tree<K, V, At> {
         Ok(self.write_value(key, value, WriteCondition::Present, None)?.applied)
     }
 
-    /// Sets the entry of `key` to `new` if it is `expected`, where `None` is no entry; returns
-    /// whether it was. Values are compared as bytes.
+    /// Sets the entry of `key` to `new` if it equals `expected`, where `None` means no entry.
+    /// Returns `true` if it was equal. Values are compared as bytes.
     ///
-    /// A loop of `get` and `compare_and_swap` is not fair: while other threads change the
-    /// entry, it may fail for long. `update` is fair: in a tree it locks the key after two
-    /// tries. So is a transaction that reads with `get_for_update`.
+    /// A loop of `get` and `compare_and_swap` is not fair: while other threads change the entry, it
+    /// may fail for long. `update` is fair: in a tree it locks the key after two tries. A
+    /// transaction that reads with `get_for_update` is fair, too.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -134,7 +135,7 @@ impl<K: Key, V: Value, At: Writes> Tree<K, V, At> {
     /// ```
     ///
     /// # Errors
-    /// As `insert`.
+    /// Same as `insert`.
     pub fn compare_and_swap<Q, W>(
         &self,
         key: &Q,
@@ -153,9 +154,9 @@ impl<K: Key, V: Value, At: Writes> Tree<K, V, At> {
         })
     }
 
-    /// Sets the entry of `key` to what `f` makes of it, where `None` is no entry; returns that.
-    /// In a tree, if others write in between, `f` runs again on what they wrote, a third
-    /// time with the key locked. Inside a transaction it is locked first, and `f` runs once.
+    /// Replaces the entry of `key` by the result of `f`, where `None` means no entry, and returns
+    /// the result. In a tree, `f` runs again if others write in between, and a third time with the
+    /// key locked. Inside a transaction the key is locked first, and `f` runs once.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -169,7 +170,7 @@ impl<K: Key, V: Value, At: Writes> Tree<K, V, At> {
     /// ```
     ///
     /// # Errors
-    /// As `insert`.
+    /// Same as `insert`.
     pub fn update<Q: KeyLike<K> + ?Sized>(
         &self,
         key: &Q,
@@ -185,8 +186,8 @@ impl<K: Key, V: Value, At: Writes> Tree<K, V, At> {
         })
     }
 
-    /// Lets `f` change the bytes of a value, but not their number; `None` if there is no such
-    /// key. `f` runs under the leaf's latch: it must be short, and must not use the store.
+    /// Lets `f` change the bytes of a value, but not their number; returns `None` if there is no
+    /// such key. `f` runs under the leaf's latch: it must be short and must not use the store.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -201,7 +202,7 @@ impl<K: Key, V: Value, At: Writes> Tree<K, V, At> {
     /// ```
     ///
     /// # Errors
-    /// As `insert`.
+    /// Same as `insert`.
     pub fn update_in_place<Q: KeyLike<K> + ?Sized, R>(
         &self,
         key: &Q,
@@ -226,7 +227,7 @@ impl<K: Key, V: Value, At: Writes> Tree<K, V, At> {
     /// ```
     ///
     /// # Errors
-    /// As `insert`.
+    /// Same as `insert`.
     #[inline]
     pub fn remove<Q: KeyLike<K> + ?Sized>(&self, key: &Q) -> Result<Option<V>, Error> {
         let mut old = Vec::new();
@@ -234,7 +235,7 @@ impl<K: Key, V: Value, At: Writes> Tree<K, V, At> {
         self.decode_optional(removed.then_some(old))
     }
 
-    /// Removes an entry; returns whether there was one.
+    /// Removes an entry; returns `true` if the key existed.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -248,14 +249,14 @@ impl<K: Key, V: Value, At: Writes> Tree<K, V, At> {
     /// ```
     ///
     /// # Errors
-    /// As `insert`.
+    /// Same as `insert`.
     #[inline]
     pub fn delete<Q: KeyLike<K> + ?Sized>(&self, key: &Q) -> Result<bool, Error> {
         self.remove_key(key, None)
     }
 
-    /// Removes all entries of a range; returns how many. In a tree it happens at one moment,
-    /// and whole leaves go without their entries being read one at a time.
+    /// Removes all entries of a range; returns their number. In a tree, the removal happens at one
+    /// moment, and whole leaves are removed without reading their entries one by one.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -269,12 +270,12 @@ impl<K: Key, V: Value, At: Writes> Tree<K, V, At> {
     /// ```
     ///
     /// # Errors
-    /// As `insert`.
+    /// Same as `insert`.
     pub fn remove_range(&self, range: impl KeyBounds<K>) -> Result<u64, Error> {
         self.context.remove_range(self.handle(), &range.to_key_range())
     }
 
-    /// Removes all entries whose keys begin with `prefix`; returns how many.
+    /// Removes all entries whose keys begin with `prefix`; returns their number.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -288,12 +289,12 @@ impl<K: Key, V: Value, At: Writes> Tree<K, V, At> {
     /// ```
     ///
     /// # Errors
-    /// As `insert`.
+    /// Same as `insert`.
     pub fn remove_prefix(&self, prefix: &(impl PrefixOf<K> + ?Sized)) -> Result<u64, Error> {
         self.context.remove_range(self.handle(), &KeyRange::of_prefix::<K>(prefix))
     }
 
-    /// Removes all entries; returns how many there were.
+    /// Removes all entries; returns their number.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -307,16 +308,16 @@ impl<K: Key, V: Value, At: Writes> Tree<K, V, At> {
     /// ```
     ///
     /// # Errors
-    /// As `insert`.
+    /// Same as `insert`.
     pub fn clear(&self) -> Result<u64, Error> {
         self.context.remove_range(self.handle(), &KeyRange::ALL)
     }
 
     /// Removes the first entry, and returns it: a queue's next job.
     ///
-    /// Of two transactions that pop the first entry, the second waits until the first one has
-    /// committed or aborted, because which entry comes first depends on that. Nobody who adds
-    /// entries behind the first one waits, nor is waited for.
+    /// If two transactions pop the first entry, the second waits until the first has committed or
+    /// aborted, because the first entry depends on that. Threads that add entries further back
+    /// neither wait nor are waited for.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -330,7 +331,7 @@ impl<K: Key, V: Value, At: Writes> Tree<K, V, At> {
     /// ```
     ///
     /// # Errors
-    /// As `insert`.
+    /// Same as `insert`.
     pub fn pop_first(&self) -> Result<Option<(K, V)>, Error> {
         self.pop(true)
     }
@@ -349,14 +350,14 @@ impl<K: Key, V: Value, At: Writes> Tree<K, V, At> {
     /// ```
     ///
     /// # Errors
-    /// As `insert`.
+    /// Same as `insert`.
     pub fn pop_last(&self) -> Result<Option<(K, V)>, Error> {
         self.pop(false)
     }
 
-    /// Removes the entries for which `f` returns `false`; returns how many. In a tree each
-    /// removal is a call of its own, and an entry that others change meanwhile is shown to `f`
-    /// again.
+    /// Removes the entries for which `f` returns `false`; returns their number. In a tree each
+    /// removal is a call of its own, and `f` sees an entry again if others change it in the
+    /// meantime.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -370,7 +371,7 @@ impl<K: Key, V: Value, At: Writes> Tree<K, V, At> {
     /// ```
     ///
     /// # Errors
-    /// As `insert`.
+    /// Same as `insert`.
     pub fn retain(&self, mut f: impl FnMut(&K, &V) -> bool) -> Result<u64, Error> {
         let judge = &mut |key: &[u8], value: &[u8]| {
             let (key, value) = decoded(self.name(), decode_entry(key, value))?;
@@ -379,8 +380,8 @@ impl<K: Key, V: Value, At: Writes> Tree<K, V, At> {
         Extract::remove_all(self.context, self.handle(), &KeyRange::ALL, judge)
     }
 
-    /// Removes those entries of a range for which `f` returns `true`, one after the other, and
-    /// gives them. An entry that is not taken from the iterator stays. See `retain`.
+    /// Removes the entries of a range for which `f` returns `true`, one by one, and returns them.
+    /// An entry that is not taken from the iterator stays. See `retain`.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -401,8 +402,8 @@ impl<K: Key, V: Value, At: Writes> Tree<K, V, At> {
         ExtractIf::new(self.context, self.handle(), &range.to_key_range(), f)
     }
 
-    /// Writes a value of `len` bytes out of a stream; returns whether there was one. The bytes
-    /// must be the encoding of a `V`. Nobody sees it before it is complete.
+    /// Writes a value of `len` bytes from a stream; returns `true` if the key existed. The bytes
+    /// must be the encoding of a `V`. Readers see the value only when it is complete.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};
@@ -417,7 +418,7 @@ impl<K: Key, V: Value, At: Writes> Tree<K, V, At> {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Stream`], or as `insert`.
+    /// [`Error::Stream`], or any error of `insert`.
     pub fn put_from<Q: KeyLike<K> + ?Sized>(
         &self,
         key: &Q,
@@ -447,7 +448,7 @@ impl<K: Key, V: Value, At: Writes> Tree<K, V, At> {
         })
     }
 
-    /// Removes an entry, whose value goes to `old`; returns whether there was one.
+    /// Removes an entry, whose value goes to `old`; returns `true` if the key existed.
     #[inline]
     fn remove_key<Q: KeyLike<K> + ?Sized>(
         &self,

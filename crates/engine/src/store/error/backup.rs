@@ -25,7 +25,7 @@ pub enum BackupError {
     /// Something has the target's name, or that of its log.
     #[error("{} exists: choose another name for the backup, or remove it", path.display())]
     Exists {
-        /// What is there.
+        /// The existing path.
         path: PathBuf,
     },
     /// A backup to the same place is under way, or was when its process stopped.
@@ -63,7 +63,7 @@ pub enum BackupError {
     Place {
         /// The file.
         path: PathBuf,
-        /// What the operating system said.
+        /// The operating system's message.
         reason: String,
     },
     /// The store cannot shrink while a backup of it is taken, which copies what was in use.

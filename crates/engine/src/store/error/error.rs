@@ -59,7 +59,7 @@ pub enum Error {
     /// There is no store, and none is to be created.
     #[error("there is no store at {}: allow create_if_missing, or name another", path.display())]
     NoStore {
-        /// Where one was looked for.
+        /// Path of the missing store.
         path: PathBuf,
     },
     /// The data file of a store is missing or holds nothing, and another file of the store exists.
@@ -99,7 +99,7 @@ pub enum Error {
          it again, which undoes them"
     )]
     Unfinished {
-        /// How many.
+        /// Number of transactions.
         transactions: usize,
     },
     /// The store cannot be closed by a closure that one of its calls runs.
@@ -109,7 +109,7 @@ pub enum Error {
         count(*handles, "other handle")
     )]
     InUse {
-        /// How many.
+        /// Number of handles.
         handles: usize,
     },
     /// The store was opened by the process of which this one is a fork.
@@ -149,7 +149,7 @@ pub enum Error {
         tree: String,
         /// The encoded key of the entry, where it is known.
         key: Option<Vec<u8>>,
-        /// What is wrong.
+        /// The decoding error.
         error: DecodeError,
     },
     /// There is no tree of that name.
@@ -163,7 +163,7 @@ pub enum Error {
     NoStructure {
         /// The name.
         name: String,
-        /// What was asked for.
+        /// The requested kind.
         wanted: Structure,
     },
     /// The name is taken.
@@ -177,9 +177,9 @@ pub enum Error {
     OtherKind {
         /// The name.
         name: String,
-        /// What it is.
+        /// The actual kind.
         found: Structure,
-        /// What was asked for.
+        /// The requested kind.
         wanted: Structure,
     },
     /// A structure was created with keys or values of another type.
@@ -191,11 +191,11 @@ pub enum Error {
     OtherType {
         /// The name.
         name: String,
-        /// Its keys or its values.
+        /// Keys or values, whichever differ.
         what: &'static str,
-        /// What they are.
+        /// The actual type.
         found: String,
-        /// What was asked for.
+        /// The requested type.
         wanted: String,
     },
     /// A value cannot be written as what it is to be written as.
@@ -203,7 +203,7 @@ pub enum Error {
     Encode {
         /// The Rust type.
         type_name: &'static str,
-        /// What is wrong.
+        /// The reason of the refusal.
         reason: String,
     },
     /// Handles of it are alive.
@@ -211,13 +211,13 @@ pub enum Error {
     TreeInUse {
         /// The name.
         name: String,
-        /// How many.
+        /// Number of handles.
         handles: usize,
     },
     /// The name is empty or too long.
     #[error("a name of {len} bytes is invalid: names have 1 to {max} bytes")]
     Name {
-        /// Its bytes.
+        /// Length of the name in bytes.
         len: usize,
         /// Most bytes of a name in this store.
         max: usize,
@@ -238,7 +238,7 @@ pub enum Error {
         at.0
     )]
     NoUndo {
-        /// Where the record begins.
+        /// Position at which the record begins.
         at: Lsn,
         /// The transaction.
         tx: u64,
@@ -250,7 +250,7 @@ pub enum Error {
         path.display()
     )]
     LogMissing {
-        /// Where the log should be.
+        /// Expected path of the log.
         path: PathBuf,
     },
     /// The store's file could not be made shorter.
@@ -275,7 +275,7 @@ pub enum Error {
     NoLogFile {
         /// The store.
         path: PathBuf,
-        /// Where its log would be.
+        /// Path that the log would have.
         log: PathBuf,
     },
     /// A log that is not needed any more is in the way of a new one.
@@ -283,7 +283,7 @@ pub enum Error {
     OldLog {
         /// The file.
         path: PathBuf,
-        /// What the operating system said.
+        /// The operating system's message.
         reason: String,
     },
     /// The store has a log, and was not closed: it must be recovered.
@@ -308,15 +308,15 @@ pub enum Error {
     /// The catalog holds something that this version does not know.
     #[error("the catalog's entry '{name}' cannot be read ({reason}): run `check` on the store")]
     Catalog {
-        /// Whose entry.
+        /// Name of the entry.
         name: String,
-        /// What is wrong.
+        /// The fault.
         reason: &'static str,
     },
 }
 
-/// As [`Display`](fmt::Display), with the causes that it does not mention itself: a `main` that
-/// returns an error prints it so.
+/// Like [`Display`](fmt::Display), with the causes that it omits: a `main` that returns an error
+/// prints it in this form.
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&with_causes(self))
@@ -343,7 +343,7 @@ impl Error {
         matches!(self, Error::Txn(TxnError::Lock(error)) if is_own(error))
     }
 
-    /// Whether a lock was waited for too long: its owner keeps it, or forgot that it has it.
+    /// Returns `true` if a lock timed out: its owner keeps it, or forgot to release it.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options, TxnOptions};

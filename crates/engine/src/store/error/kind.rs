@@ -1,4 +1,4 @@
-//! What sort of error it is: one of few, for programs and for other languages.
+//! The category of an error: one of a few, for programs and for other languages.
 //!
 //! The matches have no wildcards: who adds an error says here what it is.
 
@@ -23,7 +23,7 @@ use crate::store::options::OptionsError;
 use crate::tier::TierError;
 use crate::txn::TxnError;
 
-/// What sort of error an [`Error`] is. The bindings of other languages have these as codes and
+/// Category of an [`Error`]. The bindings of other languages expose the categories as codes and
 /// exceptions.
 ///
 /// ```
@@ -43,7 +43,7 @@ pub enum ErrorKind {
     NotFound,
     /// There is one already.
     Exists,
-    /// It has another type, another kind, or belongs to another store.
+    /// The structure has another type, another kind, or belongs to another store.
     OtherType,
     /// A key, a value or a log record that does not fit.
     TooLong,
@@ -65,12 +65,12 @@ pub enum ErrorKind {
     DiskFull,
     /// The device or the operating system failed.
     Io,
-    /// What is stored is not what was written.
+    /// Stored data differs from the data that was written.
     Damaged,
     /// Something that belongs to the store, such as its log, is missing, or it must be recovered
     /// first.
     Incomplete,
-    /// It has a format that this version does not know.
+    /// The format is one that this version does not know.
     Version,
     /// The caller gave up.
     Cancelled,
@@ -79,7 +79,7 @@ pub enum ErrorKind {
 }
 
 impl Error {
-    /// What sort of error it is.
+    /// Returns the category of the error.
     ///
     /// ```
     /// # use millpond::{Db, Error, ErrorKind, Options};
@@ -319,7 +319,7 @@ fn of_pool(error: &PoolError) -> ErrorKind {
     }
 }
 
-/// What is below the pool has errors of any type.
+/// Classifies the errors of storage below the pool, which may have any type.
 fn of_storage(error: &StorageError) -> ErrorKind {
     let mut cause: Option<&(dyn StdError + 'static)> = Some(&*error.0);
     while let Some(error) = cause {

@@ -29,7 +29,7 @@ use crate::store::stats::census::rooms;
 use crate::store::store::{Running, Store};
 use crate::txn::{ManagerShare, TransactionManager};
 
-/// How long a commit with `Durability::Group` waits for others at most.
+/// Maximum time that a commit with `Durability::Group` waits for others.
 const GROUP_DELAY: Duration = Duration::from_micros(200);
 
 impl<M: PoolStrategy> Store<M> {

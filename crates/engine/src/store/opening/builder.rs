@@ -42,7 +42,7 @@ enum Place {
     Devices { data: Arc<dyn Device>, log: Arc<dyn Device> },
 }
 
-/// How a store is opened or, if there is none and the options allow that, created.
+/// Opens a store, or creates it if there is none and the options allow that.
 pub struct Builder<'o> {
     place: Place,
     options: &'o Options,

@@ -109,7 +109,7 @@ fn cache_there(
     Ok(Some(Arc::new(FileDevice::open(path, &options)?)))
 }
 
-/// What places and lengths of pages are multiples of.
+/// Returns the unit of which offsets and lengths of pages are multiples.
 fn unit_of(page_size: PageSize, compression: Compression) -> usize {
     match compression {
         Compression::None => page_size.bytes(),
@@ -147,7 +147,7 @@ fn open_file(
     Ok(Arc::new(device))
 }
 
-/// What tells a store that is closed from what it is after anything was written to it.
+/// Returns an identity of a closed store, which any write to it changes.
 fn identity(below: &dyn Device) -> Option<Identity> {
     let superblock = superblock_of(below, None).ok().filter(|block| block.clean)?;
     let mut identity = Identity::default();

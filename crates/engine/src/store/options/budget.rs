@@ -61,14 +61,14 @@ pub enum BudgetError {
     },
 }
 
-/// What the memory is for.
+/// The parts of a store that need memory.
 #[derive(Clone, Copy, Debug)]
 pub struct Demand<'a> {
     /// Bytes of a page.
     pub page_size: u32,
-    /// Whether there is a page table.
+    /// The translation, which decides if there is a page table.
     pub translation: TranslationMode,
-    /// Whose state must fit.
+    /// The policy whose state must fit.
     pub policy: &'a PolicyChoice,
     /// Bytes that tell where pages are.
     pub map_bytes: u64,
@@ -82,7 +82,7 @@ pub struct Demand<'a> {
     pub version_bytes: u64,
 }
 
-/// Who gets how much, in bytes.
+/// Memory of each part of a store, in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Budget {
     /// Frames of the pool.
@@ -106,10 +106,10 @@ pub struct Budget {
     pub log_bytes: u64,
     /// Locks of transactions, at most; 0 without locks.
     pub lock_bytes: u64,
-    /// What entries were, for snapshots and for the undo of transactions, at most; 0 without
+    /// Maximum memory of entry versions, for snapshots and for the undo of transactions; 0 without
     /// locks.
     pub version_bytes: u64,
-    /// What does not depend on the pool's size.
+    /// Memory that does not depend on the pool's size.
     pub fixed_bytes: u64,
 }
 

@@ -13,7 +13,7 @@ by_word! {
 }
 
 choice! {
-    /// Whether the store's file is read and written past the operating system's page cache.
+    /// Use of direct I/O, past the operating system's page cache, for the store's file.
     ///
     /// ```
     /// use millpond::{DirectIo, Options};
@@ -23,7 +23,8 @@ choice! {
     /// ```
     #[derive(Default, Hash)]
     pub enum DirectIo {
-        /// Where the file system can; else through the page cache, with one warning.
+        /// Direct I/O where the file system supports it; otherwise the page cache, with one
+        /// warning.
         #[default]
         Auto = "auto",
         /// Or the store does not open.
@@ -34,7 +35,7 @@ choice! {
 }
 
 choice! {
-    /// How a page id becomes a frame (leanstore IV-A).
+    /// Translation of page ids to frames (leanstore IV-A).
     #[derive(Default, Hash)]
     pub enum TranslationMode {
         /// References to pages in memory are pointers.
@@ -49,7 +50,7 @@ choice! {
 }
 
 choice! {
-    /// How threads keep out of each other's way (leanstore IV-F).
+    /// Latching of pages (leanstore IV-F).
     #[derive(Default, Hash)]
     pub enum LatchingMode {
         /// Readers validate versions and restart when one changed.

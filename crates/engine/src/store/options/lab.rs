@@ -7,7 +7,7 @@ use crate::page::superblock::Placement;
 use crate::pool::{EvictionMode, HitDelivery, Reclamation, SyncMode};
 use crate::store::options::choices::{DirectIo, LatchingMode, TranslationMode};
 
-/// What only measurements and tests turn: strategies that are worse, or fixed for good reasons.
+/// Options for measurements and tests only: strategies that are worse, or fixed for good reasons.
 ///
 /// ```
 /// use millpond::Options;
@@ -17,23 +17,23 @@ use crate::store::options::choices::{DirectIo, LatchingMode, TranslationMode};
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
 pub struct Lab {
-    /// How page ids become frames.
+    /// Translation of page ids to frames.
     pub translation: TranslationMode,
-    /// How threads keep out of each other's way.
+    /// Latching of pages.
     pub latching: LatchingMode,
-    /// Where the replacement policy sits.
+    /// Delivery of hits to the replacement policy.
     pub hit_delivery: HitDelivery,
-    /// What protects optimistic readers of an evicted page.
+    /// Protection of optimistic readers of an evicted page.
     pub reclamation: Reclamation,
     /// Number of frames, whatever they cost, instead of a memory number. At least 8.
     pub frames: Option<u32>,
     /// Allow pages from 512 bytes, so that small tests have deep trees.
     pub tiny_pages: bool,
-    /// Whether to bypass the operating system's page cache. Default: where possible.
+    /// Use of direct I/O, past the operating system's page cache. Default: where possible.
     pub direct_io: DirectIo,
-    /// How I/O is submitted. Default: io_uring where possible.
+    /// Submission of I/O. Default: io_uring where possible.
     pub submission: Submission,
-    /// Who evicts. Default: the thread that needs a frame.
+    /// The threads that evict. Default: the thread that needs a frame.
     pub eviction: EvictionMode,
     /// Touch all memory when the store is opened, instead of when it is needed. Default: no.
     pub prefault: bool,
@@ -42,34 +42,34 @@ pub struct Lab {
     /// Merge leaves that random inserts and removals left badly filled, in the background, when the
     /// store has little else to do. Default: yes.
     pub background_merge: bool,
-    /// Whether changes are logged, so that the store is whole after a crash and commits last.
-    /// Default: yes, beside a store in a file: its log is the file of that name with `-log` behind.
+    /// True if changes are logged, so that the store survives a crash and commits last. Default:
+    /// yes, beside a store in a file: its log is the file of that name with the suffix `-log`.
     pub log: bool,
-    /// Where new versions of pages are written, in a store that is created with a log: in place,
-    /// the log has all of a page at its first change after it was written. Default: out of place. A
-    /// store without a log is always in place.
+    /// Placement of new page versions in a store that is created with a log. In place, the log
+    /// contains the whole page at its first change after a write. Default: out of place. A store
+    /// without a log is always in place.
     pub placement: Placement,
-    /// Whether transactions lock what they read and write. Without, they see each other's changes.
-    /// Default: yes.
+    /// True if transactions lock the entries that they read and write. Without locks, they see each
+    /// other's changes. Default: yes.
     pub locks: bool,
-    /// Whether a store whose log is damaged before its end is recovered as it was at the damage;
-    /// what was committed behind it is lost. Where that cannot be, nothing is changed. Has no
-    /// effect on a log that is sound. Default: no, opening fails.
+    /// True if a store whose log is damaged before its end is recovered as it was at the damage;
+    /// later commits are lost. If that is impossible, nothing is changed. Has no effect on a sound
+    /// log. Default: no, opening fails.
     pub salvage_log: bool,
     /// Frames that evictor threads keep ready, and victims that a worker looks for at once, 1 to
     /// 4096. Default: the pool's own.
     pub batch: Option<u32>,
-    /// Whether a thread writes dirty pages in the background, and reads ahead. Default: yes.
+    /// True if a thread writes dirty pages in the background, and reads ahead. Default: yes.
     pub background_writer: bool,
     /// Page cleaning by the dirty share, as in the systems that li traced (li 2.1.1): the eviction
     /// threads, of which there must be a fixed number, are page cleaners then. Writing neighbours
     /// needs `translation = hashed`. Default: pages are written when they are to go, or for the
     /// log's sake.
     pub cleaning: Option<Cleaning>,
-    /// Whether a page that is missing, and whose two predecessors by page id are in memory, is read
-    /// with those that follow it in its extent, as in the systems that li traced (li 5.6.1.3). Only
-    /// children of the missing page's parent are; needs `background_writer = true` and latches.
-    /// Default: no, only scans read ahead.
+    /// Reads ahead on a miss: if the two predecessors of the missing page by page id are in memory,
+    /// it is read with its successors in the extent, as in the systems that li traced (li 5.6.1.3).
+    /// Only children of the missing page's parent are read; needs `background_writer = true` and
+    /// latches. Default: no, only scans read ahead.
     pub read_ahead: bool,
     /// When what is written is made durable, in a store that is in place and has a log (li 4).
     /// Default: at each checkpoint.
@@ -79,7 +79,7 @@ pub struct Lab {
     pub references_per_tick: u32,
     /// Record bytes of a segment of a new log. Default: the log's own, 4 MiB.
     pub log_segment: Option<u64>,
-    /// Whether page references can be recorded, at a price for each.
+    /// True if page references can be recorded, at a price for each.
     pub records: bool,
     /// Sampling period: one lookup, insert or scan in N is timed; 0: none. Default: 64.
     pub latency_sample_period: u32,

@@ -1,4 +1,4 @@
-//! How much memory this process may use: the machine's, or less where a control group limits it.
+//! Memory that this process may use: the machine's, or less if a control group limits it.
 //!
 //! A container sees all of the machine's memory in `/proc/meminfo` and is killed long before it
 //! has used it. Its limit stands in files of its control group, and of every group above, each of
@@ -22,7 +22,7 @@ const ABSURD: u64 = 1 << 62;
 /// Taken as the limit's quarter where no limit and no size of the machine can be found out.
 const DEFAULT_MEMORY_UNKNOWN: u64 = 256 << 20;
 
-/// Where the system's files lie.
+/// Root folders of the system's files.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SystemRoots {
     /// `/proc`.
@@ -96,7 +96,7 @@ impl SystemRoots {
     }
 }
 
-/// What `files` say in the group `path` below `root`, and in every group above it.
+/// Returns the limits in `files` of the group `path` below `root`, and of every group above it.
 fn limits_above(root: &Path, path: &str, files: &[&str]) -> Vec<MemoryLimit> {
     // A group outside of the namespace is shown as `/../other`: what is below the mount counts.
     let names = Path::new(path).components().filter(|c| matches!(c, Component::Normal(_)));

@@ -1,5 +1,5 @@
-//! What a store is opened with: options, the choices among strategies, the policy, and what all of
-//! it amounts to in frames.
+//! Options of a store: the choices among strategies, the policy, and the resulting number of
+//! frames.
 pub mod budget;
 pub mod choices;
 mod error;

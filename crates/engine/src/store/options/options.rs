@@ -1,4 +1,4 @@
-//! How a store is opened. [`Options::memory`] is what most users set, if anything.
+//! Options for opening a store. Most users set [`Options::memory`], if anything.
 //!
 //! Twelve knobs are for users; what only measurements turn lies under [`Lab`]. Values are
 //! checked together when the store is opened, or by [`Options::check`]: setters never fail, so that
@@ -21,7 +21,7 @@ use crate::store::options::recovery_watch::RecoveryWatch;
 use crate::store::options::second_tier::SecondTierOptions;
 use crate::txn::Durability;
 
-/// How a store is opened.
+/// Options for opening a store.
 ///
 /// ```
 /// use millpond::Options;
@@ -39,9 +39,9 @@ pub struct Options {
     /// Bytes of a page, a power of two from 4096 to 65536; fixed when the store is created.
     /// Default: that of the store, 4096 for a new one.
     pub page_size: Option<u32>,
-    /// How pages are compressed in a store that is created with a log; another one keeps what it
-    /// has. A compressed store is smaller, and takes more CPU time for each page that is read or
-    /// written. Default: they are not.
+    /// Compression of pages in a store that is created with a log; an existing store keeps its own.
+    /// A compressed store is smaller, and takes more CPU time for each page that is read or
+    /// written. Default: no compression.
     pub compression: Compression,
     /// The replacement policy as `millpond policies` lists them, such as `watt(write_weight=2)`.
     /// Default: `tide`.
@@ -70,13 +70,14 @@ pub struct Options {
     /// too much fail. In a store in memory it is memory, four times [`Options::memory`] at most.
     /// Default: 16 GiB.
     pub spill_max: u64,
-    /// What takes at least this long is reported to `tracing`, as an event that names what it was:
-    /// calls, commits, waits for locks, reads and writes of pages, syncs of the log. Of calls that
-    /// touch memory only, one in 64 is timed, and so only one in 64 is reported. Default: a second.
+    /// Operations that take at least this long are reported to `tracing`, as an event that names
+    /// the operation: calls, commits, waits for locks, reads and writes of pages, syncs of the log.
+    /// Of calls that touch memory only, one in 64 is timed, and so only one in 64 is reported.
+    /// Default: a second.
     pub slow_after: Duration,
-    /// Who is told how far a recovery is. Default: nobody.
+    /// Receiver of the progress of a recovery. Default: none.
     pub recovery_watch: RecoveryWatch,
-    /// What only measurements turn.
+    /// Options for measurements only.
     pub lab: Lab,
 }
 
@@ -257,9 +258,9 @@ impl Options {
         Options { second_tier: Some(SecondTierOptions { path, bytes, policy, write_back }), ..self }
     }
 
-    /// Whether what is written stays in the second tier's cache, and goes to the store's file
-    /// later, most of it never: for a cache on a device that may be relied on as much as the
-    /// store's own. Without a second tier this is nothing.
+    /// Sets write-back: written pages stay in the second tier's cache, and reach the store's file
+    /// later, most of them never. For a cache on a device as reliable as the store's own. Without a
+    /// second tier the option has no effect.
     ///
     /// The two files are one store then. The store's alone is refused, also after the store was
     /// closed, and without the cache's what was written last is lost. A store that is opened with
@@ -317,7 +318,7 @@ impl Options {
         self
     }
 
-    /// Whether a missing store is to be created.
+    /// Returns `true` if a missing store is to be created.
     ///
     /// ```
     /// use millpond::Options;
@@ -328,7 +329,7 @@ impl Options {
         self.create_if_missing && !self.read_only
     }
 
-    /// How the store's file is to be opened. Both fall back where they must: see
+    /// Returns the options for opening the store's file. Both fall back where they must: see
     /// [`Options::check_device`].
     #[doc(hidden)]
     pub fn file_options(&self) -> FileOptions {
@@ -342,7 +343,7 @@ impl Options {
         }
     }
 
-    /// Whether `device` does what was insisted on.
+    /// Fails if `device` lacks a feature that the options insist on.
     ///
     /// # Errors
     /// [`OptionsError::NoDirectIo`] and [`OptionsError::NoUring`], when it fell back.

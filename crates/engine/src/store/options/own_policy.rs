@@ -22,8 +22,8 @@ type Choose = fn(&Spec) -> Result<PolicyChoice, PolicyError>;
 pub struct OwnPolicies(Vec<(&'static str, Choose)>);
 
 impl OwnPolicies {
-    /// The same with `P`, which serves one thread at a time. Its metadata must fit into a cache
-    /// line, else a store that names it does not open.
+    /// Adds `P`, a policy that serves one thread at a time. Its metadata must fit into a cache
+    /// line; otherwise a store that names it does not open.
     ///
     /// ```
     /// use millpond::OwnPolicies;
@@ -36,7 +36,7 @@ impl OwnPolicies {
         self
     }
 
-    /// The same with `P`, which any number of threads use at once.
+    /// Adds `P`, a policy that any number of threads use at once.
     ///
     /// ```
     /// use millpond::OwnPolicies;

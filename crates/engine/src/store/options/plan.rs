@@ -31,7 +31,7 @@ impl Options {
         self.plan_beside(system, store_page_size, 0)
     }
 
-    /// As [`Options::plan`], for a store whose page map takes `map_bytes` bytes of memory.
+    /// Like [`Options::plan`], for a store whose page map takes `map_bytes` bytes of memory.
     pub(crate) fn plan_beside(
         &self,
         system: &SystemRoots,
@@ -173,29 +173,29 @@ fn in_range(knob: &'static str, value: u32, least: u32, most: u32) -> Result<(),
     Err(OptionsError::OutOfRange { knob, value, least, most })
 }
 
-/// What [`Options`] come to for one store.
+/// The resolved [`Options`] of one store.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// Bytes of a page.
     pub page_size: u32,
     /// The policy, looked up and checked.
     pub policy: PolicyChoice,
-    /// Where it was looked up first.
+    /// The program's own policies, which are searched first.
     pub own_policies: OwnPolicies,
-    /// Its second tier.
+    /// Plan of the second tier.
     pub tier: Option<TierPlan>,
-    /// Who gets how much memory.
+    /// Memory of each part.
     pub budget: Budget,
     /// Seed of every random choice.
     pub seed: Seed,
 }
 
-/// What a store's second tier is.
+/// Plan of a store's second tier.
 #[derive(Clone, Debug)]
 pub struct TierPlan {
-    /// Its policy.
+    /// Policy of the tier.
     pub policy: PolicyChoice,
-    /// Its size.
+    /// Size options of the tier.
     pub options: TierOptions,
     /// Bytes of memory that it takes at most.
     pub memory_bytes: u64,

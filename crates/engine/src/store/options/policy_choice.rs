@@ -28,15 +28,15 @@ pub enum PolicyError {
         /// " (did you mean …?)", or nothing.
         hint: String,
     },
-    /// It needs what a live store has not.
+    /// The policy needs a feature that a live store lacks.
     #[error("policy '{id}' {reason}: simulate it (`millpond sim`), or choose another one")]
     NotLive {
         /// The policy.
         id: &'static str,
-        /// What it needs.
+        /// The missing feature.
         reason: &'static str,
     },
-    /// It needs what a second tier has not.
+    /// The policy needs a feature that a second tier lacks.
     #[error("policy '{id}' must know the future: choose another one for the second tier")]
     NotForTiers {
         /// The policy.
@@ -50,9 +50,9 @@ pub enum PolicyError {
 /// A policy that exists, with parameters that can be.
 #[derive(Clone)]
 pub struct PolicyChoice {
-    /// As it was written.
+    /// The specification as written.
     pub spec: Spec,
-    /// Its row in the catalog.
+    /// The policy's row in the catalog.
     pub info: Info,
     /// Bytes of `info.frame_bytes` that lie in the frame's header.
     meta_bytes: usize,
@@ -73,7 +73,7 @@ type TierHost = fn(&Spec, &Shape) -> Box<dyn ErasedPolicyHost>;
 /// Hosts a policy.
 type Host<H> = fn(&Spec, &Shape, HitDelivery) -> Result<H, HostingError>;
 
-/// How a policy is hosted.
+/// Hosting of a policy.
 #[derive(Clone, Copy)]
 struct Hosting {
     /// Whatever its hot half.
@@ -151,7 +151,7 @@ impl PolicyChoice {
         Facts::of::<P>(Hosting::closed::<P>()).choose(spec, Tier::First)
     }
 
-    /// The same for a policy that all threads use at once.
+    /// Creates the choice of a policy that all threads use at once.
     pub(crate) fn of_open<P: OpenPolicy>(spec: &Spec) -> Result<PolicyChoice, PolicyError> {
         Facts::of::<P>(Hosting::open::<P>()).choose(spec, Tier::First)
     }
@@ -253,8 +253,8 @@ impl Hosting {
     }
 }
 
-/// What is known of a policy, without its type: there are some sixty, and what is compiled for
-/// each is what needs the type and no more.
+/// Type-independent properties of a policy. There are some sixty policies, so only code that needs
+/// the type is compiled for each.
 struct Facts {
     info: Info,
     needs_future: bool,

@@ -1,4 +1,4 @@
-//! What a second tier is made of.
+//! Options of a second tier.
 
 use std::path::PathBuf;
 
@@ -14,13 +14,13 @@ use std::path::PathBuf;
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct SecondTierOptions {
-    /// Its file.
+    /// Path of the tier's file.
     pub path: PathBuf,
     /// Bytes of that file at most.
     pub bytes: u64,
-    /// Its replacement policy, as `millpond policies` lists those of a second tier.
+    /// Replacement policy of the tier: one that `millpond policies` lists for a second tier.
     pub policy: String,
-    /// Whether what is written stays in the cache: see
+    /// True if written pages stay in the cache: see
     /// [`Options::write_back`](crate::Options::write_back).
     pub write_back: bool,
 }

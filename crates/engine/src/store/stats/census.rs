@@ -20,7 +20,7 @@ use crate::txn::TransactionManager;
 /// times: a walk over the headers of a large pool costs a cache and a TLB miss for each.
 const LOOKS: u32 = 1 << 15;
 
-/// What a snapshot of the statistics is taken of.
+/// The parts of a store that its statistics are taken from.
 pub(crate) struct Census<M: PoolStrategy> {
     pub(crate) pool: Arc<Pool<M>>,
     pub(crate) pages: Arc<PageStore>,

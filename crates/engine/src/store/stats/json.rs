@@ -29,7 +29,7 @@ impl<'j> Object<'j> {
         push(self.value(name), format_args!("{number}"));
     }
 
-    /// What JSON has no number for, infinite or none, is null.
+    /// Writes a number; infinities and NaN, which JSON lacks, become null.
     pub(super) fn float(&mut self, name: &str, number: f64) {
         match number.is_finite() {
             true => push(self.value(name), format_args!("{number:?}")),

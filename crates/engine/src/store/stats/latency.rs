@@ -1,4 +1,4 @@
-//! How long something took, as plain data.
+//! Latencies as plain data.
 
 use hdrhistogram::Histogram;
 #[cfg(feature = "serde")]
@@ -9,7 +9,7 @@ use crate::stats::counters::Timing;
 use crate::stats::histogram::{Recorded, bucket_of, range_of};
 use crate::store::stats::json::Object;
 
-/// How long something took, all threads together. Values are known to within 1/16.
+/// Distribution of a latency, over all threads. Values are exact to within 1/16.
 ///
 /// ```
 /// # use millpond::{Db, Error, Options};
@@ -27,7 +27,7 @@ use crate::store::stats::json::Object;
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(default))]
 pub struct Latency {
-    /// How many were timed.
+    /// Number of timed events.
     pub count: u64,
     /// One in how many was timed, at random: 1 where each was, 0 where none is.
     pub sample_period: u32,
@@ -45,7 +45,7 @@ pub struct Latency {
     pub p999_ns: u64,
     /// The longest, in ns: exact, but of a difference of two snapshots.
     pub max_ns: u64,
-    /// Where not empty: smallest value of a bucket in ns, and how many values fell into it.
+    /// Non-empty buckets: the smallest value in ns, and the number of values.
     pub buckets: Vec<(u64, u64)>,
 }
 
@@ -135,7 +135,7 @@ impl Latency {
         Some(histogram)
     }
 
-    /// What was timed since `earlier`.
+    /// Returns the latency of the events since `earlier`.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};

@@ -13,7 +13,7 @@ use crate::store::stats::json::Object;
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(default))]
 pub struct Process {
-    /// Its pid, in its own namespace.
+    /// Pid of the process, in its own namespace.
     pub pid: u32,
     /// When it started, in clock ticks since boot.
     pub start_ticks: u64,
@@ -46,7 +46,7 @@ impl Process {
         }
     }
 
-    /// Whether it still lives; `None` where this process cannot know.
+    /// Returns `true` if the process is alive; `None` if this process cannot know.
     pub fn is_alive(&self, proc: &Path) -> Option<bool> {
         let here = Process::current(proc);
         let is_known = here.start_ticks != 0

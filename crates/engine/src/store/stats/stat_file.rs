@@ -37,12 +37,12 @@ pub const PUBLISH_PERIOD: Duration = Duration::from_secs(1);
 /// A file of this size and more is none of ours; all buckets of all histograms fit.
 pub(super) const FILE_BYTES_MAX: u64 = 1 << 20;
 
-/// Where a store publishes: its path with `.stat` behind.
+/// Returns the path at which a store publishes statistics: its own path with the suffix `.stat`.
 pub fn stat_path(store: &Path) -> PathBuf {
     beside(store, ".stat")
 }
 
-/// What the file holds.
+/// Contents of the statistics file.
 ///
 /// ```
 /// use millpond::{Db, Options, Published};
@@ -61,13 +61,13 @@ pub fn stat_path(store: &Path) -> PathBuf {
 pub struct Published {
     /// Version of the library that wrote it.
     pub version: String,
-    /// Who wrote it.
+    /// The process that wrote the file.
     pub process: Process,
     /// When the store was opened, in ms since 1970.
     pub started_ms: u64,
     /// When this was written, in ms since 1970.
     pub written_ms: u64,
-    /// Whether the store has been closed since.
+    /// True if the store has been closed since.
     pub is_closed: bool,
     /// The statistics.
     pub stats: Stats,
@@ -211,12 +211,12 @@ pub enum StatFileError {
     Foreign {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The fault of the file.
         reason: String,
     },
 }
 
-/// Whether published statistics are those of a running store.
+/// State of the store whose statistics were published: running or not.
 ///
 /// ```
 /// use millpond::{Db, Freshness, Options, Published};
@@ -302,7 +302,7 @@ impl Published {
         Ok(published)
     }
 
-    /// Whether the numbers are those of a running store.
+    /// Returns the state of the store whose statistics these are.
     ///
     /// ```
     /// use millpond::{Db, Freshness, Options, Published};
@@ -319,7 +319,8 @@ impl Published {
         self.freshness_by(Path::new("/proc"), now_ms())
     }
 
-    /// The same, with `proc` for `/proc` and `now_ms` for the clock, in ms since 1970.
+    /// Like [`Published::freshness`], with `proc` for `/proc` and `now_ms` for the clock, in ms
+    /// since 1970.
     #[doc(hidden)]
     pub fn freshness_by(&self, proc: &Path, now_ms: u64) -> Freshness {
         let age = Duration::from_millis(now_ms.saturating_sub(self.written_ms));

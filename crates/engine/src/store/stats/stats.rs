@@ -20,7 +20,7 @@ use crate::store::stats::json::Object;
 use crate::store::stats::latency::Latency;
 use crate::store::stats::prometheus::Prometheus;
 
-/// What the documentation of a latency says of how it is taken.
+/// The sentence on sampling in the documentation of a latency.
 macro_rules! sampling_doc {
     (each) => {
         ": each is timed"
@@ -36,7 +36,7 @@ macro_rules! stats {
         gauges { $($gauge:ident $level:ident $level_help:literal;)* }
         timings { $($timing:ident $time:ident $how:ident $time_help:literal;)* }
     ) => {
-        /// What a store did since it was opened, and its state now.
+        /// Counters of a store since it was opened, and its present state.
         ///
         /// ```
         /// # use millpond::{Db, Error, Options};
@@ -112,8 +112,8 @@ macro_rules! stats {
                 match timing { $(Timing::$timing => &self.$time,)* }
             }
 
-            /// What happened since `earlier`, a snapshot of the same store: counters, latencies
-            /// and `uptime_s` are differences, gauges are as they are now.
+            /// Returns the difference to `earlier`, a snapshot of the same store: counters,
+            /// latencies and `uptime_s` are differences, gauges keep their present values.
             ///
             /// ```
             /// # use millpond::{Db, Error, Options};

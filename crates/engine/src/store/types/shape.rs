@@ -48,7 +48,7 @@ const SQUARE: Brackets = Brackets { open: "[", close: "]" };
 const ROUND: Brackets = Brackets { open: "(", close: ")" };
 const CURLY: Brackets = Brackets { open: "{", close: "}" };
 
-/// How many elements there are, and their names if they have any.
+/// Number of elements, and their names if they have any.
 struct Fields<'n> {
     names: &'n [&'n str],
     count: usize,

@@ -77,7 +77,7 @@ impl BackDevice {
         Ok(tier)
     }
 
-    /// Whether `fast` has what `below` has not, as its second tier.
+    /// Returns `true` if `fast`, as the second tier of `below`, has data that `below` lacks.
     ///
     /// # Errors
     /// As [`BackDevice::open`].

@@ -114,7 +114,7 @@ impl Drop for CacheGuard<'_> {
 }
 
 impl BackDevice {
-    /// What the tier has done so far.
+    /// Returns the tier's counters.
     pub fn counts(&self) -> TierCounts {
         TierCounts {
             errors: u64::from(self.errors.load(Ordering::Relaxed)),
@@ -124,7 +124,7 @@ impl BackDevice {
         }
     }
 
-    /// Whether a write waits for a slot that others read or write.
+    /// Returns `true` if a write waits for a slot that others read or write.
     pub fn awaits_slot(&self) -> bool {
         self.cache().tables.awaited.is_some()
     }
@@ -171,7 +171,7 @@ impl BackDevice {
         self.below.path().to_path_buf()
     }
 
-    /// Whether a part of a request at `range` can be in a slot.
+    /// Returns `true` if a part of a request at `range` can be in a slot.
     pub(super) fn has_slot(&self, range: &Range<u64>) -> bool {
         let length = range.end - range.start;
         let slots = &self.layout.slots;

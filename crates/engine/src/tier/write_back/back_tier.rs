@@ -59,8 +59,8 @@ impl BackTier {
         Ok(BackTier { device, destager: Mutex::default() })
     }
 
-    /// The same, where a thread writes to storage ahead of need, until the tier is closed, given up
-    /// or dropped. Otherwise those that write do so when there is no room.
+    /// Adds a thread that writes to storage ahead of need, until the tier is closed, given up or
+    /// dropped. Without it, writers do so when there is no room.
     #[must_use]
     pub fn destaging_ahead(self) -> BackTier {
         let device = self.device.clone();
@@ -75,7 +75,7 @@ impl BackTier {
         self
     }
 
-    /// Whether `fast` has what `below` has not, as its second tier.
+    /// Returns `true` if `fast`, as the second tier of `below`, has data that `below` lacks.
     ///
     /// # Errors
     /// As [`BackTier::open`].

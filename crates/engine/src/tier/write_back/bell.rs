@@ -13,7 +13,7 @@ struct State {
     is_over: bool,
 }
 
-/// What a thread waits for.
+/// Event that a thread waits for.
 #[derive(Default)]
 pub(super) struct Bell {
     state: Mutex<State>,
@@ -21,7 +21,7 @@ pub(super) struct Bell {
     changed: Condvar,
     /// The thread is to end.
     over: Condvar,
-    /// Whether a thread listens.
+    /// True if a thread listens.
     has_listener: AtomicBool,
 }
 

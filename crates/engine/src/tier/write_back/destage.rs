@@ -20,7 +20,7 @@ const BATCH: usize = 128;
 /// The same where nobody waits for it: who reads from storage waits for these.
 const AHEAD: usize = 32;
 
-/// What there is to do ahead of need.
+/// Work ahead of need.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Ahead {
     Nothing,
@@ -57,7 +57,7 @@ impl BackDevice {
         cache.tables.slots_left() > cache.tables.reserved_slots
     }
 
-    /// What there is to do ahead of need.
+    /// Returns the work ahead of need.
     fn work_ahead(&self) -> Ahead {
         let cache = self.cache();
         let (left, dirty) = (cache.tables.slots_left(), &cache.tables.dirty);
@@ -71,7 +71,7 @@ impl BackDevice {
         }
     }
 
-    /// Whether there is something to do ahead of need: the thread does it, if there is one.
+    /// Returns `true` if there is work ahead of need: the thread does it, if there is one.
     pub fn has_work_ahead(&self) -> bool {
         self.work_ahead() != Ahead::Nothing
     }

@@ -1,5 +1,5 @@
-//! What the file of a tier that writes back holds: headers, two snapshots of the directory, a
-//! journal of what has changed since, and copies.
+//! Contents of the file of a tier that writes back: headers, two snapshots of the directory, a
+//! journal of later changes, and copies.
 //!
 //! ```text
 //!      0        the header, 4096 bytes, twice: one after the other, so that one is whole; the
@@ -53,7 +53,7 @@ const VERSION: u32 = 1;
 const BATCH_MAGIC: &[u8; 8] = b"MILLJRNL";
 const BATCH_HEADER: usize = 64;
 
-/// What a record says of a place.
+/// Kind of a record about a place.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u32)]
 pub(super) enum Kind {
@@ -63,7 +63,7 @@ pub(super) enum Kind {
     Pinned = 3,
 }
 
-/// What there is at a place.
+/// A record about a place.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Record {
     pub kind: Kind,
@@ -93,7 +93,7 @@ impl Record {
     }
 }
 
-/// What became of a tier.
+/// State of a tier.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u32)]
 pub(super) enum State {
@@ -298,13 +298,14 @@ fn read_batch(bytes: &[u8], epoch: u64, number: u64) -> Option<(Vec<Record>, usi
     Some((records?, length))
 }
 
-/// Where a batch begins that is `position` bytes into the journal; `None` if it does not fit.
+/// Returns the offset of a batch that is `position` bytes into the journal; `None` if it does not
+/// fit.
 pub(super) fn batch_offset(layout: &BackLayout, position: u64, length: u64) -> Option<u64> {
     let fits = position + length <= layout.journal_bytes;
     fits.then(|| layout.journal() + position)
 }
 
-/// Where the journal is.
+/// The journal: its header and its filled part.
 pub(super) struct Journal {
     pub header: Header,
     /// Bytes of the journal that are used.

@@ -18,7 +18,7 @@ struct InSlot {
     clean: Option<millpond_base::FrameId>,
 }
 
-/// Where the parts of requests are.
+/// Locations of the parts of requests.
 #[derive(Default)]
 struct Plan {
     is_below: Vec<Vec<bool>>,

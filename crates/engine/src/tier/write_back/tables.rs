@@ -1,5 +1,4 @@
-//! What happens in the tables of a tier that writes back: steps of which each is whole, under the
-//! mutex.
+//! Steps in the tables of a tier that writes back, each atomic under the mutex.
 
 use std::ops::Range;
 
@@ -23,7 +22,7 @@ pub(super) struct Incoming {
     mark: u32,
 }
 
-/// Where a part of a request is.
+/// Location of a part of a request.
 pub(super) enum Whereabouts {
     /// In this slot, with this checksum; the slot is pinned. `frame`: whose clean copy it is; else
     /// storage does not have it.
@@ -175,7 +174,7 @@ impl Cache {
         Whereabouts::Storage(self.begin_fill(frame))
     }
 
-    /// Where these bytes are, whosever they are.
+    /// Returns the location of these bytes, whosever they are.
     pub(super) fn find(&mut self, range: &Range<u64>) -> Whereabouts {
         let Some(extent) = self.tables.dirty.within(range.clone()).next().copied() else {
             return Whereabouts::Storage(None);

@@ -25,7 +25,7 @@ struct Covered {
 }
 
 impl Covered {
-    /// Those of a batch that began at `from` and ended at `end`.
+    /// Returns the positions that a batch from `from` to `end` covers.
     fn of(from: u64, end: Option<u64>, forward: bool) -> Covered {
         if forward {
             return Covered { from, to: end };
@@ -44,7 +44,7 @@ fn bounds(keys: &([u8; 8], Option<[u8; 8]>)) -> (Bound<&[u8]>, Bound<&[u8]>) {
 }
 
 impl Transaction {
-    /// As [`Structure::batch`]; what it covers is locked in S.
+    /// Like [`Structure::batch`]; the positions that the batch covers are locked in S.
     ///
     /// # Errors
     /// [`TxnError`].
@@ -104,7 +104,7 @@ impl Snapshot {
         Ok(found.map(|value| f(&value)))
     }
 
-    /// As [`Structure::batch`], of what the snapshot sees, in the order of positions.
+    /// Like [`Structure::batch`], for the snapshot's view, in the order of positions.
     ///
     /// # Errors
     /// As [`Snapshot::look`].

@@ -28,7 +28,7 @@ impl Transaction {
         Ok(scanned?)
     }
 
-    /// As [`Transaction::scan`], from the last key to the first.
+    /// Like [`Transaction::scan`], from the last key to the first.
     ///
     /// # Errors
     /// [`TxnError`].
@@ -53,7 +53,8 @@ impl Transaction {
         Ok(scanned?)
     }
 
-    /// How many entries a tree has, all of which are locked; `None` if nobody knows without a walk.
+    /// Returns the number of entries of a tree, all of which are locked; `None` if that takes a
+    /// walk.
     ///
     /// # Errors
     /// [`TxnError`].
@@ -78,7 +79,7 @@ impl Transaction {
         self.lock_keys(tree.owner(), (lower, upper))
     }
 
-    /// As [`Transaction::lock_range`], in the structure with this owner id.
+    /// Like [`Transaction::lock_range`], in the structure with this owner id.
     pub(in crate::txn) fn lock_keys(
         &mut self,
         owner_id: u32,
@@ -91,8 +92,8 @@ impl Transaction {
         }
     }
 
-    /// Whether nobody else can change what lies between the bounds before this transaction is over:
-    /// it has locked all of it, and keeps that.
+    /// Returns `true` if no other transaction can change the keys between the bounds before this
+    /// one ends: it has locked all of them, and keeps the locks.
     ///
     /// # Errors
     /// [`TxnError::Failed`].

@@ -20,16 +20,16 @@ const BYTES: usize = 256 << 10;
 /// An owned entry.
 pub type OwnedEntry = (Vec<u8>, Vec<u8>);
 
-/// How a batch is read.
+/// Options of reading a batch.
 #[derive(Clone, Copy, Debug)]
 pub struct ScanSome {
     /// From the first key, or from the last.
     pub forward: bool,
-    /// How many entries are locked ahead at most.
+    /// Maximum number of entries locked ahead.
     pub max: usize,
-    /// Whether large values are not read, and come out empty.
+    /// True if large values are not read, and are returned empty.
     pub keys_only: bool,
-    /// Whether the pool need not keep the leaves.
+    /// True if the pool need not keep the leaves.
     pub as_scan: bool,
 }
 

@@ -34,7 +34,7 @@ const SHARED_BYTES: usize = 40;
 enum Before {
     Absent,
     Bytes(Place),
-    /// Its number among those that are kept apart.
+    /// The number of the before image among those that are kept apart.
     Apart(u32),
 }
 
@@ -48,7 +48,7 @@ struct Slot {
 /// The versions of a range of keys.
 #[derive(Default)]
 pub(super) struct Bucket {
-    /// What all keys of the range begin with.
+    /// Common prefix of all keys of the range.
     prefix: Box<[u8]>,
     /// Of each version, in order, the bytes of its key that follow the prefix, as a number.
     heads: Vec<u64>,
@@ -102,7 +102,7 @@ impl Bucket {
         BUCKET_BYTES + slots + self.bytes.capacity() + self.apart_bytes
     }
 
-    /// How many versions it has.
+    /// Returns the number of versions.
     pub(super) fn len(&self) -> usize {
         self.order.len()
     }
@@ -158,7 +158,7 @@ impl Bucket {
         begin..end
     }
 
-    /// Where the chain begins that ends before place `end`.
+    /// Returns the beginning of the chain that ends before place `end`.
     #[inline]
     fn chain_before(&self, end: usize) -> usize {
         let key_before = |at: usize| self.slot(at.checked_sub(1)?).map(|slot| slot.key);
@@ -169,7 +169,7 @@ impl Bucket {
         begin
     }
 
-    /// Where the chain ends that begins at place `begin`.
+    /// Returns the end of the chain that begins at place `begin`.
     #[inline]
     fn chain_after(&self, begin: usize) -> usize {
         let Some(first) = self.slot(begin).map(|slot| slot.key) else { return begin };
@@ -180,7 +180,7 @@ impl Bucket {
         end
     }
 
-    /// Whether the writer with `stamp` has put no version of `key` yet.
+    /// Returns `true` if the writer with `stamp` has not yet put a version of `key`.
     pub(super) fn wants(&self, key: &[u8], stamp: &Arc<CommitStamp>) -> bool {
         let chain = self.chain_of(key);
         chain.is_empty() || self.slot(chain.end - 1).is_none_or(|last| !last.stamp.is_of(stamp))
@@ -265,8 +265,8 @@ impl Bucket {
         }
     }
 
-    /// Whether no read timestamp lies between those of the last two versions of a chain: then none
-    /// ever will, since a snapshot that begins now gets a later one.
+    /// Returns `true` if no read timestamp is between those of the last two versions of a chain.
+    /// Then none ever will be, since a snapshot that begins now gets a later one.
     fn is_last_unneeded(&mut self, chain: &Range<usize>, newest: &AtomicU64) -> bool {
         if chain.len() < 2 {
             return false;
@@ -319,7 +319,7 @@ impl Bucket {
         new
     }
 
-    /// Whether it is to be split: it has `times` what a bucket should have at most.
+    /// Returns `true` if the bucket needs a split: it has `times` its intended size.
     #[inline]
     pub(super) fn is_full(&self, times: usize) -> bool {
         let is_large = self.slots.len() > SLOTS_MAX * times || self.bytes.len() > BYTES_MAX * times;

@@ -1,4 +1,4 @@
-//! What a writer finds of an entry before it changes it.
+//! The state of an entry that a writer finds before it changes the entry.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use crate::txn::before_image::{BeforeImage, Found};
 use crate::txn::trees::Look;
 use crate::txn::versions::version::Image;
 
-/// What an entry was before a change, as a writer found it.
+/// The state of an entry before a change, as a writer found it.
 pub(super) enum Before {
     Absent,
     Value(Vec<u8>),

@@ -16,13 +16,13 @@ use crate::txn::versions::window::Window;
 const TREE: u32 = 7;
 
 type Value = Option<Vec<u8>>;
-/// What a key was before, and the timestamp of the commit that changed it.
+/// Earlier values of a key, each with the timestamp of the commit that changed it.
 type Chain = Vec<(Value, u64)>;
 
 struct Model {
     versions: VersionStore,
     all: BTreeMap<Vec<u8>, Chain>,
-    /// What the entries are now.
+    /// The present entries.
     now: BTreeMap<Vec<u8>, Vec<u8>>,
     clock: u64,
 }

@@ -14,7 +14,7 @@ use crate::txn::error::{TxnError, in_short};
 /// The reader of a snapshot.
 #[derive(Debug)]
 pub(in crate::txn) struct Reader {
-    /// It sees the commits up to this timestamp.
+    /// Read timestamp: the reader sees the commits up to it.
     pub(in crate::txn) timestamp: u64,
     number: u64,
     pub(in crate::txn) snapshot_epoch: u64,
@@ -42,7 +42,7 @@ impl Reader {
         Arc::new(Reader { timestamp, number, snapshot_epoch, begun, caller, thread, lost, error })
     }
 
-    /// Its key among all readers.
+    /// Returns the reader's key among all readers.
     pub(in crate::txn) fn key(&self) -> ReaderKey {
         (self.timestamp, self.number)
     }
@@ -111,7 +111,7 @@ impl ReadTimestamps {
         }
     }
 
-    /// How many there are.
+    /// Returns the number of readers.
     pub(super) fn len(&self) -> u64 {
         self.all
     }

@@ -47,7 +47,7 @@ pub(super) struct Run {
     /// Stamps of writers that were active.
     stamps: Vec<Arc<CommitStamp>>,
     large: Vec<Arc<Pieces>>,
-    /// How many runs were merged into it, as a logarithm.
+    /// Number of runs merged into this one, as a logarithm.
     pub(super) level: u32,
     /// Bytes that it takes in memory.
     pub(super) bytes: usize,

@@ -30,10 +30,10 @@ use crate::txn::versions::window::Window;
 
 /// Runs of a level that are merged to one of the next.
 const FAN_IN: usize = 8;
-/// How many times as full as it should be a bucket gets before a writer waits to split it.
+/// Multiple of the intended size at which a writer waits to split a bucket.
 const CROWDED: usize = 8;
 
-/// What the latch guards.
+/// The state that the latch guards.
 #[derive(Default)]
 pub(super) struct Ranges {
     /// By the first key of their range; the first one's is empty.
@@ -45,7 +45,7 @@ pub(super) struct Ranges {
 #[derive(Default)]
 pub(super) struct TreeVersions {
     ranges: RwLock<Ranges>,
-    /// Whether there may be versions.
+    /// True if there may be versions.
     is_used: AtomicBool,
     /// Bytes that the versions in memory take.
     pub(super) bytes: AtomicUsize,
@@ -194,12 +194,12 @@ impl Ranges {
 }
 
 impl TreeVersions {
-    /// Whether there are versions of the tree.
+    /// Returns `true` if there are versions of the tree.
     pub(super) fn is_used(&self) -> bool {
         self.is_used.load(Ordering::SeqCst)
     }
 
-    /// Whether the writer with `stamp` has put no version of `key` in memory yet.
+    /// Returns `true` if the writer with `stamp` has not yet put a version of `key` in memory.
     pub(super) fn wants(&self, key: &[u8], stamp: &Arc<CommitStamp>) -> bool {
         let ranges = unpoisoned(self.ranges.read());
         bucket_of(&ranges, key)
@@ -300,7 +300,7 @@ impl TreeVersions {
         unpoisoned(self.ranges.read()).seen(key, timestamp, out)
     }
 
-    /// As [`Ranges::window`].
+    /// Takes the latch and calls [`Ranges::window`].
     pub(super) fn window(
         &self,
         timestamp: u64,

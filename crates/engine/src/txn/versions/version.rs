@@ -21,7 +21,7 @@ impl Stamp {
         }
     }
 
-    /// As [`Stamp::timestamp`]; keeps the timestamp if the writer has ended.
+    /// Like [`Stamp::timestamp`]; keeps the timestamp if the writer has ended.
     #[inline]
     pub(super) fn resolve(&mut self) -> u64 {
         match self {
@@ -33,19 +33,19 @@ impl Stamp {
         }
     }
 
-    /// The same, as a timestamp if the writer has ended.
+    /// Returns the stamp, as a timestamp if the writer has ended.
     pub(super) fn ended(mut self) -> Stamp {
         self.resolve();
         self
     }
 
-    /// Whether it is the stamp of the active writer with `stamp`.
+    /// Returns `true` if this is the stamp of the active writer with `stamp`.
     pub(super) fn is_of(&self, stamp: &Arc<CommitStamp>) -> bool {
         matches!(self, Stamp::Active(own) if Arc::ptr_eq(own, stamp))
     }
 }
 
-/// What an entry was before a writer changed it, as a run has it: `None` if there was no entry.
+/// Before image of an entry in a run: `None` if there was no entry.
 pub(super) struct Version {
     pub(super) before: Option<BeforeImage>,
     pub(super) stamp: Stamp,

@@ -1,4 +1,4 @@
-//! What entries were before they were changed: what snapshots read instead.
+//! Earlier versions of entries, which snapshots read instead of the present ones.
 //!
 //! While there is a snapshot, a writer puts the before image of an entry here before it changes it.
 //! Such a *version* carries its writer's stamp, whose commit timestamp is the writer's position in
@@ -136,7 +136,7 @@ pub(in crate::txn) struct VersionStore {
     why_lost: Mutex<Option<Arc<TxnError>>>,
 }
 
-/// Whether no key can lie between the bounds.
+/// Returns `true` if no key can be between the bounds.
 fn is_empty(lower: Bound<&[u8]>, upper: Bound<&[u8]>) -> bool {
     match (lower, upper) {
         (Bound::Included(lower), Bound::Included(upper)) => lower > upper,
@@ -244,7 +244,7 @@ impl VersionStore {
         trees.get(&tree).filter(|tree| tree.is_used()).cloned()
     }
 
-    /// Whether the writer with `stamp` has put no version of `key` yet.
+    /// Returns `true` if the writer with `stamp` has not yet put a version of `key`.
     pub(in crate::txn) fn wants(&self, tree: u32, key: &[u8], stamp: &Arc<CommitStamp>) -> bool {
         self.tree_with_versions(tree).is_none_or(|tree| tree.wants(key, stamp))
     }
@@ -265,7 +265,7 @@ impl VersionStore {
         }
     }
 
-    /// As [`VersionStore::put`], of what `look` finds.
+    /// Like [`VersionStore::put`], with the before image that `look` finds.
     ///
     /// # Errors
     /// `look` failed.

@@ -3,7 +3,7 @@
 use crate::txn::before_image::BeforeImage;
 use crate::txn::versions::version::Image;
 
-/// Where a key or a value lies in a buffer.
+/// Position of a key or a value in a buffer.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Place {
     at: u32,
@@ -54,7 +54,7 @@ struct Row {
     ended: u64,
 }
 
-/// What a snapshot sees of a range of keys: those that have a version for it, in the order of the
+/// A snapshot's view of a range of keys: the keys that have a version for it, in the order of the
 /// look-up, each with its before image and the commit timestamp of the writer that replaced it.
 #[derive(Default)]
 pub(in crate::txn) struct Window {
@@ -63,7 +63,7 @@ pub(in crate::txn) struct Window {
 }
 
 impl Window {
-    /// How many keys it has.
+    /// Returns the number of keys.
     #[inline]
     pub(in crate::txn) fn len(&self) -> usize {
         self.rows.len()
@@ -110,7 +110,7 @@ impl Window {
         self.key(self.rows.len().checked_sub(1)?)
     }
 
-    /// What the snapshot sees of the key with number `row`: `None` if no entry.
+    /// Returns the snapshot's value of the key with number `row`; `None` if there was no entry.
     #[inline]
     pub(in crate::txn) fn before(&self, row: usize) -> Option<Image<'_>> {
         match &self.rows.get(row)?.before {
