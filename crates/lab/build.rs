@@ -6,7 +6,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Where these sources are, as seen from this crate. In a package only its own are there; the
+/// Folders of these sources, as seen from this crate. A package holds only this crate's own; the
 /// version stands for the others.
 const SOURCES: [&str; 8] = [
     "../base/src",

@@ -1,4 +1,4 @@
-//! What the fuzz targets of the engine do with their bytes.
+//! Bodies of the fuzz targets of the engine.
 //!
 //! The same functions are run by `crates/engine/tests/mutations.rs` over bytes drawn by seed, so
 //! that every test run exercises them without cargo-fuzz.

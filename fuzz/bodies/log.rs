@@ -1,4 +1,4 @@
-//! What the fuzz target of the log does with its bytes.
+//! Body of the fuzz target of the log.
 //!
 //! The same function is run by `crates/engine/tests/log/arbitrary.rs` over bytes drawn by seed.
 

@@ -1,4 +1,4 @@
-//! What the fuzz targets of the storage server and of its client do with their bytes.
+//! Bodies of the fuzz targets of the storage server and of its client.
 //!
 //! The same functions are run by `crates/server/tests/hostile.rs` over bytes drawn by seed.
 

@@ -1,4 +1,4 @@
-//! What the fuzz targets of the trace readers do with their bytes.
+//! Bodies of the fuzz targets of the trace readers.
 //!
 //! The same functions are run by `crates/workload/tests/mutations.rs` over mutated examples, so
 //! that every test run exercises them without cargo-fuzz.

@@ -1,9 +1,10 @@
-//! When page cleaners work, in a simulated first tier and in a live pool alike (li 2.1.1, 3.4.1).
+//! The schedule of page cleaners, shared by the simulated first tier and the live pool (li 2.1.1,
+//! 3.4.1).
 //!
 //! Page cleaners look for victims by the pool's own policy, write those that are dirty, and put
-//! them all into the *free list*: clean pages that are still in memory, and go when a frame is
-//! needed.
-//! They work when the free list is short, and when too much of the pool is dirty.
+//! them all into the *free list*: clean pages that are still in memory, and whose frames are reused
+//! when one is needed. Cleaners work when the free list is short, and when too much of the pool is
+//! dirty.
 
 use crate::size::Share;
 
@@ -26,13 +27,13 @@ pub struct Cleaning {
     pub dirty: Share,
     /// Share of the pool that the cleaners keep in the free list, at least 1 frame of 2 or more.
     pub free: Share,
-    /// Whether the dirty pages next to a page that is written are written with it, as MySQL does
+    /// If true, the dirty pages next to a page that is written are written with it, as MySQL does
     /// (li 5.6.1.3).
     pub neighbours: bool,
 }
 
 impl Default for Cleaning {
-    /// As DB2: half of the pool may be dirty, 1 % is kept free, neighbours stay.
+    /// DB2's settings: half of the pool may be dirty, 1 % is kept free, neighbours stay.
     fn default() -> Cleaning {
         Cleaning { dirty: Share(0.5), free: Share(0.01), neighbours: false }
     }
@@ -55,8 +56,8 @@ impl Cleaning {
     }
 }
 
-/// Calls `visit` for the pages of the extent of `page` that lie next to it, downwards and then
-/// upwards, each way until `visit` returns `false`: a page that is not dirty ends the row.
+/// Calls `visit` for the neighbours of `page` within its extent, downwards and then upwards. Each
+/// direction ends when `visit` returns `false`: a page that is not dirty ends the row.
 pub fn each_neighbour(page: u64, mut visit: impl FnMut(u64) -> bool) {
     let first = page - page % EXTENT;
     for neighbour in (first..page).rev() {

@@ -4,17 +4,17 @@ use std::sync::{LockResult, MutexGuard, RwLockReadGuard, RwLockWriteGuard, TryLo
 
 use crate::sections::{Section, note};
 
-/// A mutex whose acquisitions are counted.
+/// Mutex whose acquisitions are counted.
 #[derive(Debug, Default)]
 pub struct Mutex<T>(std::sync::Mutex<T>);
 
 impl<T> Mutex<T> {
-    /// As the standard library's.
+    /// Like the standard library's `new`.
     pub const fn new(value: T) -> Mutex<T> {
         Mutex(std::sync::Mutex::new(value))
     }
 
-    /// As the standard library's; counted.
+    /// Like the standard library's `lock`, and counted.
     ///
     /// # Errors
     /// A thread panicked that held it.
@@ -25,7 +25,7 @@ impl<T> Mutex<T> {
         held
     }
 
-    /// As the standard library's; counted if it is acquired.
+    /// Like the standard library's `try_lock`; counted if it is acquired.
     ///
     /// # Errors
     /// It is held, or a thread panicked that held it.
@@ -38,7 +38,7 @@ impl<T> Mutex<T> {
         held
     }
 
-    /// As the standard library's.
+    /// Like the standard library's `into_inner`.
     ///
     /// # Errors
     /// A thread panicked that held it.
@@ -46,7 +46,7 @@ impl<T> Mutex<T> {
         self.0.into_inner()
     }
 
-    /// As the standard library's.
+    /// Like the standard library's `get_mut`.
     ///
     /// # Errors
     /// A thread panicked that held it.
@@ -55,17 +55,17 @@ impl<T> Mutex<T> {
     }
 }
 
-/// A lock for readers and writers whose acquisitions are counted.
+/// Reader-writer lock whose acquisitions are counted.
 #[derive(Debug, Default)]
 pub struct RwLock<T>(std::sync::RwLock<T>);
 
 impl<T> RwLock<T> {
-    /// As the standard library's.
+    /// Like the standard library's `new`.
     pub const fn new(value: T) -> RwLock<T> {
         RwLock(std::sync::RwLock::new(value))
     }
 
-    /// As the standard library's; counted.
+    /// Like the standard library's `read`, and counted.
     ///
     /// # Errors
     /// A thread panicked that held it.
@@ -76,7 +76,7 @@ impl<T> RwLock<T> {
         held
     }
 
-    /// As the standard library's; counted.
+    /// Like the standard library's `write`, and counted.
     ///
     /// # Errors
     /// A thread panicked that held it.
@@ -87,7 +87,7 @@ impl<T> RwLock<T> {
         held
     }
 
-    /// As the standard library's; counted if it is acquired.
+    /// Like the standard library's `try_write`; counted if it is acquired.
     ///
     /// # Errors
     /// It is held, or a thread panicked that held it.
@@ -100,7 +100,7 @@ impl<T> RwLock<T> {
         held
     }
 
-    /// As the standard library's.
+    /// Like the standard library's `get_mut`.
     ///
     /// # Errors
     /// A thread panicked that held it.

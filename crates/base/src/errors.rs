@@ -1,11 +1,12 @@
 //! Errors that hold other errors.
 //!
-//! The message of an error is complete: what failed, where, why, and what to do. So an error whose
-//! message contains another error's message does not name that one as its source as well: a printed
-//! chain would contain it twice. A caller that needs the other error finds it in the variant.
+//! The message of an error is complete: the failure, its place, the reason, and the remedy. So an
+//! error whose message contains another error's message does not also name that error as its
+//! source: a printed chain would contain it twice. A caller that needs the other error finds it in
+//! the variant.
 
-/// `From` for errors that become a variant of another one, whose message repeats them; see the
-/// [module](crate::errors).
+/// Implements `From` for errors that become a variant of another error, whose message repeats
+/// theirs; see the [module](crate::errors).
 ///
 /// ```
 /// # use std::num::ParseIntError;

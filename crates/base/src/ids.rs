@@ -1,9 +1,9 @@
-//! Ids: which page, which frame, which log position, which moment.
+//! Ids of pages, frames, log positions and moments.
 
 use std::fmt;
 
-/// Logical time of a replacement policy: references or evictions since the run began, as the
-/// policy's `TickSource` says. Wraps at 2³²; differences are taken with wrapping arithmetic.
+/// Logical time of a replacement policy: references or evictions since the run began, according to
+/// the policy's `TickSource`. Wraps at 2³²; differences are taken with wrapping arithmetic.
 pub type Tick = u32;
 
 /// Identifies a page of the store, resident or not.

@@ -1,9 +1,9 @@
-//! What a reference says beside its page: operation, reason, page kind, depth, scan.
+//! The mark that a reference carries beside its page: operation, reason, page kind, depth, scan.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// What a reference does to its page.
+/// The effect of a reference on its page.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum AccessKind {
     /// The page is read.
@@ -13,7 +13,7 @@ pub enum AccessKind {
     Write,
 }
 
-/// Why a page was written to storage, as a first tier tells the second (li 2.2, 3.2).
+/// Reason for a page write to storage, which a first tier passes on to the second (li 2.2, 3.2).
 ///
 /// First-tier traces carry [`Reason::None`] everywhere. [`Reason::Dsync`] marks the records that
 /// ask for earlier deferred writes to be made durable (li 4.3); they are no page references.
@@ -53,7 +53,7 @@ impl FromStr for Reason {
     }
 }
 
-/// What a page holds, as far as a trace or a pool tells: DGCLOCK weighs pages by it.
+/// Kind of a page's content, as far as a trace or a pool knows it. DGCLOCK weighs pages by it.
 ///
 /// `0` is unknown. The engine and the generators use the constants below; traces may carry
 /// other values.
@@ -65,12 +65,13 @@ impl PageKind {
     pub const UNKNOWN: PageKind = PageKind(0);
     /// A page that is not part of a B-tree (metadata, heap, free space).
     pub const OTHER: PageKind = PageKind(1);
-    /// An inner node of a B-tree (its depth says where; the root has depth 0).
+    /// An inner node of a B-tree; its depth tells the level (the root has depth 0).
     pub const BTREE_INNER: PageKind = PageKind(2);
     /// A leaf of a B-tree.
     pub const BTREE_LEAF: PageKind = PageKind(3);
 
-    /// Whether the page belongs to a B-tree, so that its depth below the root is meaningful.
+    /// Returns `true` if the page belongs to a B-tree, so that its depth below the root is
+    /// meaningful.
     pub fn is_btree(self) -> bool {
         self == PageKind::BTREE_INNER || self == PageKind::BTREE_LEAF
     }
@@ -95,59 +96,59 @@ impl Mark {
     /// A plain write.
     pub const WRITE: Mark = Mark(WRITE);
 
-    /// The mark of a plain reference that does `op`.
+    /// Returns the mark of a plain reference that does `op`.
     #[inline]
     pub fn of(op: AccessKind) -> Mark {
         Mark(op as u32)
     }
 
-    /// The mark as 24 bits, to be packed.
+    /// Returns the mark as 24 bits, to be packed.
     #[inline]
     pub fn to_bits(self) -> u32 {
         self.0
     }
 
-    /// What [`Mark::to_bits`] gave; other bits are dropped.
+    /// Returns the mark that [`Mark::to_bits`] packed; other bits are dropped.
     #[inline]
     pub fn from_bits(bits: u32) -> Mark {
         Mark(bits & ((1 << 24) - 1))
     }
 
-    /// The same mark with a write reason.
+    /// Returns this mark with a write reason.
     pub fn with_reason(self, reason: Reason) -> Mark {
         Mark((self.0 & !(7 << REASON_SHIFT)) | ((reason as u32) << REASON_SHIFT))
     }
 
-    /// The same mark with a page kind and a depth below the root (the root is 0).
+    /// Returns this mark with a page kind and a depth below the root (the root is 0).
     pub fn with_kind(self, kind: PageKind, depth: u8) -> Mark {
         let low = self.0 & 0xff;
         Mark(low | (kind.0 as u32) << KIND_SHIFT | (depth as u32) << DEPTH_SHIFT)
     }
 
-    /// The same mark, belonging to a marked scan (pollution counts its pages).
+    /// Returns this mark as part of a marked scan, or not (pollution counts the pages of scans).
     pub fn with_scan(self, scan: bool) -> Mark {
         Mark((self.0 & !SCAN) | if scan { SCAN } else { 0 })
     }
 
-    /// What the reference does.
+    /// Returns the reference's operation.
     #[inline(always)]
     pub fn op(self) -> AccessKind {
         if self.0 & WRITE != 0 { AccessKind::Write } else { AccessKind::Read }
     }
 
-    /// Whether the reference writes.
+    /// Returns `true` if the reference writes.
     #[inline(always)]
     pub fn is_write(self) -> bool {
         self.0 & WRITE != 0
     }
 
-    /// Whether the reference belongs to a marked scan.
+    /// Returns `true` if the reference belongs to a marked scan.
     #[inline(always)]
     pub fn is_scan(self) -> bool {
         self.0 & SCAN != 0
     }
 
-    /// Why the page was written.
+    /// Returns the reason for which the page was written.
     #[inline(always)]
     pub fn reason(self) -> Reason {
         match (self.0 >> REASON_SHIFT) & 7 {
@@ -159,13 +160,13 @@ impl Mark {
         }
     }
 
-    /// Whether this is a request for durability and no page reference.
+    /// Returns `true` for a request for durability, which is no page reference.
     #[inline(always)]
     pub fn is_dsync(self) -> bool {
         self.0 & (7 << REASON_SHIFT) == (Reason::Dsync as u32) << REASON_SHIFT
     }
 
-    /// What the page holds.
+    /// Returns the kind of the page.
     #[inline(always)]
     pub fn kind(self) -> PageKind {
         PageKind((self.0 >> KIND_SHIFT) as u8)

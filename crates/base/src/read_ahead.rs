@@ -1,9 +1,9 @@
-//! What is read ahead of a reader of pages in sequence, in a simulated first tier and in a live
-//! pool alike, as MySQL's engine does (li 5.6.1.3).
+//! The rule of sequential read-ahead, shared by the simulated first tier and the live pool; it is
+//! that of MySQL's engine (li 5.6.1.3).
 //!
-//! Pages of an extent are read in the order of their ids often enough that a miss of a page whose
-//! two predecessors are in memory is taken for the next step of such a reader. What follows it in
-//! its extent is read at once, whether it is needed or not.
+//! Pages of an extent are often read in the order of their ids. A miss of a page whose two
+//! predecessors are in memory is therefore taken for the next step of such a reader. The pages that
+//! follow it in its extent are read at once, whether they are needed or not.
 
 use std::ops::Range;
 
@@ -15,9 +15,9 @@ const AHEAD_MAX: u64 = 8;
 /// Part of a pool's frames that one read-ahead fetches at most.
 const POOL_PART: u64 = 8;
 
-/// Returns the pages that are read ahead where `page` was missing in a pool of `frames` frames:
-/// those that follow it in its extent, up to eight and to an eighth of the frames, if the two pages
-/// before it are in memory; else none. `is_here` tells of a page whether it is in memory.
+/// Returns the pages to read ahead after a miss of `page` in a pool of `frames` frames. They are
+/// the pages that follow it in its extent, up to eight and to an eighth of the frames; none unless
+/// the two pages before it are in memory. `is_here` returns `true` for a page that is in memory.
 ///
 /// ```
 /// use millpond_base::read_ahead::after;

@@ -1,8 +1,8 @@
-//! How long a randomised test runs: a few rounds with every change, many with `--deep`.
+//! Length of randomised tests: a few rounds with every change, many with `--deep`.
 
 use std::sync::LazyLock;
 
-/// Whether tests run their long counts: `cargo xtask test --deep` sets `MILLPOND_DEEP`.
+/// Returns `true` if tests run their long counts: `cargo xtask test --deep` sets `MILLPOND_DEEP`.
 pub fn is_deep() -> bool {
     static DEEP: LazyLock<bool> = LazyLock::new(|| std::env::var_os("MILLPOND_DEEP").is_some());
     *DEEP

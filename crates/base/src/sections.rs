@@ -1,26 +1,26 @@
 //! Critical sections, counted by the source file that enters them: only with the feature
 //! `critical-sections`.
 //!
-//! A critical section is entered when a mutex, a lock for readers and writers or a latch has been
-//! acquired. What acquires one reports it by [`note`], and hands on where it was called from
-//! (`#[track_caller]`): so a section belongs to the file that asked for it and not to the mutex's
-//! own. An optimistic read enters none, since it excludes nobody, and is counted apart; what is
-//! done by atomics alone is not counted. Nor is the mutex that a thread gets back at the end of a
-//! wait for a condition.
+//! A critical section is entered when a mutex, a reader-writer lock or a latch has been acquired.
+//! The code that acquires one reports it to [`note`] and passes on its caller's location
+//! (`#[track_caller]`), so a section belongs to the file that asked for it and not to the mutex's
+//! own. An optimistic read enters none, since it excludes nobody, and is counted apart. Work done
+//! by atomics alone is not counted, nor is the mutex that a thread gets back at the end of a wait
+//! for a condition.
 //!
 //! Without the feature [`note`] is empty, and locks are the standard library's.
 //!
-//! Each thread counts in a table of its own, under a mutex that nobody else wants but who asks for
-//! the sum.
+//! Each thread counts in a table of its own. Only a caller that asks for the sum contends for its
+//! mutex.
 
-/// What was acquired.
+/// Kind of an acquisition.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Section {
     /// A mutex or a spinlock.
     Mutex,
-    /// A lock for readers and writers, to read.
+    /// A reader-writer lock, for reading.
     ReadLock,
-    /// The same, to write.
+    /// A reader-writer lock, for writing.
     WriteLock,
     /// A latch, in shared mode.
     Shared,
@@ -41,7 +41,7 @@ impl Section {
         Section::Optimistic,
     ];
 
-    /// Its name in tables.
+    /// Returns the name of the section in tables.
     pub fn name(self) -> &'static str {
         match self {
             Section::Mutex => "mutex",
@@ -54,10 +54,10 @@ impl Section {
     }
 }
 
-/// How often each of [`Section::ALL`] was entered.
+/// Number of times that each of [`Section::ALL`] was entered.
 pub type Tally = [u64; Section::ALL.len()];
 
-/// Whether sections are counted in this build.
+/// `true` if this build counts sections.
 pub const ARE_COUNTED: bool = cfg!(all(feature = "critical-sections", not(feature = "model")));
 
 #[cfg(all(feature = "critical-sections", not(feature = "model")))]
@@ -70,12 +70,13 @@ pub use uncounted::{note, of_all_threads, of_this_thread};
 pub struct Sections(Vec<(&'static str, Tally)>);
 
 impl Sections {
-    /// Each file that entered one, as the compiler was given its name, with how often.
+    /// Returns each file that entered a section, by the name that the compiler was given, with its
+    /// counts.
     pub fn files(&self) -> impl Iterator<Item = (&'static str, Tally)> {
         self.0.iter().copied()
     }
 
-    /// What was entered since `before`, which is an earlier sum of the same threads.
+    /// Returns the sections entered since `before`, an earlier sum of the same threads.
     #[must_use]
     pub fn since(&self, before: &Sections) -> Sections {
         let mut left = self.clone();
@@ -161,12 +162,13 @@ mod counted {
         let _ = OWN.try_with(|own| locked(own).of_file(file)[section as usize] += 1);
     }
 
-    /// What this thread has entered.
+    /// Returns the sections that this thread has entered.
     pub fn of_this_thread() -> Sections {
         OWN.try_with(|own| locked(own).clone()).unwrap_or_default()
     }
 
-    /// What all threads of the process have entered, those that have ended, too.
+    /// Returns the sections that all threads of the process have entered, including threads that
+    /// have ended.
     pub fn of_all_threads() -> Sections {
         let mut all = locked(&ALL);
         let All { running, ended } = &mut *all;

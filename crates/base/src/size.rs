@@ -60,9 +60,9 @@ impl Size {
         Ok(())
     }
 
-    /// The number of frames, at least 1, given the page size in bytes and the number of distinct
-    /// pages of the trace. Shares round up, bytes round down; what [`check_all`](Size::check_all)
-    /// refuses is one frame.
+    /// Returns the number of frames, at least 1, given the page size in bytes and the number of
+    /// distinct pages of the trace. Shares round up, bytes round down. A size that
+    /// [`check_all`](Size::check_all) refuses becomes one frame.
     pub fn frames(self, page_size: u64, distinct_pages: u64) -> u64 {
         let frames = match self {
             Size::Frames(n) => n,
@@ -104,7 +104,8 @@ impl FromStr for Size {
     }
 }
 
-/// Multiplier and whether it counts bytes: `k` and `M` alone count frames, with `B` bytes.
+/// Returns the multiplier, and `true` if it counts bytes: `k` and `M` alone count frames, with `B`
+/// bytes.
 fn unit_of(unit: &str) -> Option<(u64, bool)> {
     Some(match unit {
         "" => (1, false),

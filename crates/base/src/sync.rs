@@ -1,9 +1,9 @@
 //! The sync shim: std's atomics and locks, or a model checker's.
 //!
-//! Code whose schedules are model-checked takes its atomics, mutexes and threads from here.
-//! The cargo features `loom` and `shuttle` swap the implementation; nothing else changes. All other
-//! code of the engine takes its locks from [`unmodelled`]. With the feature `critical-sections`
-//! both are locks that count ([`crate::sections`]).
+//! Model-checked code takes its atomics, mutexes and threads from here. The cargo features `loom`
+//! and `shuttle` swap the implementation; nothing else changes. All other code of the engine takes
+//! its locks from [`unmodelled`]. With the feature `critical-sections` both are locks that count
+//! ([`crate::sections`]).
 
 #[cfg(not(feature = "model"))]
 pub use std::{
@@ -26,7 +26,7 @@ pub use shuttle::{
     thread,
 };
 
-/// Locks of code that no model checker schedules: std's under each of them.
+/// Locks of code that no model checker schedules: std's, or counted ones with `critical-sections`.
 pub mod unmodelled {
     #[cfg(not(all(feature = "critical-sections", not(feature = "model"))))]
     pub use std::sync::{Mutex, RwLock};

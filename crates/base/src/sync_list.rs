@@ -6,7 +6,7 @@ use std::collections::{BinaryHeap, HashSet};
 
 use crate::ids::{Lsn, PageId};
 
-/// Pages whose writes are not synced yet, least recLSN first.
+/// Pages with writes that are not synced yet, least recLSN first.
 ///
 /// ```
 /// use millpond_base::sync_list::SyncList;
@@ -26,7 +26,7 @@ pub struct SyncList {
 }
 
 impl SyncList {
-    /// A page was written that carries updates since `rec_lsn`. A page that is listed keeps its
+    /// Adds a page that was written with updates since `rec_lsn`. A page that is listed keeps its
     /// older recLSN.
     pub fn add(&mut self, page: PageId, rec_lsn: Lsn) {
         if self.listed.insert(page) {
@@ -49,12 +49,12 @@ impl SyncList {
         Some(page)
     }
 
-    /// Returns the number of pages in it.
+    /// Returns the number of pages in the list.
     pub fn len(&self) -> usize {
         self.heap.len()
     }
 
-    /// Returns whether all that was written is durable.
+    /// Returns `true` if every written page is durable.
     pub fn is_empty(&self) -> bool {
         self.heap.is_empty()
     }

@@ -11,7 +11,7 @@ fn through_a_helper(mutex: &Mutex<u32>) -> u32 {
     *mutex.lock().unwrap()
 }
 
-/// Four mutexes, two read locks, a write lock and an exclusive latch.
+/// Enters four mutexes, two read locks, a write lock and an exclusive latch.
 fn known() {
     let (mutex, lock) = (sync::Mutex::new(7), RwLock::new(0));
     for _ in 0..3 {
@@ -32,7 +32,7 @@ fn own(sections: &Sections) -> Tally {
     files.next().map(|(_, tally)| tally).unwrap_or_default()
 }
 
-/// One test, since all threads of the process are in one sum.
+/// One test only, since all threads of the process share one sum.
 #[test]
 fn a_known_sequence_has_known_counts_in_the_file_that_asked_whichever_thread_it_is() {
     const { assert!(ARE_COUNTED) };

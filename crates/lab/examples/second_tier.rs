@@ -1,4 +1,4 @@
-//! What `tide-io` owes to each of its parts, and how far all policies are from what is possible.
+//! Ablations of `tide-io`, and the distance of all policies from the lower bound.
 //!
 //! ```sh
 //! cargo run --release -p millpond-lab --example second_tier -- policies TRACE…

@@ -1,7 +1,8 @@
 //! CPU time by component before and after a change, from results of `millpond breakdown --json`.
 //!
-//! A component's time per transaction is a number of samples times what each stands for, so its
-//! error is that of the number ([`Interval::of_count`]). The machine's mood is not in it.
+//! A component's time per transaction is a number of samples times the time per sample, so its
+//! error is that of the number ([`Interval::of_count`]). Drift of the machine between the runs is
+//! not included.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,9 +11,9 @@ use serde_json::Value as Json;
 
 use crate::interval::Interval;
 
-/// What a result's `command` says.
+/// Value of `command` in a result of a breakdown.
 pub const COMMAND: &str = "breakdown";
-/// What the row of all components together is called.
+/// Name of the row of all components together.
 pub const ALL: &str = "all";
 
 /// Why two results cannot be put side by side.
@@ -24,7 +25,7 @@ pub enum BreakdownError {
     Read {
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The operating system's error.
         error: std::io::Error,
     },
     /// The file holds something else.
@@ -36,7 +37,7 @@ pub enum BreakdownError {
     Other {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The fault found in it.
         what: String,
     },
     /// The results are of different workloads.
@@ -66,7 +67,7 @@ pub enum BreakdownError {
 /// The run with one number of threads.
 #[derive(Clone, PartialEq, Debug, Default)]
 struct Run {
-    /// Microseconds per transaction that a sample stands for.
+    /// Microseconds per transaction that one sample represents.
     us: f64,
     /// All samples.
     all: u64,
@@ -85,9 +86,9 @@ impl Run {
 pub struct Breakdown {
     /// The file that it is from.
     pub path: PathBuf,
-    /// The build that made it: its id, or its version only, where the file has no more.
+    /// The build that made it: its id, or its version only, if the file has no more.
     pub build: String,
-    /// What it was told to do.
+    /// The parameters of the run.
     pub params: serde_json::Map<String, Json>,
     runs: BTreeMap<u64, Run>,
 }
@@ -130,7 +131,7 @@ impl Breakdown {
             run.components.insert(component.to_string(), samples);
         }
         let runs = runs.into_iter().map(|(threads, (mut run, unassigned))| {
-            // What could not be assigned has no row.
+            // Samples that could not be assigned have no row.
             let assigned = run.components.values().fold(0, |sum: u64, n| sum.saturating_add(*n));
             run.all = (assigned as f64 / (1.0 - unassigned.min(0.999))).round() as u64;
             (threads, run)
@@ -164,7 +165,7 @@ pub struct Change {
     pub before: Interval,
     /// After.
     pub after: Interval,
-    /// How much more it is after.
+    /// The increase from before to after.
     pub difference: Interval,
 }
 
@@ -185,7 +186,7 @@ impl Change {
 }
 
 /// The changes of all components with each number of threads that both results have, the largest
-/// component first, behind them those of all together.
+/// component first, followed by all components together.
 ///
 /// # Errors
 /// The results are of different workloads, or have no number of threads in common.
@@ -193,7 +194,7 @@ pub fn changes(before: &Breakdown, after: &Breakdown) -> Result<Vec<Change>, Bre
     let both = |of: fn(&Breakdown) -> String| {
         ((before.path.clone(), of(before)), (after.path.clone(), of(after)))
     };
-    // A file that does not tell its data is compared by the workload's name.
+    // A file that does not name its data is compared by the workload's name.
     let differ = |name: &str| match (before.params.get(name), after.params.get(name)) {
         (Some(one), Some(other)) => one != other,
         _ => name != "data",
@@ -230,7 +231,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    /// A result whose samples stand for `us` each; a tenth of all were not assigned.
+    /// A result whose samples represent `us` each; a tenth of all were not assigned.
     fn result(params: Json, us: f64, rows: &[(u64, &str, u64)]) -> Json {
         let row = |(threads, component, samples): &(u64, &str, u64)| {
             json!({

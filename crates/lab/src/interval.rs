@@ -1,8 +1,8 @@
 //! Means and ratios with their 95 % confidence intervals.
 //!
-//! Two engines are compared by pairs of rounds that ran next to each other: what disturbs the
-//! machine for longer than a round disturbs both. The ratio of a pair is a multiplicative thing,
-//! so the interval is Student's, over the logarithms, and its middle is the geometric mean.
+//! Two engines are compared by pairs of rounds that ran next to each other: a disturbance of the
+//! machine that is longer than a round affects both. Ratios are multiplicative, so the interval is
+//! Student's, over the logarithms, and its middle is the geometric mean.
 
 use std::fmt;
 
@@ -17,8 +17,9 @@ pub struct Interval {
     pub low: f64,
     /// The upper end.
     pub high: f64,
-    /// Independent values behind it. One alone says nothing of how far it may be off; 0: it is not
-    /// of a few values, but of counts or of many samples, so that the normal distribution holds.
+    /// Number of independent values behind it. A single value has no interval that shows its error.
+    /// 0 means that it is not from a few values, but from counts or many samples, so that the
+    /// normal distribution holds.
     pub runs: u32,
 }
 
@@ -49,14 +50,14 @@ impl Interval {
         Interval { mean, low: mean, high: mean, runs: 1 }
     }
 
-    /// A value that another run would give again: a size in bytes, a count that no draw changes.
+    /// A value that another run would repeat: a size in bytes, a count that no draw changes.
     pub const fn exact(mean: f64) -> Interval {
         Interval { mean, low: mean, high: mean, runs: 0 }
     }
 
-    /// The one-sided p-value of being above `bound`: the probability of what was seen, or of more
-    /// of it, if the true value were `bound`. At most 0.025 where the whole interval is above it; 1
-    /// for one value alone.
+    /// The one-sided p-value of being above `bound`: the probability of this observation, or a more
+    /// extreme one, if the true value were `bound`. At most 0.025 if the whole interval is above
+    /// it; 1 for a single value.
     ///
     /// ```
     /// # use millpond_lab::interval::Interval;
@@ -68,7 +69,7 @@ impl Interval {
         self.p(self.mean > bound, bound)
     }
 
-    /// The same for being below it.
+    /// The one-sided p-value of being below `bound`.
     pub fn p_below(&self, bound: f64) -> f64 {
         self.p(self.mean < bound, bound)
     }
@@ -77,7 +78,7 @@ impl Interval {
         if self.runs == 1 || self.mean.is_nan() || bound.is_nan() {
             return 1.0;
         }
-        // Rounding can leave nothing over nothing.
+        // Rounding can leave zero over zero.
         let distance = Some(self.distance(bound)).filter(|d| !d.is_nan()).unwrap_or(0.0);
         let tail = match self.runs {
             _ if distance > FAR => 0.0,
@@ -90,8 +91,8 @@ impl Interval {
         if is_there { tail } else { 1.0 - tail }
     }
 
-    /// How far `bound` is from the mean, in half widths of the interval on its side, and on the
-    /// scale on which the interval is symmetric: that of logarithms for ratios and rates.
+    /// Distance of `bound` from the mean, in half widths of the interval on its side. The scale is
+    /// that on which the interval is symmetric: the logarithm for ratios and rates.
     fn distance(&self, bound: f64) -> f64 {
         let Interval { mean, low, high, .. } = *self;
         let end = if bound < mean { low } else { high };
@@ -124,8 +125,8 @@ impl Interval {
         Interval { mean: mean * factor, low: low * factor, high: high * factor, runs }
     }
 
-    /// What it is more than another one that is independent of it: the squares of the distances to
-    /// the ends are added (Newcombe's method 10), so that neither has to be symmetric.
+    /// The difference from an independent value: the squares of the distances to the ends are added
+    /// (Newcombe's method 10), so that neither has to be symmetric.
     #[must_use]
     pub fn minus(&self, other: &Interval) -> Interval {
         let mean = self.mean - other.mean;
@@ -150,10 +151,10 @@ impl Interval {
         Some(Interval { mean, low: mean - half, high: mean + half, runs })
     }
 
-    /// Mean and interval of independent rates or counts, never below zero: the interval is
-    /// that of their logarithms, laid around their mean. Where one of them is zero there is no
-    /// logarithm, and the interval is cut off there. Values below zero are no rates: they get what
-    /// [`Interval::of`] gives them.
+    /// Mean and interval of independent rates or counts, never below zero: the interval of their
+    /// logarithms, placed around their mean. If one of them is zero there is no logarithm, and the
+    /// interval is cut off there. Values below zero are no rates: they get the interval of
+    /// [`Interval::of`].
     pub fn of_rates(values: &[f64]) -> Option<Interval> {
         let plain = Interval::of(values)?;
         if values.iter().any(|v| *v < 0.0) {

@@ -4,9 +4,9 @@
 //! - [`tier1`]: a simulated buffer pool that makes storage-level traces.
 //! - [`tier2`]: the second-tier simulator, with its two models.
 //! - [`registry`]: the policies that can be run, Millpond's and a user's own.
-//! - [`compare`]: which of some policies or runs is better, and how sure that is.
-//! - [`cost`]: what a policy's hits and victims cost, and its bytes.
-//! - [`advise`]: which policy for a trace, in three lines.
+//! - [`compare`]: the better one of some policies or runs, and the certainty of that.
+//! - [`cost`]: the cost of a policy's hits and victims, and its bytes.
+//! - [`advise`]: advice on the policy for a trace, in three lines.
 //! - [`breakdowns`]: CPU time by component before and after a change, from written results.
 //! - [`units`]: a sweep cut into parts for job arrays and clusters, each with a file of its own.
 //! - [`verdict`]: from intervals to *yes*, *no* or *open*, over the claims of a figure.

@@ -1,4 +1,4 @@
-//! The policies that can be run: Millpond's own, and whatever a user adds.
+//! The policies that can be run: Millpond's own, and those that a user adds.
 
 use millpond_base::nearest::nearest;
 use millpond_policies::config::{Config, ParamError, ParamInfo, Spec};
@@ -19,7 +19,7 @@ pub enum PolicyError {
     /// No policy has that id.
     #[error("unknown policy '{id}'{hint}; `millpond policies` lists them")]
     Unknown {
-        /// What was asked for.
+        /// The id that was asked for.
         id: String,
         /// "; did you mean …", or nothing.
         hint: String,
@@ -29,7 +29,7 @@ pub enum PolicyError {
     Param {
         /// The policy.
         id: String,
-        /// What is wrong.
+        /// The fault.
         error: ParamError,
     },
     /// An offline policy where there is no future to give it.
@@ -56,17 +56,17 @@ type MakeMeter = fn(&Spec, u32, &References, u64) -> Result<Box<dyn CostMeter>, 
 type Scaled = fn(&Spec, f64) -> Result<Spec, ParamError>;
 type Values = fn(&Spec) -> Result<Vec<(&'static str, String)>, ParamError>;
 
-/// A policy that can be run, its type forgotten.
+/// A policy that can be run, with its type erased.
 pub struct Entry {
-    /// Its row in the catalog.
+    /// The policy's row in the catalog.
     pub info: Info,
-    /// What a hit costs.
+    /// The frame metadata that a hit reaches.
     pub hit: Hit,
-    /// Its parameters.
+    /// The policy's parameters.
     pub params: Vec<ParamInfo>,
-    /// Whether it needs the future.
+    /// `true` if it needs the future.
     pub needs_future: bool,
-    /// Whether it draws by its seed.
+    /// `true` if it draws by its seed.
     pub is_random: bool,
     make: Make,
     make_tier1: MakeTier1,
@@ -117,7 +117,7 @@ impl Entry {
         PolicyError::Param { id: self.info.id.to_string(), error: source }
     }
 
-    /// A simulation of it.
+    /// Returns a simulation of the policy.
     ///
     /// # Errors
     /// [`PolicyError::Param`].
@@ -129,8 +129,8 @@ impl Entry {
         (self.make)(spec, options).map_err(|e| self.param_error(e))
     }
 
-    /// A buffer pool under it that turns the references of `source` into the requests that it
-    /// sends to storage.
+    /// Returns a buffer pool under the policy that turns the references of `source` into the
+    /// requests that it sends to storage.
     ///
     /// # Errors
     /// [`PolicyError::Param`], and [`PolicyError::NeedsFuture`] for offline policies: the first
@@ -147,7 +147,7 @@ impl Entry {
         (self.make_tier1)(spec, options, source).map_err(|e| self.param_error(e))
     }
 
-    /// A simulation of it as a second tier.
+    /// Returns a simulation of the policy as a second tier.
     ///
     /// # Errors
     /// [`PolicyError::Param`].
@@ -159,8 +159,8 @@ impl Entry {
         (self.make_tier2)(spec, options).map_err(|e| self.param_error(e))
     }
 
-    /// It over a full pool of `frames` frames, at least 1, to measure what its hits and victims
-    /// cost.
+    /// Returns the policy over a full pool of `frames` frames, at least 1, to measure the cost of
+    /// its hits and victims.
     ///
     /// # Errors
     /// [`PolicyError::Param`], and [`PolicyError::NeedsFuture`] for offline policies.
@@ -177,7 +177,7 @@ impl Entry {
         (self.make_meter)(spec, frames, references, seed).map_err(|e| self.param_error(e))
     }
 
-    /// Bytes that it has however small the pool is.
+    /// Returns the bytes that the policy uses however small the pool is.
     ///
     /// # Errors
     /// [`PolicyError::Param`].
@@ -193,8 +193,8 @@ impl Entry {
         (self.values)(spec).map_err(|e| self.param_error(e))
     }
 
-    /// The same policy for a sample that has this share of the pages: parameters that count frames
-    /// or references are scaled.
+    /// Returns the policy for a sample that has this share of the pages: parameters that count
+    /// frames or references are scaled.
     ///
     /// # Errors
     /// [`PolicyError::Param`].
@@ -202,7 +202,7 @@ impl Entry {
         (self.scaled)(spec, share).map_err(|e| self.param_error(e))
     }
 
-    /// Ghosts that it keeps at most beside `frames` frames.
+    /// Returns the most ghosts that the policy keeps beside `frames` frames.
     ///
     /// # Errors
     /// [`PolicyError::Param`].
@@ -231,7 +231,7 @@ impl Registry {
         registry
     }
 
-    /// The same with a policy of the caller's own.
+    /// Adds a policy of the caller's own.
     ///
     /// # Errors
     /// [`PolicyError::Twice`].

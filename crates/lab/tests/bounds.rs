@@ -1,4 +1,5 @@
-//! Bounds: no policy has more hits than Bélády's, and Bélády's is what exhaustive search finds.
+//! Bounds: no policy has more hits than Bélády's, and Bélády's hits equal those of exhaustive
+//! search.
 
 use std::collections::{HashMap, HashSet};
 
@@ -38,7 +39,7 @@ fn run(registry: &Registry, policy: &str, frames: u32, trace: &Batch, future: &F
     simulation.counts()
 }
 
-/// Every policy against the bound on one trace; what beats it.
+/// Checks every policy against the bound on one trace; returns those that beat it.
 fn beaten(name: &str, trace: &Batch, sizes: &[u32]) -> Vec<String> {
     let registry = Registry::builtin();
     let distinct = trace.pages.iter().max().map_or(0, |page| page + 1);

@@ -1,5 +1,5 @@
-//! Whether comparisons find what is there, and nothing else: an LRU that forgets a page in a
-//! thousand, and LRU beside itself. The replicate is a trace, or a block of one.
+//! Comparisons find real differences and no others: an LRU that forgets a page in a thousand, and
+//! LRU beside itself. The replicate is a trace, or a block of one.
 
 use millpond_base::{FrameId, Seed};
 use millpond_lab::compare::{CompareOptions, Contest, Outcome, Replicate, Run, Verdict};

@@ -1,4 +1,4 @@
-//! The simulator itself: what it counts, whatever the policy.
+//! The simulator itself: its counters, under any policy.
 
 use millpond_base::{Mark, PageId};
 use millpond_lab::registry::Registry;
@@ -80,7 +80,7 @@ fn dense_and_hashed_tables_count_alike_and_batches_may_be_of_any_length() {
     }
 }
 
-/// A reference: a page, whether it is written, whether a scan reads it.
+/// References: a page, written or read, by a scan or not.
 fn references() -> impl Strategy<Value = Vec<(u64, Mark)>> {
     // Half of them to a tenth of the pages, so that there are hits, ghosts' among them.
     let page = prop_oneof![0u64..30, 0u64..300];

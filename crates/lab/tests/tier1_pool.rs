@@ -1,4 +1,4 @@
-//! The simulated first tier: what it sends to storage, and what that guarantees.
+//! The simulated first tier: its requests to storage, and their guarantees.
 
 use std::collections::{HashMap, HashSet};
 

@@ -1,5 +1,5 @@
 //! The optimum of the read-write model by exhaustive search: the theorems of li 5.4.2 on tiny
-//! traces, and what pro-io makes of them.
+//! traces, and pro-io's distance from them.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use millpond_lab::tier2::{Model, Tier2Future};
 use millpond_policies::contract::NEVER;
 use millpond_workload::trace::Batch;
 
-/// A cached page: its id, and whether it is dirty but not pre-clean.
+/// A cached page: its id, and `true` if it is dirty but not pre-clean.
 pub type Cached = (u64, bool);
 
 /// Exhaustive search over all replacement schedules of one trace.
@@ -110,7 +110,7 @@ impl<'a> Search<'a> {
     }
 }
 
-/// What follows from evicting one page.
+/// Outcome of evicting one page.
 #[derive(Debug)]
 struct Outcome {
     cost: u64,

@@ -76,7 +76,7 @@ impl Observer for Rows {
     }
 }
 
-/// The rows of a sweep as `sim` runs it, without what is measured by a clock.
+/// Rows of a sweep as `sim` runs it, without times.
 fn at_once(plan: &mut Plan, traces: &[TraceFile]) -> Table {
     let input = |trace: &TraceFile| {
         let path = trace.path.clone();

@@ -10,7 +10,7 @@ use millpond_base::{PageId, Reason};
 use millpond_device::{AlignedBuffer, Device, Tag, WriteRequest};
 use object_store::PutPayload;
 
-/// What lengths of copies are multiples of: direct I/O asks for no more.
+/// Lengths of copies are multiples of this, which is enough for direct I/O.
 const BLOCK: u64 = 4096;
 /// Parts that are written at once.
 const BATCH: usize = 16;
@@ -131,7 +131,7 @@ impl Front {
         self.tier.forget(numbers);
     }
 
-    /// The same of several objects.
+    /// Forgets parts of several objects: nobody asks for them any more.
     pub fn forget(&self, numbers: impl IntoIterator<Item = Range<u64>>) {
         numbers.into_iter().for_each(|numbers| self.forget_parts(numbers));
     }

@@ -4,7 +4,7 @@ use millpond_base::Reason;
 use object_store::path::Path;
 use object_store::{Extensions, GetOptions};
 
-/// What kind of request it is: statistics are kept for each.
+/// Kind of a request: statistics are kept for each.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Class {
     /// A foreground read of data.
@@ -39,7 +39,7 @@ impl Class {
     }
 }
 
-/// What the cache does with a read.
+/// Treatment of a read by the cache.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ReadPlan {
     /// Nothing: the object store is asked.
@@ -55,7 +55,7 @@ pub enum ReadPlan {
     Again,
 }
 
-/// What the cache does with a write, beside handing it on.
+/// Treatment of a write by the cache, beside handing it on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum WritePlan {
     /// Nothing; older copies are dropped.
@@ -78,9 +78,9 @@ pub trait Hints: std::fmt::Debug + Send + Sync {
 pub struct Hint {
     /// The kind of request.
     pub class: Class,
-    /// What a read does.
+    /// Treatment of reads.
     pub read: ReadPlan,
-    /// What a write does.
+    /// Treatment of writes.
     pub write: WritePlan,
 }
 

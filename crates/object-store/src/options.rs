@@ -1,4 +1,4 @@
-//! What a cache is made of.
+//! The options of a cache.
 
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
@@ -21,7 +21,7 @@ pub enum Freshness {
     Checked,
 }
 
-/// What a cache is made of.
+/// Options of a cache.
 #[derive(Clone, Debug)]
 pub struct CacheOptions {
     /// Its file; made if it is not there. Beside it, under the same name and `.objects`, lies what

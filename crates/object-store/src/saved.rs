@@ -1,4 +1,4 @@
-//! What tells, after a restart, which objects the cache has parts of.
+//! The saved list of objects with cached parts, read after a restart.
 
 use std::ffi::OsString;
 use std::fs::OpenOptions;

@@ -1,4 +1,4 @@
-//! What is counted, by class of requests.
+//! Counters by class of requests.
 
 use std::ops::Index;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -92,7 +92,7 @@ impl Counters {
     }
 }
 
-/// What was done for one class of requests.
+/// Counters of one class of requests.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ClassStats {
     /// Gets, heads included.
@@ -125,7 +125,7 @@ impl ClassStats {
     }
 }
 
-/// What was done since the cache was opened.
+/// Counters since the cache was opened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Stats {
     classes: [ClassStats; CLASSES],

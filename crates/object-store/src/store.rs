@@ -29,7 +29,7 @@ use crate::stats::{Counters, Stats};
 /// Objects that are known at least, however small the cache is.
 const OBJECTS_MIN: usize = 1024;
 
-/// What requests under way share.
+/// State that requests in progress share.
 pub(crate) struct Core {
     pub inner: Arc<dyn ObjectStore>,
     pub front: Front,
@@ -131,7 +131,7 @@ impl CachedStore {
         Ok(CachedStore { core: Arc::new(core) })
     }
 
-    /// What was done since it was opened.
+    /// Returns the counters since the store was opened.
     pub fn stats(&self) -> Stats {
         let objects = self.core.registry.len() as u64;
         self.core.counters.snapshot(self.core.front.tier.counts(), objects)

@@ -25,7 +25,7 @@ struct Copying {
     reserved: Arc<Reservation>,
     /// Numbers before this one are for its parts.
     end: u64,
-    /// What is not a whole part yet, or waits for more.
+    /// Bytes that are less than a whole part, or wait for more.
     collected: Vec<Bytes>,
     bytes: usize,
 }

@@ -1,4 +1,4 @@
-//! What hints do, and what is counted.
+//! Effects of hints, and the counters.
 
 use std::sync::Arc;
 

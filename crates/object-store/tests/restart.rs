@@ -1,4 +1,5 @@
-//! What a cache has after it was closed, after a crash, and above what was changed meanwhile.
+//! The content of a cache after a close, after a crash, and after changes to its object store in
+//! between.
 
 use std::sync::Arc;
 

@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::components::{Charge, Components};
 use crate::profile::Profile;
 
-/// What one component took.
+/// Samples of one component.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Share {
     /// The component; its latching is one of its own.
@@ -48,9 +48,9 @@ pub struct Breakdown {
     pub profiler_s: f64,
     /// Seconds that were sampled.
     pub wall_s: f64,
-    /// Whether time in the kernel is in the samples.
+    /// `true` if the samples include time in the kernel.
     pub has_kernel: bool,
-    /// Whether line tables were found, by which components are told.
+    /// `true` if line tables were found, by which components are determined.
     pub has_lines: bool,
 }
 
@@ -121,7 +121,7 @@ impl Breakdown {
         }
     }
 
-    /// What a component took, its latching not included; `None` if it took nothing.
+    /// Returns the component's share, its latching not included; `None` if it has none.
     pub fn share(&self, component: &str) -> Option<&Share> {
         self.shares.iter().find(|share| share.component == component)
     }
@@ -133,7 +133,7 @@ impl Breakdown {
         self.shares.iter().filter(counts).map(|share| share.share).sum()
     }
 
-    /// What keeps the shares from being what they seem, each in a sentence.
+    /// Returns the limits of the shares' accuracy, each in a sentence.
     pub fn caveats(&self) -> Vec<String> {
         let mut all = Vec::new();
         if !self.has_lines && self.samples > 0 {

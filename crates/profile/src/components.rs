@@ -20,7 +20,7 @@ pub struct Component {
     pub part_of: Option<String>,
 }
 
-/// What follows a component's name in that of its latching.
+/// Suffix of a component's name for its latching.
 pub const LATCHING: &str = ", latching";
 
 /// All components, and what is latching wherever it is called from.
@@ -37,7 +37,7 @@ pub struct Components {
     pub transparent: Vec<String>,
 }
 
-/// What a sample is charged to.
+/// Component that a sample is charged to.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
 pub(crate) enum Charge {
     /// A component, by its place in the list; and whether to its latching.
@@ -107,12 +107,12 @@ impl Components {
         self.latches.iter().any(|path| is_in(file, path))
     }
 
-    /// What the samples of a stack are charged to.
+    /// Returns the component to which the samples of a stack are charged.
     pub(crate) fn charge(&self, stack: &Stack) -> Charge {
         self.charge_with_frame(stack).0
     }
 
-    /// The same, and which of its frames decided that.
+    /// Like `charge`, with the frame that decided it.
     pub(crate) fn charge_with_frame<'s>(&self, stack: &'s Stack) -> (Charge, Option<&'s Frame>) {
         let (mut latching, mut is_known) = (false, false);
         for frame in &stack.frames {

@@ -1,4 +1,4 @@
-//! Where there is no sampling.
+//! Stand-ins for platforms without sampling.
 
 use crate::error::ProfileError;
 use crate::profile::{Options, Profile};

@@ -15,15 +15,15 @@ pub enum ProfileError {
          (it is {paranoid}), and a container must allow perf_event_open"
     )]
     Forbidden {
-        /// What the system said.
+        /// The system's error.
         error: io::Error,
-        /// What `/proc/sys/kernel/perf_event_paranoid` has.
+        /// Content of `/proc/sys/kernel/perf_event_paranoid`.
         paranoid: String,
     },
     /// The process's threads or files could not be looked at, or a ring buffer could not be mapped.
     #[error("{what}: {error}")]
     Io {
-        /// What was tried.
+        /// The operation that failed.
         what: String,
         /// Why not.
         error: io::Error,

@@ -1,10 +1,10 @@
-//! What was sampled.
+//! The samples of a process.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How to sample.
+/// Options of sampling.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Options {
     /// Samples per second of a thread's CPU time; a number that is no round one keeps clear of
@@ -55,7 +55,7 @@ pub struct Profile {
     pub stacks: Vec<Stack>,
     /// CPU time between two samples of a thread.
     pub period: Duration,
-    /// How long was sampled.
+    /// Wall time of the sampling.
     pub wall: Duration,
     /// CPU time of the process meanwhile, in user mode and in the kernel, as the system counts it;
     /// the profiler's own included.
@@ -66,7 +66,7 @@ pub struct Profile {
     pub lost: u64,
     /// Threads that were seen running.
     pub threads: u64,
-    /// Whether time in the kernel was sampled; if not, [`Profile::cpu`] says how much there was.
+    /// `true` if time in the kernel was sampled; if not, [`Profile::cpu`] shows its amount.
     pub has_kernel: bool,
 }
 
@@ -81,7 +81,8 @@ impl Profile {
         self.samples() as f64 * self.period.as_secs_f64()
     }
 
-    /// How often each function was running itself, whatever called it, most often first.
+    /// Returns the number of samples in which each function itself was running, under any caller,
+    /// the largest first.
     pub fn hottest(&self) -> Vec<(Arc<Frame>, u64)> {
         let mut counts: HashMap<&str, (Arc<Frame>, u64)> = HashMap::new();
         for stack in &self.stacks {

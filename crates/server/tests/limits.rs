@@ -1,4 +1,4 @@
-//! What a server refuses, whom it does not wait for, and how it stops.
+//! Limits of a server: refused requests, clients that it does not wait for, and its stop.
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;

@@ -37,7 +37,7 @@ fn made(root: &Path, millpond: &Path, name: &str) -> Result<String> {
     }
 }
 
-/// What the program says of itself.
+/// Returns the program's own output.
 fn told(millpond: &Path, what: &str) -> Result<String> {
     let output = Command::new(millpond).args(["reference", what]).output();
     let output = output.with_context(|| format!("starting {}", millpond.display()))?;

@@ -14,11 +14,11 @@ use crate::html::{Scan, escaped, percent_decoded, scan};
 use crate::paths::{relative, resolve};
 use crate::source_pages;
 
-/// What was found.
+/// Findings of a check.
 #[derive(Default)]
 pub struct Report {
     pub pages: usize,
-    /// Those within the site.
+    /// Links within the site.
     pub links: usize,
     /// A line for each that leads nowhere.
     pub dead: Vec<String>,

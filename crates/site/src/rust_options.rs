@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use quote::ToTokens;
 use syn::{Attribute, Expr, Fields, Item, ItemEnum, ItemStruct, Lit, Meta};
 
-/// What the page shows: the type, and the file that it is in.
+/// The types that the page shows, with their files.
 const TYPES: [(&str, &str); 9] = [
     ("Options", "crates/engine/src/store/options/options.rs"),
     ("SecondTierOptions", "crates/engine/src/store/options/second_tier.rs"),
@@ -114,7 +114,7 @@ fn without_links(text: &str) -> String {
     out
 }
 
-/// As the cell of a table.
+/// Returns the text as the cell of a table.
 fn cell(text: &str) -> String {
     text.replace('|', "\\|").split_whitespace().collect::<Vec<_>>().join(" ")
 }

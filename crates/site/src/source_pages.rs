@@ -21,7 +21,7 @@ pub fn is_copied(path: &str) -> bool {
     ["svg", "png", "html", "json", "parquet", "csv", "gz", "zst"].contains(&ending)
 }
 
-/// Where the page of a file or folder is, below the site.
+/// Returns the place of a file's or folder's page, below the site.
 pub fn place(path: &str) -> String {
     format!("source/{path}.html")
 }

@@ -1,4 +1,4 @@
-//! What SlateDB says of its requests, as hints.
+//! Hints from SlateDB's descriptions of its requests.
 
 use millpond_base::Reason;
 use millpond_object_store::{Class, Hints, ReadPlan, WritePlan};
@@ -10,11 +10,11 @@ use slatedb::object_store_tag::{ObjectStoreCallTag, SstType, TableStoreKind};
 /// write-ahead log pass by.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SlateHints {
-    /// What is done with a table that a memory table is flushed into.
+    /// Treatment of a table that a memory table is flushed into.
     pub flush: WritePlan,
-    /// What is done with a compaction's output.
+    /// Treatment of a compaction's output.
     pub output: WritePlan,
-    /// What is done with a compaction's input.
+    /// Treatment of a compaction's input.
     pub input: ReadPlan,
 }
 

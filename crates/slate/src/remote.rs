@@ -17,16 +17,16 @@ use object_store::{
 };
 use slatedb::object_store_tag::{ObjectStoreCallTag, TableStoreKind};
 
-/// How far away it is.
+/// Latency and bandwidth of a remote store.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Distance {
-    /// What each request takes at least.
+    /// Least time of each request.
     pub latency: Duration,
     /// Bytes a second of each request.
     pub bandwidth: f64,
 }
 
-/// What a request is for.
+/// Purpose of a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Purpose {
     /// A table, not for a compaction.
@@ -89,7 +89,7 @@ impl Remote {
         Ok(Remote { inner, distance, counters: Default::default() })
     }
 
-    /// What was read so far.
+    /// Returns the reads so far.
     pub fn reads(&self, purpose: Purpose) -> Reads {
         let Counters { gets, bytes } = &self.counters[purpose as usize];
         Reads { gets: gets.load(Ordering::Relaxed), bytes: bytes.load(Ordering::Relaxed) }

@@ -10,7 +10,7 @@ use crate::hints::SlateHints;
 pub struct Entrant {
     /// Its name in tables.
     pub name: String,
-    /// What it is.
+    /// The kind of cache.
     pub cache: Cache,
 }
 
@@ -23,9 +23,9 @@ pub enum Cache {
     Slate {
         /// Bytes of a part.
         part: usize,
-        /// Whether flushes are kept.
+        /// `true` if flushes are kept.
         on_flush: bool,
-        /// Whether compactions' outputs are kept.
+        /// `true` if compactions' outputs are kept.
         on_compaction: bool,
     },
     /// Millpond's.

@@ -21,7 +21,7 @@ use crate::hints::Deaf;
 use crate::remote::{Distance, Purpose, Reads, Remote};
 use crate::roster::Cache;
 
-/// What is run.
+/// Parameters of a run.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Workload {
     /// Rows of 16 and 400 bytes.
@@ -42,7 +42,7 @@ pub struct Workload {
     pub seed: u64,
 }
 
-/// What was counted after loading.
+/// Counters after loading.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Outcome {
     /// Parts of foreground reads that came from the cache, over those that were asked for.
@@ -53,7 +53,7 @@ pub struct Outcome {
     pub compaction: Reads,
     /// Reads of all else.
     pub other: Reads,
-    /// How long it took.
+    /// Duration of the run.
     pub seconds: f64,
 }
 
@@ -151,7 +151,7 @@ fn settings(cache: &Cache, workload: &Workload, folder: &Folder) -> Settings {
     settings
 }
 
-/// What a cache has counted so far: hits and accesses of foreground parts.
+/// Returns the counters of a cache so far: hits and accesses of foreground parts.
 fn counted(tier: Option<&CachedStore>, metrics: &DefaultMetricsRecorder) -> (u64, u64) {
     if let Some(tier) = tier {
         let data = tier.stats()[Class::Data];

@@ -14,7 +14,7 @@ pub const BATCH_LEN: usize = 1 << 16;
 pub struct Batch {
     /// The page of each reference.
     pub pages: Vec<u64>,
-    /// What else each reference says.
+    /// Marks of the references.
     pub marks: Vec<Mark>,
     /// The log position of each reference, or nothing at all.
     pub lsns: Vec<Lsn>,
@@ -31,7 +31,7 @@ impl Batch {
         self.pages.len()
     }
 
-    /// Whether the batch holds no reference.
+    /// Returns `true` if the batch holds no reference.
     pub fn is_empty(&self) -> bool {
         self.pages.is_empty()
     }
@@ -72,7 +72,7 @@ pub enum TraceError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What the operating system said.
+        /// The operating system's error.
         error: std::io::Error,
     },
     /// A record is not what its format demands, or the file ends in the middle of one.
@@ -82,7 +82,7 @@ pub enum TraceError {
         path: PathBuf,
         /// The record's number, from 1 (a line number in text formats).
         record: u64,
-        /// What is wrong with it.
+        /// The fault.
         reason: String,
     },
     /// No known format fits the file.

@@ -51,7 +51,7 @@ pub struct Commits {
     pub log_segment: Option<u64>,
 }
 
-/// What it came to.
+/// Result of a run.
 #[derive(Clone, Debug)]
 pub struct Committed {
     /// Transactions per second.
@@ -68,7 +68,7 @@ pub struct Committed {
     pub written: u64,
     /// Retries after deadlocks and waits that took too long.
     pub retries: u64,
-    /// What the store counted in all rounds.
+    /// The store's counters in all rounds.
     pub counts: Counts,
 }
 

@@ -25,7 +25,7 @@ pub struct Step {
     pub workload: Workload,
 }
 
-/// What a step came to.
+/// Result of a step.
 #[derive(Clone, Debug)]
 pub struct StepResult {
     /// Its name.
@@ -43,7 +43,7 @@ pub struct StepResult {
     /// Transactions per processor second, over the first step's and over the last step's: what
     /// remains comparable where others use the machine, too.
     pub cpu_to_first: Interval,
-    /// The same, over the last step's.
+    /// CPU time over the last step's.
     pub cpu_to_last: Interval,
 }
 

@@ -43,7 +43,7 @@ pub struct Speed {
     pub what: Evict,
     /// Evictions per second, of all threads.
     pub per_s: Interval,
-    /// The same over the first policy's, within the rounds.
+    /// Ratio to the first policy, within the rounds.
     pub to_first: Interval,
     /// The cost of each evicted page.
     pub rates: Rates,

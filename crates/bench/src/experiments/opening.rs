@@ -42,7 +42,7 @@ pub struct Opening {
     pub frames: u64,
     /// Milliseconds.
     pub ms: Interval,
-    /// The same over the first policy's, within the rounds.
+    /// Ratio to the first policy, within the rounds.
     pub to_first: Interval,
 }
 

@@ -15,7 +15,7 @@ use crate::run::client::Workload;
 use crate::run::on_this_thread::{Executed, Steps};
 use crate::run::runner::{Observer, Outcome, RunSpec};
 
-/// What is known of an instance beside its runs.
+/// Facts about an instance beside its runs.
 #[derive(Clone, PartialEq, Debug)]
 pub struct InstanceInfo {
     /// Which engine.
@@ -36,9 +36,9 @@ pub struct InstanceInfo {
     pub rows: u64,
     /// Seconds that loading took.
     pub load_s: f64,
-    /// Whether transactions are logged.
+    /// `true` if transactions are logged.
     pub log: bool,
-    /// Whether they lock.
+    /// `true` if transactions lock.
     pub locks: bool,
     /// When they are durable; empty without a log.
     pub durability: String,
@@ -55,7 +55,7 @@ pub struct Recorders<'a> {
 
 /// An engine, loaded.
 pub trait Instance: Send {
-    /// What is known of it.
+    /// Returns the facts about the instance.
     fn info(&self) -> &InstanceInfo;
 
     /// Runs the workload. `at_start` is called between warm-up and measurement.

@@ -1,4 +1,4 @@
-//! One policy's run at one size: what the advice is computed from.
+//! One policy's run at one size: the input of the advice.
 
 use crate::sim::Counts;
 
@@ -9,7 +9,7 @@ pub struct Course {
     pub policy: String,
     /// Frames.
     pub size: u32,
-    /// What was counted at the end of the trace; of several seeds the first one's.
+    /// Counters at the end of the trace; with several seeds, those of the first one.
     pub counts: Counts,
     /// Page reads and page writes of each part of the trace, the means over the seeds.
     pub parts: Vec<[f64; 2]>,

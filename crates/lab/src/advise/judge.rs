@@ -10,8 +10,8 @@ use crate::interval::Interval;
 use crate::sim::Recorded;
 use crate::table::Table;
 
-/// What a course costs in each part from its second on: the first is warm-up. It is half a read
-/// more, so that nothing is still something that ratios can be taken of.
+/// Returns the cost of a course in each part from its second on: the first is warm-up. Half a read
+/// is added, so that a part without I/O still has ratios.
 fn costs(course: &Course, weight: f64) -> impl Iterator<Item = f64> {
     course.parts[1..].iter().map(move |[reads, writes]| reads + weight * writes + 0.5)
 }
@@ -44,7 +44,7 @@ fn rows(courses: &[Course], weight: f64, has_bound: bool) -> Table {
     table
 }
 
-/// All policies beside one, corrected by Holm over them.
+/// Compares all policies with one, corrected by Holm over them.
 fn beside(rows: &Table, to: &str) -> Result<Vec<Beside>, CompareError> {
     let run = Run { name: "advise".to_string(), rows: rows.clone() };
     let contest = Contest::of(&[run], Some(Metric::parse("cost")?), &[])?;
@@ -65,8 +65,8 @@ fn beside(rows: &Table, to: &str) -> Result<Vec<Beside>, CompareError> {
     Ok(outcome.pairs.iter().map(of).collect())
 }
 
-/// The cheapest of those that are better than the default when all are corrected together; the
-/// default where none is.
+/// Returns the cheapest of the policies that are better than the default when all are corrected
+/// together, or the default if there is none.
 fn choice(order: &[(String, f64)], default: &str, beside: &[Beside]) -> String {
     let is_better = |policy: &String| {
         beside.iter().any(|one| one.policy == *policy && one.verdict == Verdict::First)
@@ -75,7 +75,7 @@ fn choice(order: &[(String, f64)], default: &str, beside: &[Beside]) -> String {
     found.map_or(default, String::as_str).to_string()
 }
 
-/// Puts the policies in order, each beside the best one and the default.
+/// Ranks the policies, each compared with the best one and with the default.
 pub(super) fn judge(
     trace: &Recorded,
     courses: Vec<Course>,
@@ -136,7 +136,7 @@ mod tests {
     use super::*;
     use crate::sim::Counts;
 
-    /// A course whose part costs that much times `factor`, a little off in each part.
+    /// A course whose parts cost a common base times `factor`, with a little noise in each part.
     fn course(policy: &str, factor: f64, noise: f64, seed: u64) -> Course {
         let mut random = fastrand::Rng::with_seed(seed);
         let mut part = |at: usize| {

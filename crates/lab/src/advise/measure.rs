@@ -38,7 +38,7 @@ pub enum AdviseError {
     /// A policy found no victim.
     #[error(transparent)]
     Stalled(#[from] Stalled),
-    /// Too little to say anything.
+    /// Too few references for advice.
     #[error(
         "{name} has {references} references: too few for advice, which takes {} at least",
         PARTS * PART_MIN
@@ -46,13 +46,13 @@ pub enum AdviseError {
     Short {
         /// The trace.
         name: String,
-        /// How many it has.
+        /// Number of its references.
         references: u64,
     },
-    /// No size is left.
+    /// No size is left to run.
     #[error("{0}")]
     Size(String),
-    /// A price of page writes that is none.
+    /// A price of page writes that is no price.
     #[error("a write costs 0 to 1000000 reads, and not {0}")]
     Weight(f64),
     /// Courses that cannot be compared.
@@ -64,9 +64,9 @@ pub enum AdviseError {
 }
 
 /// Runs the shortlist, the default and OPT over a trace and judges them. Scans that the trace marks
-/// are hints, as they are in a pool, for all but those that know the future. `watch` receives the
-/// share that is done, and returns whether to continue. The reader's notes stay with the caller:
-/// [`Source::notes`].
+/// are hints, as they are in a pool, for all policies but those that know the future. `watch`
+/// receives the share that is done, and returns `true` to continue. The reader's notes stay with
+/// the caller: [`Source::notes`].
 ///
 /// # Errors
 /// [`AdviseError`].
@@ -103,7 +103,7 @@ pub fn advise(
         let room = room.add(&entry.info, u64::from(*size));
         room.map_err(|error| AdviseError::Size(error.to_string()))?;
     }
-    // As many at a time as keep the cores busy, so that a request to stop is noticed.
+    // As many cells at a time as keep the cores busy, so that a request to stop is noticed.
     for some in cells.chunks(room.at_once(rayon::current_num_threads() * 2)) {
         if !watch(some[0].0, courses.len() as f64 / cells.len() as f64) {
             return Err(AdviseError::Stopped);
@@ -118,7 +118,7 @@ pub fn advise(
     Ok(judge(&trace, courses, &sizes, options)?)
 }
 
-/// The default first, then the shortlist and what was asked for, then OPT as a bound.
+/// The default first, then the shortlist and the requested policies, then OPT as a bound.
 fn policies(registry: &Registry, options: &AdviseOptions) -> Result<Vec<String>, AdviseError> {
     let mut all = vec![Spec::parse(&options.default)?];
     let weighted = (options.write_weight != 1.0).then_some(options.write_weight);
@@ -133,7 +133,7 @@ fn policies(registry: &Registry, options: &AdviseOptions) -> Result<Vec<String>,
         all.extend(Spec::parse_list(more)?);
     }
     all.push(Spec::parse("opt")?);
-    // A policy whose parameters are spelled out may be another one with its defaults.
+    // A policy with spelled-out parameters may equal another one with its defaults.
     let mut known = Vec::new();
     let mut texts: Vec<String> = Vec::new();
     for spec in all {
@@ -186,7 +186,7 @@ fn sizes(trace: &Recorded, options: &AdviseOptions) -> Result<Vec<u32>, AdviseEr
     Ok(sizes)
 }
 
-/// One policy at one size, over all seeds if it draws.
+/// Runs one policy at one size, over all seeds if it draws.
 fn course(
     registry: &Registry,
     trace: &Recorded,
@@ -195,7 +195,7 @@ fn course(
 ) -> Result<Course, AdviseError> {
     let spec = Spec::parse(policy)?;
     let entry = registry.find(&spec.id)?;
-    // A bound that follows hints would be none.
+    // A bound that followed hints would be no bound.
     let scan_hints = !entry.needs_future;
     let mut runs: Vec<(Counts, Vec<[f64; 2]>)> = Vec::new();
     for seed in SEEDS {
@@ -231,7 +231,7 @@ fn course(
     Ok(Course { policy: policy.to_string(), size, counts: runs[0].0, parts })
 }
 
-/// Where a part begins.
+/// Returns the position at which a part begins.
 fn edge(trace: &Recorded, part: usize) -> usize {
     trace.batch.len() * part / PARTS
 }
@@ -242,7 +242,7 @@ mod tests {
 
     use super::*;
 
-    /// A marked scan that comes again and again over 40 pages, and one new page after each four.
+    /// A marked scan that repeats over 40 pages, and one new page after each four.
     fn scanned() -> Recorded {
         let mut batch = Batch::default();
         for at in 0..4000u64 {

@@ -1,24 +1,24 @@
-//! What advice is asked for.
+//! The options of a request for advice.
 
 use millpond_base::Size;
 
-/// What is asked.
+/// Options of a request for advice.
 #[derive(Clone, PartialEq, Debug)]
 pub struct AdviseOptions {
-    /// The default policy: what others are compared with.
+    /// The default policy, with which the others are compared.
     pub default: String,
     /// Policies beside the shortlist.
     pub more: Vec<String>,
-    /// Pool sizes; none for those that make sense for the trace.
+    /// Pool sizes; if empty, sizes that make sense for the trace.
     pub sizes: Vec<Size>,
     /// Bytes of a page, for sizes in bytes.
     pub page_size: u64,
-    /// What a page write costs, in page reads.
+    /// Cost of a page write, in page reads.
     pub write_weight: f64,
 }
 
 impl AdviseOptions {
-    /// Beside `default`, at sizes that make sense, a write as expensive as a read.
+    /// Compares with `default` at sizes that make sense, with a write as expensive as a read.
     pub fn new(default: &str) -> AdviseOptions {
         AdviseOptions {
             default: default.to_string(),

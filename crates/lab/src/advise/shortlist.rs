@@ -3,15 +3,15 @@
 /// A policy of the shortlist.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Candidate {
-    /// Its id.
+    /// Id of the policy.
     pub id: &'static str,
-    /// Where it wins, as the end of a sentence that begins with its name.
+    /// The workloads where it wins, as the end of a sentence that begins with its name.
     pub strength: &'static str,
 }
 
-/// Policies that win somewhere, and those that everybody knows. Left out is what another one here
-/// is a better form of (clocks and FIFO of LRU, CAR and CART of ARC, CLOCK-Pro of LIRS), what needs
-/// parameters for each workload (LRFU, MQ), and what stalls or pollutes.
+/// Policies that win somewhere, and those that everybody knows. Left out are policies of which
+/// another one here is a better form (clocks and FIFO of LRU, CAR and CART of ARC, CLOCK-Pro of
+/// LIRS), those that need parameters for each workload (LRFU, MQ), and those that stall or pollute.
 pub const SHORTLIST: [Candidate; 9] = [
     Candidate {
         id: "lru",
@@ -48,7 +48,7 @@ pub const SHORTLIST: [Candidate; 9] = [
     },
 ];
 
-/// A policy that is not on the list for what it keeps, and that may be the default.
+/// A policy that is left off the list for the memory it keeps, and that may be the default.
 pub(super) const LEAN: Candidate = Candidate {
     id: "lean-evict",
     strength: "does nothing at all on a hit: what fits in memory runs at the speed of memory",

@@ -7,53 +7,54 @@ use crate::interval::Interval;
 use crate::sweep::OPTIONS;
 use crate::table::{Table, Value};
 
-/// What knows the future, and is no candidate.
+/// Policy that knows the future, and is no candidate.
 pub(super) const BOUND: &str = "opt";
 
-/// How a policy compares, over all sizes.
+/// A policy's place in the comparison, over all sizes.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Standing {
     /// The policy with its parameters.
     pub policy: String,
-    /// What it costs over what the best one does.
+    /// Its cost over the cost of the best policy.
     pub over_best: Option<Interval>,
-    /// What it costs over what the default does.
+    /// Its cost over the cost of the default.
     pub over_default: Option<Interval>,
 }
 
-/// A policy beside another one, part by part.
+/// A policy compared with another one, part by part.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Beside {
     /// The policy with its parameters.
     pub policy: String,
-    /// What it costs over what the other one does.
+    /// Its cost over the cost of the other policy.
     pub over: Interval,
     /// The p-value of a difference, two-sided, by Holm over all candidates.
     pub p: f64,
-    /// That of a difference of the margin or more, by two one-sided tests and Holm.
+    /// The p-value of a difference of the margin or more, by two one-sided tests and Holm.
     pub p_alike: f64,
-    /// What follows: whether it ([`Verdict::First`]) or the other one is better.
+    /// The verdict: `policy` is better ([`Verdict::First`]), or the other one is.
     pub verdict: Verdict,
 }
 
-/// The outcome: who is best, and by how much.
+/// The outcome: the best policy, and its lead.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Advice {
     /// The trace.
     pub trace: String,
-    /// Its references.
+    /// Number of its references.
     pub references: u64,
-    /// Its distinct pages.
+    /// Number of its distinct pages.
     pub pages: u64,
     /// The share of its references that write.
     pub write_share: f64,
     /// The share of its pages that are referenced once.
     pub once_share: f64,
-    /// Whether the trace marks scans. They are hints then, as in a pool, for all but the bound.
+    /// `true` if the trace marks scans. They are hints then, as in a pool, for all policies but the
+    /// bound.
     pub has_scans: bool,
     /// Frames of the pools.
     pub sizes: Vec<u32>,
-    /// What a page write costs, in page reads.
+    /// Cost of a page write, in page reads.
     pub write_weight: f64,
     /// The default policy.
     pub default: String,
@@ -89,20 +90,21 @@ fn difference(ratio: Option<Interval>) -> String {
 }
 
 impl Advice {
-    /// The policies that the choice was not shown to be better than; the choice itself is first.
+    /// Returns the policies that the choice was not shown to be better than; the choice itself is
+    /// first.
     pub fn ties(&self) -> Vec<&str> {
         let others = self.beside_choice.iter().filter(|one| one.verdict != Verdict::Second);
         let others = others.map(|one| one.policy.as_str());
         std::iter::once(self.choice.as_str()).chain(others).collect()
     }
 
-    /// The candidates that come out like that beside the choice.
+    /// Returns the candidates with this verdict beside the choice.
     pub fn with(&self, verdict: Verdict) -> Vec<&str> {
         let those = self.beside_choice.iter().filter(|one| one.verdict == verdict);
         those.map(|one| one.policy.as_str()).collect()
     }
 
-    /// The advice in three lines: what to take, how sure that is, and why.
+    /// The advice in three lines: the policy to take, its certainty, and the reason.
     pub fn lines(&self) -> [String; 3] {
         [self.what(), self.how_sure(), self.why()]
     }
@@ -251,7 +253,7 @@ impl Advice {
         ]
     }
 
-    /// A row for each policy: what it costs over the best one, reads and writes in percent of the
+    /// A row for each policy: its cost over the best one, its reads and writes in percent of the
     /// default's, and its hits in percent at each size.
     pub fn summary(&self) -> Table {
         let sizes: Vec<String> =

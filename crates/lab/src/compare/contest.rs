@@ -8,23 +8,23 @@ use super::metric::Metric;
 use crate::sweep::{CONTENT, OPTIONS};
 use crate::table::{Table, Value, short_names};
 
-/// The rows of one run, and what it is called.
+/// The rows of one run, with its name.
 #[derive(Clone, Debug)]
 pub struct Run {
-    /// Its name, as its directory.
+    /// Name of the run: that of its directory.
     pub name: String,
     /// Its rows.
     pub rows: Table,
 }
 
-/// Columns that say in which setting a row was measured.
+/// Columns that describe the setting in which a row was measured.
 const AXES: [&str; 21] = [
     "figure", "trace", "percent", "size", "workload", "ratio", "threads", "workers", "evictors",
     "mode", "step", "what", "skew", "drive", "table", "state", "before", "pool", "round", "index",
     "gap",
 ];
 
-/// What is repeated: over what tests are made.
+/// Dimension of repetition, over which tests are made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Replicate {
     /// Runs of an experiment, which take turns.
@@ -40,7 +40,7 @@ pub enum Replicate {
 }
 
 impl Replicate {
-    /// All, those first that say most.
+    /// All of them, the most informative first.
     pub const ALL: [Replicate; 5] = [
         Replicate::Repetition,
         Replicate::Trace,
@@ -49,7 +49,7 @@ impl Replicate {
         Replicate::Seed,
     ];
 
-    /// The columns that number it; the first one that the rows have does.
+    /// The columns that number it; the first one that the rows have is used.
     fn columns(self) -> &'static [&'static str] {
         match self {
             Replicate::Repetition => &["repetition"],
@@ -60,7 +60,7 @@ impl Replicate {
         }
     }
 
-    /// How many there must be for it to be taken unasked.
+    /// Number of units from which it is chosen unasked.
     fn enough(self) -> usize {
         match self {
             Replicate::Repetition | Replicate::Trace | Replicate::Seed => 3,
@@ -82,25 +82,26 @@ impl fmt::Display for Replicate {
     }
 }
 
-/// Where a value was measured: the replicate's columns, and the setting without them.
+/// Place of a measurement: the replicate's columns, and the setting without them.
 type Place = BTreeMap<&'static str, String>;
 
 /// The values of one metric.
 #[derive(Clone, Debug)]
 pub struct Contest {
-    /// What is compared.
+    /// The metric that is compared.
     pub metric: Metric,
-    /// Policies with their parameters, or runs, or both.
+    /// The contestants: policies with their parameters, or runs, or both.
     pub contestants: Vec<String>,
-    /// Traces that hold the references of another one, and that one: both are one trace.
+    /// Copies among the traces: each trace that holds the references of another one, mapped to that
+    /// one. Both count as one trace.
     pub twins: BTreeMap<String, String>,
     values: Vec<Vec<(Place, f64)>>,
 }
 
 impl Contest {
-    /// Reads the rows of some runs. What differs between them are policies; where two runs have the
-    /// same policy in the same setting and replicate, the runs differ, and the contestants are
-    /// called by both. `only` names those that are compared, all if it is empty.
+    /// Reads the rows of some runs. The contestants are policies. If two runs have the same policy
+    /// in the same setting and replicate, the contestants are policies of runs, and are named by
+    /// both. `only` names the contestants to compare; all if it is empty.
     ///
     /// # Errors
     /// [`CompareError`].
@@ -152,7 +153,7 @@ impl Contest {
         if let Some((_, first)) = self.values[at].iter().find(|(known, _)| *known == place) {
             let trace = rows.get(row, "trace").map(ToString::to_string);
             let is_copy = trace.is_some_and(|trace| self.twins.contains_key(&trace));
-            // A time is another one each time: the row of the trace that it is a copy of stands.
+            // A time differs from run to run: the row of the trace of which this is a copy is kept.
             if *first == value || is_copy {
                 return Ok(());
             }
@@ -167,7 +168,8 @@ impl Contest {
         Ok(())
     }
 
-    /// Leaves those out that were not asked for, and puts the others into the order asked for.
+    /// Drops the contestants that were not asked for, and sorts the others into the order asked
+    /// for.
     fn keep(&mut self, only: &[String]) -> Result<(), CompareError> {
         let mut kept = Vec::new();
         for name in only {
@@ -191,12 +193,12 @@ impl Contest {
         Ok(())
     }
 
-    /// Whether all values are above zero, so that they have ratios.
+    /// Returns `true` if all values are above zero, so that they have ratios.
     pub(super) fn has_ratios(&self) -> bool {
         self.values.iter().flatten().all(|(_, value)| *value > 0.0)
     }
 
-    /// The replicate that says most of those that there are enough of for all contestants.
+    /// Returns the most informative replicate of which all contestants have enough units.
     ///
     /// # Errors
     /// [`CompareError::Replicates`].
@@ -213,13 +215,13 @@ impl Contest {
         })
     }
 
-    /// Whether any value has a unit of the replicate.
+    /// Returns `true` if any value has a unit of the replicate.
     pub(super) fn has(&self, replicate: Replicate) -> bool {
         self.values.iter().flatten().any(|(place, _)| unit(place, replicate).is_some())
     }
 
-    /// The units of a replicate that a contestant has. A policy that draws nothing is run with one
-    /// seed, and would give the same with any: it has those of all others.
+    /// Returns the units of a replicate that a contestant has. A policy that draws nothing is run
+    /// with one seed and would give equal values with any, so it has the units of all others.
     fn units(&self, contestant: usize, replicate: Replicate) -> BTreeSet<String> {
         let of = |at: usize| -> BTreeSet<String> {
             self.values[at].iter().filter_map(|(place, _)| unit(place, replicate)).collect()
@@ -231,7 +233,7 @@ impl Contest {
         }
     }
 
-    /// Values by unit of the replicate, then by setting: means over what is repeated otherwise.
+    /// Values by unit of the replicate, then by setting: means over every other repetition.
     pub(super) fn by_unit(&self, contestant: usize, replicate: Replicate) -> Units {
         let mut all: BTreeMap<Unit, BTreeMap<String, Vec<f64>>> = BTreeMap::new();
         for (place, value) in &self.values[contestant] {
@@ -254,8 +256,9 @@ impl Contest {
         settings.into_iter().map(|(setting, values)| (setting, mean(&values))).collect()
     }
 
-    /// The setting of a place without the replicate. Shares of several traces' pages are different
-    /// numbers of frames: across traces the smallest sizes are beside each other, and so on.
+    /// Returns the setting of a place without the replicate. A percentage of the pages is a
+    /// different number of frames in each trace, so across traces sizes are matched by rank, from
+    /// the smallest up.
     fn setting(&self, place: &Place, replicate: Replicate) -> String {
         let mut setting = setting_of(place);
         let column = replicate.columns().iter().find(|column| place.contains_key(*column));
@@ -273,7 +276,7 @@ impl Contest {
         shown(&setting)
     }
 
-    /// How many settings there are, and how many of them some contestant lacks.
+    /// Returns the number of settings, and the number of those that some contestant lacks.
     pub(super) fn settings(&self) -> (usize, usize) {
         let all: Vec<_> = (0..self.values.len()).map(|at| self.by_setting(at)).collect();
         let any: BTreeSet<&String> = all.iter().flat_map(BTreeMap::keys).collect();
@@ -302,7 +305,7 @@ impl Contest {
 /// Values by unit and setting.
 pub(super) type Units = BTreeMap<Unit, BTreeMap<String, f64>>;
 
-/// What a policy that was run with one seed has with the seeds of others, as it draws nothing.
+/// Gives a policy that was run with one seed the seeds of others too, as it draws nothing.
 pub(super) fn with_seeds_of<'a>(own: &mut Units, others: impl Iterator<Item = &'a Units>) {
     if own.len() == 1
         && let Some(only) = own.values().next().cloned()
@@ -354,7 +357,7 @@ fn label(rows: &Table, row: usize) -> Option<String> {
     })
 }
 
-/// Whether two runs have the same policy in one place.
+/// Returns `true` if two runs have the same policy in one place.
 fn collide(runs: &[Run], metric: &Metric, twins: &BTreeMap<String, String>) -> bool {
     let mut seen: BTreeMap<(Option<String>, Place), usize> = BTreeMap::new();
     for (at, run) in runs.iter().enumerate() {
@@ -371,8 +374,8 @@ fn collide(runs: &[Run], metric: &Metric, twins: &BTreeMap<String, String>) -> b
     false
 }
 
-/// The texts of two columns of all rows that have a value of the metric and the second column; the
-/// first is empty where there is none.
+/// Returns the texts of two columns of all rows with a value of the metric and of the second
+/// column. The first text is empty if there is none.
 fn texts<'r>(
     runs: &'r [Run],
     metric: &'r Metric,
@@ -392,8 +395,8 @@ fn texts<'r>(
     runs.iter().flat_map(of_run)
 }
 
-/// Rows with different options are refused by name. Rows that do not say theirs are those of live
-/// runs, of other programs, or of older versions.
+/// Refuses rows with different options by name. Rows without options are those of live runs, of
+/// other programs, or of older versions.
 fn same_options(runs: &[Run], metric: &Metric) -> Result<(), CompareError> {
     let mut all = texts(runs, metric, ["policy", OPTIONS]).map(|[_, options]| options);
     let Some(first) = all.next() else { return Ok(()) };
@@ -403,8 +406,8 @@ fn same_options(runs: &[Run], metric: &Metric) -> Result<(), CompareError> {
     }
 }
 
-/// Traces with the references of a trace before them, and that one. A trace is its references: two
-/// names for them are one replicate, and two contents under one name are no trace at all.
+/// Maps each trace that repeats the references of an earlier trace to that one. A trace is its
+/// references: two names for them are one replicate, and two contents under one name are an error.
 fn twins(runs: &[Run], metric: &Metric) -> Result<BTreeMap<String, String>, CompareError> {
     let (mut names, mut contents) = (BTreeMap::new(), BTreeMap::new());
     let mut twins = BTreeMap::new();
@@ -435,11 +438,12 @@ fn place(rows: &Table, row: usize, twins: &BTreeMap<String, String>) -> Place {
     {
         trace.clone_from(name);
     }
-    // What follows from the share of the data differs with them from one trace to the next.
+    // Frame counts that follow from the share of the data differ from one trace to the next.
     if place.contains_key("percent") {
         place.remove("size");
     }
-    // So it does live from one policy to the next, as a run's data grow before they are counted.
+    // Live they also differ from one policy to the next, as a run's data grow before they are
+    // counted.
     if ["percent", "size", "pool", "ratio"].iter().any(|axis| place.contains_key(axis)) {
         place.remove("pool_frames");
     }
@@ -450,7 +454,7 @@ fn unit(place: &Place, replicate: Replicate) -> Option<String> {
     replicate.columns().iter().find_map(|column| place.get(column).cloned())
 }
 
-/// A place without what is repeated.
+/// A place without its repetitions.
 fn setting_of(place: &Place) -> Place {
     let mut setting = place.clone();
     setting.retain(|axis, _| !["repetition", "seed", "block"].contains(axis));

@@ -1,15 +1,15 @@
-//! Why runs cannot be compared.
+//! Reasons why runs cannot be compared.
 
-/// Why runs cannot be compared.
+/// Reason why runs cannot be compared.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CompareError {
     /// A metric that cannot be read.
     #[error("'{metric}' is no metric: {reason}")]
     Metric {
-        /// As it was given.
+        /// The metric as it was given.
         metric: String,
-        /// What is wrong.
+        /// The fault found in it.
         reason: String,
     },
     /// A level at which nothing, or everything, would be shown.
@@ -21,7 +21,7 @@ pub enum CompareError {
     /// No column that is a metric.
     #[error("the rows have none of {tried}: name a column with --metric; there are {columns}")]
     NoMetric {
-        /// What was looked for.
+        /// The columns that were tried.
         tried: String,
         /// The columns with numbers.
         columns: String,
@@ -29,7 +29,7 @@ pub enum CompareError {
     /// Less than two things to compare.
     #[error("nothing to compare: {found}, and two policies or runs are needed at least")]
     Few {
-        /// What was found.
+        /// The contestants found.
         found: String,
     },
     /// A name that no row has.
@@ -37,7 +37,7 @@ pub enum CompareError {
     Unknown {
         /// The name.
         name: String,
-        /// What there is.
+        /// The known names.
         known: String,
     },
     /// Two different values where there should be one.
@@ -61,9 +61,9 @@ pub enum CompareError {
          compared; choose with --where 'options={first}', or simulate all with the same options"
     )]
     Options {
-        /// Those of the first row.
+        /// Options of the first row.
         first: String,
-        /// The other one.
+        /// Options of the other row.
         second: String,
     },
     /// One name for two traces.
@@ -88,7 +88,7 @@ pub enum CompareError {
     Replicates {
         /// The column.
         replicate: String,
-        /// What to do.
+        /// The advice.
         hint: &'static str,
     },
 }

@@ -1,4 +1,5 @@
-//! What is compared: a column, or a weighted sum of columns, and which of its values are better.
+//! The metric of a comparison: a column, or a weighted sum of columns, and the direction in which
+//! its values are better.
 
 use std::fmt;
 
@@ -91,7 +92,7 @@ impl Metric {
         }
     }
 
-    /// Its value in a row; none where a column has no number.
+    /// Returns the metric's value in a row; `None` if a column has no number.
     pub fn value(&self, table: &Table, row: usize) -> Option<f64> {
         let term = |(weight, column): &(f64, String)| {
             Some(weight * table.get(row, column).and_then(Value::number)?)

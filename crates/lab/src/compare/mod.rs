@@ -1,4 +1,5 @@
-//! Comparing policies, or builds, by the rows of runs: which one is better, and how sure that is.
+//! Comparison of policies, or builds, by the rows of runs: the better one, and the certainty of
+//! that.
 //!
 //! Rows become a [`Contest`]: values of one metric for each *contestant*, in each *setting* (trace,
 //! cache size, threads…) and each *replicate* of it. [`Outcome`] tests them pair by pair over the

@@ -7,10 +7,10 @@ use super::error::CompareError;
 use super::pair::{Pair, Scale};
 use crate::method::{Better, Joint, Ranks, Weights, holm};
 
-/// How contestants are compared.
+/// Options of a comparison.
 #[derive(Clone, PartialEq, Debug)]
 pub struct CompareOptions {
-    /// Over what tests are made; the one that says most if there is none.
+    /// The replicate over which tests are made; the most informative one if `None`.
     pub replicate: Option<Replicate>,
     /// The contestant that all others are compared with; all pairs if there is none.
     pub to: Option<String>,
@@ -18,7 +18,7 @@ pub struct CompareOptions {
     pub margin: f64,
     /// The probability that any verdict is wrong.
     pub level: f64,
-    /// What marks count in Luan's scores.
+    /// The weights of marks in Luan's scores.
     pub weights: Weights,
 }
 
@@ -29,7 +29,7 @@ impl Default for CompareOptions {
     }
 }
 
-/// Luan's method over the settings (trace × cache size), means over what is repeated.
+/// Luan's method over the settings (trace × cache size), on means over the repetitions.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Scored {
     /// Settings in which all contestants were run.
@@ -40,16 +40,16 @@ pub struct Scored {
     pub scores: Vec<f64>,
 }
 
-/// What came out.
+/// Outcome of a comparison.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// What was compared.
+    /// The values compared.
     pub contest: Contest,
-    /// How.
+    /// The options of the comparison.
     pub options: CompareOptions,
-    /// Over what.
+    /// The replicate over which tests were made.
     pub replicate: Replicate,
-    /// Whether effects are ratios; differences if not.
+    /// `true` if effects are ratios, `false` if they are differences.
     pub are_ratios: bool,
     /// Pairs that have a replicate in common.
     pub pairs: Vec<Pair>,
@@ -104,8 +104,8 @@ impl Outcome {
         &self.contest.contestants[at]
     }
 
-    /// The contestants, the best first: by the geometric mean (or the mean) over all settings that
-    /// all have, or, without one, in their own order.
+    /// Returns the contestants, the best first, by the geometric mean (or the mean) over all
+    /// settings that all have. Without such a setting they stay in their own order.
     pub(super) fn order(&self) -> Vec<usize> {
         let mut order: Vec<usize> = (0..self.contest.contestants.len()).collect();
         let Some(values) = in_common(&self.contest) else { return order };
@@ -119,7 +119,7 @@ impl Outcome {
     }
 }
 
-/// Which pairs are compared.
+/// Returns the pairs to compare.
 fn numbers(contest: &Contest, to: Option<&str>) -> Result<Vec<(usize, usize)>, CompareError> {
     let count = contest.contestants.len();
     let Some(name) = to else {

@@ -6,14 +6,14 @@ use super::contest::{Contest, Replicate, Units, with_seeds_of};
 use crate::interval::Interval;
 use crate::method::{Better, Outcome as Tested, block_bootstrap, block_len, sign_test, t_test};
 
-/// What follows for two contestants.
+/// Verdict on two contestants.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
     /// The first one is better.
     First,
-    /// The second one is.
+    /// The second one is better.
     Second,
-    /// They differ by less than the margin.
+    /// Both differ by less than the margin.
     Alike,
     /// Neither a difference nor its absence was shown.
     Open,
@@ -22,40 +22,40 @@ pub enum Verdict {
 /// Two contestants over the replicates that both have.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Pair {
-    /// The first one's number.
+    /// Number of the first one.
     pub first: usize,
-    /// The second one's.
+    /// Number of the second one.
     pub second: usize,
     /// Replicates that both have.
     pub replicates: usize,
-    /// The first one's values over the second one's, the geometric mean over the settings of a
-    /// replicate, or, where a value is zero or less, the mean of the differences.
+    /// The first one's values over the second one's, as the geometric mean over the settings of a
+    /// replicate. If a value is zero or less, the mean of the differences.
     pub effect: Interval,
-    /// The same with an interval by the (block) bootstrap.
+    /// The effect with an interval by the (block) bootstrap.
     pub bootstrap: Interval,
-    /// Length of its blocks, in replicates; 1 where they are independent.
+    /// Length of the bootstrap's blocks, in replicates; 1 where they are independent.
     pub block: usize,
     /// The mean over the standard deviation of the replicates' differences (of logarithms, for
     /// ratios): Cohen's d for pairs. None where they do not vary.
     pub d: Option<f64>,
-    /// In how many replicates the first one is better, and in how many the second one.
+    /// The number of replicates in which the first one is better, and in which the second one is.
     pub wins: (usize, usize),
     /// The sign test's p-value, two-sided.
     pub p_sign: f64,
     /// The p-value of a difference, two-sided.
     pub p: f64,
-    /// The same by Holm over all pairs that are compared.
+    /// `p`, corrected by Holm over all pairs that are compared.
     pub p_holm: f64,
     /// The p-value of a difference that is not less than the margin: the larger one of two
     /// one-sided tests.
     pub p_alike: f64,
-    /// The same by Holm.
+    /// `p_alike`, corrected by Holm.
     pub p_alike_holm: f64,
-    /// What follows.
+    /// The verdict.
     pub verdict: Verdict,
 }
 
-/// How differences become what is shown, and the reverse.
+/// Scale that converts differences to the shown effects, and back.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) enum Scale {
     /// Logarithms of ratios.
@@ -148,8 +148,8 @@ impl Pair {
     }
 }
 
-/// Student's interval of independent differences. Where they depend on their neighbours, that of
-/// the bootstrap's standard error with as many degrees of freedom as there are blocks, less one.
+/// Student's interval of independent differences. If they depend on their neighbours, an interval
+/// from the bootstrap's standard error, with one degree of freedom less than there are blocks.
 fn interval(differences: &[f64], block: usize, bootstrap: Interval) -> Option<Interval> {
     if block == 1 {
         return Interval::of(differences);

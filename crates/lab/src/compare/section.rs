@@ -7,8 +7,8 @@ use crate::report::{EffectPlot, Line, LinePlot, Plot, RankPlot, Section};
 use crate::table::{Table, Value};
 
 impl Outcome {
-    /// A row for each pair. `effect` is `first` over `second`, or their difference; `low` and
-    /// `high` are the ends of its 95 % interval, those of the bootstrap stand beside them.
+    /// A row for each pair. `effect` is `first` over `second`, or their difference. `low` and
+    /// `high` are the ends of its 95 % interval; the bootstrap's ends are beside them.
     pub fn table(&self) -> Table {
         let mut table = Table::new([
             "first",
@@ -51,7 +51,8 @@ impl Outcome {
         table
     }
 
-    /// The same for people: effects with their intervals, and p-values to three digits.
+    /// Like [`table`](Outcome::table), for people: effects with their intervals, and p-values to
+    /// three digits.
     pub fn shown(&self) -> Table {
         let mut table = Table::new([
             "first",

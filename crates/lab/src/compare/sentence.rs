@@ -6,7 +6,7 @@ use super::pair::{Pair, Verdict};
 use crate::method::Better;
 
 impl Outcome {
-    /// What was compared over what, and what it came to, in a sentence or two.
+    /// The comparison and its outcome, in a sentence or two.
     pub fn sentence(&self) -> String {
         let said = match self.pairs.as_slice() {
             [pair] => self.of_two(pair),
@@ -15,7 +15,7 @@ impl Outcome {
         format!("{said} {}", self.basis())
     }
 
-    /// What the tests stand on.
+    /// The basis of the tests.
     pub fn basis(&self) -> String {
         let counts = self.pairs.iter().map(|pair| pair.replicates);
         let (least, most) = (counts.clone().min().unwrap_or(0), counts.max().unwrap_or(0));

@@ -182,8 +182,8 @@ fn luan_s_marks_are_over_the_settings() {
     assert!(compared.ranking().unwrap().rows[0][0] == Value::from("arc"));
 }
 
-/// Live rows: two policies, two pools, three repetitions; frames follow from the data, which differ
-/// by policy.
+/// Live rows: two policies, two pools, three repetitions; frames follow from the size of the data,
+/// which differs by policy.
 fn live() -> Table {
     let columns = ["workload", "pool", "policy", "repetition", "pool_frames", "reads_per_tx"];
     let mut table = Table::new(columns);
@@ -213,7 +213,7 @@ fn live_pools_that_are_a_share_of_the_data_are_the_same_setting() {
     );
     assert_eq!(outcome.luan.as_ref().map(|luan| luan.settings), Some(2));
     assert!(!outcome.sentence().contains("settings"), "{}", outcome.sentence());
-    // What one of them lacks stands in the sentence.
+    // The sentence names the settings that one of them lacks.
     let mut table = live();
     let lacks = |row: &Vec<Value>| row[1] == "20%".into() && row[2] == "arc".into();
     table.rows.retain(|row| !lacks(row));
@@ -221,7 +221,7 @@ fn live_pools_that_are_a_share_of_the_data_are_the_same_setting() {
     assert!(sentence.contains("1 of 2 settings were not run with all of them"), "{sentence}");
 }
 
-/// Such rows, with a column more, the same in all of one trace.
+/// Rows like `rows`, with a column more that is constant within each trace.
 fn with(name: &str, mut rows: Table, value: impl Fn(&str) -> String) -> Table {
     let at = rows.column("trace").unwrap();
     rows.columns.push(name.to_string());
@@ -241,7 +241,7 @@ fn rows_with_different_options_are_refused_by_name() {
         assert!(error.contains("--where 'options=pool'"), "{error}");
     }
     Contest::of(&[of("lru", "rw"), of("arc", "rw")], None, &[]).unwrap();
-    // Rows of live runs, or of a program of its own, do not say theirs.
+    // Rows of live runs, or of a program of its own, do not state their options.
     Contest::of(&[of("lru", "rw"), run("own", rows(&[("arc", &BASE)]))], None, &[]).unwrap();
 }
 

@@ -1,13 +1,13 @@
-//! A policy whose hits and victims are timed apart.
+//! Times the hits and the victims of a policy separately.
 //!
 //! References are classified first, untimed: hits are collected until some pages have missed. Then
-//! all these hits are delivered in one timed loop, and all these pages find victims and are
-//! admitted in another. So each policy has the hits per miss that it earns, a look at the clock
-//! costs next to nothing per event, and neither the drawing of references nor the page table is in
-//! what is timed. A page is evicted up to one such block later than it would be otherwise.
+//! one timed loop delivers all these hits, and another finds victims for all these pages and admits
+//! them. Each policy therefore has the hits per miss that it earns, and reading the clock costs
+//! next to nothing per event. Neither the drawing of references nor the page table is timed. A page
+//! is evicted up to one such block later than it would be otherwise.
 //!
-//! What is timed is the policy alone: no latch is taken, and hits are independent of each other, so
-//! that a processor overlaps their cache misses. A policy that a hit does not reach costs nothing.
+//! Only the policy is timed: no latch is taken, and hits are independent of each other, so a
+//! processor overlaps their cache misses. A policy that a hit does not reach costs nothing.
 
 use std::time::{Duration, Instant};
 
@@ -28,19 +28,19 @@ const HITS_MAX: usize = 1 << 14;
 const RESIDENT: u8 = 1;
 const DIRTY: u8 = 2;
 const COOLING: u8 = 4;
-/// Of a page that is in no frame.
+/// Frame of a page that is not resident.
 const NOWHERE: u32 = u32::MAX;
 
-/// Events and what they took.
+/// Number of events and the time they took.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Tally {
     /// Hits that were delivered.
     pub hits: u64,
-    /// What they took together.
+    /// Total time of the hits.
     pub hit_time: Duration,
     /// Pages that found a victim and were admitted in its place.
     pub victims: u64,
-    /// What that took together.
+    /// Total time of the victims.
     pub victim_time: Duration,
 }
 
@@ -63,10 +63,10 @@ impl Tally {
     }
 }
 
-/// A [`Meter`] whose policy's type is forgotten.
+/// A [`Meter`] with its policy's type erased.
 pub trait CostMeter: Send {
-    /// Goes on until `victims` pages found a victim, or until the timed parts took `limit`; a hit
-    /// and a victim at least.
+    /// Continues until `victims` pages found a victim, or until the timed parts took `limit`; it
+    /// delivers at least a hit and a victim.
     ///
     /// # Errors
     /// [`Stalled`] when the policy finds no victim.
@@ -85,7 +85,7 @@ pub struct Meter<P: Policy> {
     pool: Pool,
     references: References,
     position: usize,
-    /// Where each page is.
+    /// Frame of each page.
     frame_of: Vec<u32>,
     hits: Vec<(FrameId, PageId, Mark)>,
     misses: Vec<(PageId, Mark)>,
@@ -137,7 +137,7 @@ impl<P: Policy> Meter<P> {
         }
     }
 
-    /// Not inlined: the name is what a profiler counts instructions by.
+    /// Not inlined: a profiler counts instructions by this name.
     #[inline(never)]
     fn deliver_all_hits(&mut self) {
         for (frame, page, mark) in &self.hits {
@@ -148,7 +148,7 @@ impl<P: Policy> Meter<P> {
         }
     }
 
-    /// The same.
+    /// Not inlined, like `deliver_all_hits`.
     #[inline(never)]
     fn replace_all_misses(&mut self) -> Result<(), NoVictim> {
         for (page, mark) in &self.misses {
@@ -211,8 +211,8 @@ impl<P: Policy> CostMeter for Meter<P> {
     }
 }
 
-/// Bytes that a policy would have for a pool without frames: what does not grow with the pool, by
-/// what it has for one frame and for two before their first pages.
+/// Returns the bytes that a policy would use for a pool without frames, the part that does not grow
+/// with the pool. It is extrapolated from pools of one and of two frames before their first pages.
 pub fn fixed_bytes<P: Policy>(config: &P::Config) -> usize {
     let of = |frames| {
         PolicyHost::<P>::new(config, &Shape { frames, pages_dense: None, seed: 1 }).bytes()
@@ -246,7 +246,7 @@ impl Pool {
         self.flags[frame.index()] |= if mark.is_write() { DIRTY } else { 0 };
     }
 
-    /// Whether the frame cooled; it does no longer.
+    /// Clears the frame's cooling mark; returns `true` if it was set.
     #[inline(always)]
     fn revive(&mut self, frame: FrameId) -> bool {
         let flags = &mut self.flags[frame.index()];
@@ -304,7 +304,8 @@ mod tests {
         Meter::new(&P::Config::default(), frames, References::new(frames, 1), 1)
     }
 
-    /// Frames and pages refer to each other, and the policy's own invariants hold.
+    /// Asserts that frames and pages refer to each other, and that the policy's own invariants
+    /// hold.
     fn check<P: Policy>(meter: &Meter<P>) {
         let resident: Vec<FrameId> = (0..meter.pool.flags.len() as u32).map(FrameId).collect();
         for frame in &resident {

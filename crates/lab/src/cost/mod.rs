@@ -1,6 +1,6 @@
-//! What a policy costs by itself: its hits, its victims, its bytes (gilbert 1.3).
+//! The cost of a policy by itself: its hits, its victims, its bytes (gilbert 1.3).
 //!
-//! - [`Meter`]: a policy, full of pages, that is handed the hits and the misses of one sequence of
+//! - [`Meter`]: a policy over a full pool that receives the hits and the misses of one sequence of
 //!   references, both timed apart.
 //! - [`References`]: that sequence.
 

@@ -1,4 +1,4 @@
-//! The sequence of references that all policies are handed.
+//! The sequence of references that all policies receive.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use millpond_base::{Mark, PageId, Seed};
 use millpond_workload::generate::Random;
 use millpond_workload::keys::{Zipf, permute_keyed};
 
-/// Pages for each frame: what is referenced is four times as large as the pool.
+/// Pages for each frame: the referenced pages are four times the pool.
 const PAGES_PER_FRAME: u32 = 4;
 /// References for each frame, so that most pages return before the sequence restarts.
 const PER_FRAME: usize = 16;
@@ -15,7 +15,7 @@ const LEAST: usize = 1 << 16;
 const THETA: f64 = 1.0;
 /// One reference in this many is a write.
 const WRITE_EVERY: u64 = 4;
-/// Of a reference: it writes.
+/// Flag of a reference that writes.
 const WRITES: u32 = 1 << 31;
 
 /// Zipf references to four pages for each frame, a quarter of them writes: the same for every

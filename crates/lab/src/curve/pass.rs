@@ -40,7 +40,7 @@ pub struct CurveRow {
 
 /// The points of some curves over a trace.
 pub struct Curves {
-    /// The points, policy by policy, sizes ascending; none where the run was stopped.
+    /// The points, policy by policy, sizes ascending; none if the run was stopped.
     pub rows: Vec<CurveRow>,
     /// A hash of the trace's references, as [`Content`](crate::sweep::Content) has it.
     pub content: u64,
@@ -51,8 +51,8 @@ pub struct Curves {
 const POINTS: u32 = 24;
 
 impl CurveTask<'_> {
-    /// Draws the curves over `trace`. `step` receives the progress (what, the share read,
-    /// references so far) and returns whether to stop; a stopped run has no rows.
+    /// Draws the curves over `trace`. `step` receives the progress (name of the pass, the share
+    /// read, references so far) and returns `true` to stop; a stopped run has no rows.
     ///
     /// # Errors
     /// [`CurveError`].

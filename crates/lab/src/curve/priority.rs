@@ -1,10 +1,10 @@
 //! Mattson's priority stack, for stack algorithms whose order among pages is not recency.
 //!
 //! Position *i* of the stack holds the page that a cache of *i* frames has and one of *i*−1 frames
-//! has not. On a reference the page moves to the top and the former top is carried down: at each
-//! position the page that its policy would rather evict is carried on, until the position where the
-//! referenced page was. Only positions whose page is more evictable than the carried one change,
-//! and a tree of maxima finds them without looking at the others.
+//! has not. On a reference the page moves to the top and the former top is carried down. At each
+//! position the page that the policy would rather evict is carried on, until the referenced page's
+//! former position is reached. Only positions whose page is more evictable than the carried one
+//! change, and a tree of maxima finds them without looking at the others.
 
 /// A page's rank among candidates: the greater, the sooner it is evicted. A page's rank changes
 /// only when the page itself is referenced.
@@ -43,7 +43,7 @@ impl PriorityStack {
         }
     }
 
-    /// A reference to the page with that dense id, whose rank is `rank` from now on.
+    /// References the page with that dense id, whose rank is `rank` from now on.
     pub fn reference(&mut self, page: u32, rank: Rank) {
         self.references += 1;
         if page as usize >= self.place.len() {
@@ -70,7 +70,7 @@ impl PriorityStack {
         self.put(0, page, rank);
     }
 
-    /// Carries the top down to `depth`, whose page leaves for the top.
+    /// Carries the top down to `depth`; the page there moves to the top.
     fn carry_down(&mut self, depth: usize) {
         let (mut page, mut rank) = (self.pages[0], self.rank(0));
         let mut from = 1;
@@ -107,7 +107,7 @@ impl PriorityStack {
         if from >= end {
             return None;
         }
-        // Up from `from` until a subtree to the right holds one, then down into it.
+        // Climbs from `from` until a subtree to the right holds one, then descends into it.
         let mut node = self.leaves + from;
         if self.tree[node] <= rank {
             loop {

@@ -39,7 +39,7 @@ pub enum CurveError {
     Room(#[from] NoRoom),
 }
 
-/// How a point was found.
+/// Method by which a point was found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Method {
     /// By the stack property, for all sizes in one pass.
@@ -51,7 +51,7 @@ pub enum Method {
 }
 
 impl Method {
-    /// As printed.
+    /// The method's name as printed.
     pub fn name(self) -> &'static str {
         match self {
             Method::Stack => "stack",
@@ -70,7 +70,7 @@ pub struct Point {
     pub size: u64,
     /// Misses over references.
     pub miss_ratio: f64,
-    /// How it was found.
+    /// The method by which it was found.
     pub method: Method,
     /// The share of the pages that were simulated.
     pub rate: f64,
@@ -141,7 +141,7 @@ impl<'a> Curve<'a> {
         Ok(Curve { kinds, sizes, registry, specs, position: 0, places: Vec::new() })
     }
 
-    /// Whether any of them needs the future.
+    /// Returns `true` if any of them needs the future.
     pub fn needs_future(&self) -> bool {
         self.kinds.iter().any(|k| matches!(k, Kind::Opt(_)))
     }

@@ -1,12 +1,12 @@
 //! Curves of any policy from a sample of the pages.
 //!
 //! A page is in the sample if a hash of its id selects it, hence with all its references or none. A
-//! cache of `size` frames behaves as one of `size × rate` frames does on a sample of that rate.
-//! Small caches take a high rate, up to 1, and large ones a low rate, so that every point costs
-//! about as much and none rests on a handful of frames. Parameters that count frames or references
-//! shrink with the sample, and rates per reference grow. The sample's misses are divided by the
-//! references it should have had: which references are missing or in excess is nearly always
-//! decided by a few very hot pages, and those hit anyway.
+//! cache of `size` frames behaves like one of `size × rate` frames on a sample of that rate. Small
+//! caches take a high rate, up to 1, and large ones a low rate, so that every point costs about as
+//! much and none rests on a handful of frames. Parameters that count frames or references shrink
+//! with the sample, and rates per reference grow. The sample's misses are divided by the references
+//! it should have had: a few very hot pages nearly always cause the missing or excess references,
+//! and those hit anyway.
 
 use millpond_base::Mark;
 use millpond_policies::config::Spec;
@@ -49,7 +49,7 @@ fn limit_at(rate: f64) -> u64 {
     ((rate * SPACE as f64).round() as u64).clamp(1, SPACE)
 }
 
-/// Frames of the cache that stands for one of `size` frames, on a sample at `rate`.
+/// Returns the frames of the cache that represents one of `size` frames, on a sample at `rate`.
 pub fn frames_at(size: u64, rate: f64) -> u64 {
     let frames = (size as f64 * limit_at(rate) as f64 / SPACE as f64).round().max(1.0);
     frames.min(2e9) as u64

@@ -1,6 +1,7 @@
-//! Traces that parameters are chosen by, and traces that the choice is judged by.
+//! The halves of a set of traces: parameters are chosen by one, and the choice is judged by the
+//! other.
 
-/// Which half of the traces one belongs to.
+/// The half to which a trace belongs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Half {
     /// Parameters may be chosen by it.
@@ -19,9 +20,9 @@ impl Half {
     }
 }
 
-/// The half of each trace, in the order given, by a rule that knows nothing but the names: sorted
-/// by the last part of the path, then by the whole path, by bytes, they go to tuning and held-out
-/// in turn, the first one to tuning.
+/// Returns the half of each trace, in the order given, by a rule that knows only the names. Sorted
+/// by the last part of the path, then by the whole path, by bytes, traces alternate between tuning
+/// and held-out; the first one is for tuning.
 ///
 /// ```
 /// # use millpond_lab::method::{Half, halves};
@@ -49,7 +50,7 @@ mod tests {
         let names = ["z/a.gz", "a/d.gz", "c.gz", "b/b.gz"];
         assert_eq!(halves(&names), [Tuning, HeldOut, Tuning, HeldOut]);
         assert_eq!(halves(&["c.gz", "b/b.gz", "z/a.gz"]), [Tuning, HeldOut, Tuning]);
-        // Equal names are told apart by their folders.
+        // Equal names are distinguished by their folders.
         assert_eq!(halves(&["y/a", "x/a"]), [HeldOut, Tuning]);
         assert_eq!(halves::<&str>(&[]), []);
         assert_eq!((Tuning.name(), HeldOut.name()), ("tuning", "held-out"));

@@ -1,8 +1,8 @@
 //! Holm's correction for several claims at once.
 
-/// The p-values of several claims, each raised so far that comparing it with a level keeps the
-/// probability that even one true null hypothesis is rejected below that level (Holm 1979: the
-/// smallest of m is multiplied by m, the next by m − 1, and none is less than one before it).
+/// Returns the p-values of several claims, adjusted for all of them. Comparing each with a level
+/// keeps the probability of rejecting even one true null hypothesis below that level (Holm 1979).
+/// The smallest of m is multiplied by m, the next by m − 1, and none is less than one before it.
 ///
 /// ```
 /// # use millpond_lab::method::holm;

@@ -19,7 +19,7 @@ pub enum Better {
     Smaller,
 }
 
-/// How one policy compares with another one in one test.
+/// Result of comparing one policy with another one in one test.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Mark {
     /// `<<`: worse, with a p-value of at most 0.01.
@@ -64,18 +64,18 @@ impl fmt::Display for Mark {
     }
 }
 
-/// What a mark counts.
+/// Weights of the marks.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Weights {
-    /// Of `>`; of `<` with the other sign: his α.
+    /// Weight of `>`, and of `<` with the other sign: his α.
     pub clear: f64,
-    /// Of `>>`; of `<<` with the other sign: his β.
+    /// Weight of `>>`, and of `<<` with the other sign: his β.
     pub very_clear: f64,
-    /// Of `=`: his γ.
+    /// Weight of `=`: his γ.
     pub equal: f64,
 }
 
-/// His: 1, 2 and 0.
+/// His weights: 1, 2 and 0.
 impl Default for Weights {
     fn default() -> Weights {
         Weights { clear: 1.0, very_clear: 2.0, equal: 0.0 }
@@ -121,8 +121,8 @@ pub struct Joint {
 }
 
 impl Joint {
-    /// Compares policies by their values, of each policy one for each cache size, in the same order
-    /// (means over seeds, where there are several).
+    /// Compares policies by their values: one for each policy and cache size, sizes in the same
+    /// order (means over seeds, if there are several).
     ///
     /// ```
     /// # use millpond_lab::method::{Better, Joint, Weights};
@@ -206,8 +206,8 @@ mod tests {
         << =  << =  <  =  =  =  >> =  << =  =
         << << << =  << << << << >> << << =  =";
 
-    /// His table 5; CLOCK-Pro is printed as −16, which follows from the tables only if its cell
-    /// beside LIRS in table 3 is `>>`, as LIRS' cell beside it and table 4 have it.
+    /// His table 5. CLOCK-Pro is printed as −16; that follows from the tables only if its cell
+    /// beside LIRS in table 3 is `>>`, which LIRS' cell beside it and table 4 confirm.
     const TABLE_5: [(&str, f64); 13] = [
         ("LIRS", -24.0),
         ("CLOCK-Pro", -16.0),

@@ -2,11 +2,11 @@
 //!
 //! Pairs of values belong together: two policies at one cache size, or in one repetition. The sign
 //! test asks only which of the two is larger, the t-test by how much; [`Joint`] takes both, for any
-//! number of policies, as Luan's tables do. Where several claims are made at once, [`holm`] keeps
-//! the probability that any of them is wrong; [`Ranks`] has many policies over many settings;
-//! [`block_bootstrap`] is for values that depend on their neighbours, as blocks of one trace do.
-//! [`Regrets`] say how far policies are from the best one of each cell, which is what a default is
-//! judged by; [`repeated`] has those of live runs.
+//! number of policies, as Luan's tables do. For several claims at once, [`holm`] bounds the
+//! probability that any of them is wrong. [`Ranks`] compares many policies over many settings.
+//! [`block_bootstrap`] is for values that depend on their neighbours, such as blocks of one trace.
+//! [`Regrets`] measure the distance of policies from the best one of each cell, by which a default
+//! is judged; [`repeated`] does that for live runs.
 
 mod bootstrap;
 mod halves;

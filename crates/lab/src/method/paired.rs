@@ -4,22 +4,22 @@ use std::cmp::Ordering;
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-/// What a test says of two columns of values.
+/// Outcome of a test of two columns of values.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Outcome {
-    /// The one-sided p-value: the probability of what was seen, or of more of it, if neither column
-    /// tended to be larger.
+    /// The one-sided p-value: the probability of this observation, or a more extreme one, if
+    /// neither column tended to be larger.
     pub p: f64,
-    /// Which way it points: whether the first column is the larger or the smaller one.
+    /// Direction of the difference: the first column is the larger or the smaller one.
     pub first_is: Ordering,
 }
 
 impl Outcome {
-    /// What is to be said of two columns that differ nowhere.
+    /// The outcome for two columns that differ nowhere.
     const NOTHING: Outcome = Outcome { p: 1.0, first_is: Ordering::Equal };
 }
 
-/// The sign test (luan 3.4.1): how often the first value of a pair is the larger one. Pairs of
+/// The sign test (luan 3.4.1), on the number of pairs whose first value is the larger one. Pairs of
 /// equal values, and values that are not numbers, do not count.
 ///
 /// ```
@@ -120,7 +120,7 @@ mod tests {
         assert!(near(outcome.p, 0.5 - 12f64.sqrt() / (2.0 * 14f64.sqrt())), "{outcome:?}");
         assert_eq!(outcome.first_is, Ordering::Greater);
         // t = 2.228139 with ten degrees of freedom has 2.5 % beyond it: eleven differences whose
-        // mean is that many of its standard errors.
+        // mean is that number of its standard errors.
         let shape: Vec<f64> = (0..11).map(|i| f64::from(i) - 5.0).collect();
         let shift = 2.228_139 * 1.0;
         let first: Vec<f64> = shape.iter().map(|d| d + shift).collect();

@@ -9,12 +9,12 @@ use super::joint::Better;
 pub struct Ranks {
     /// Each policy's mean rank; 1 is the best. Ties share their ranks.
     pub mean: Vec<f64>,
-    /// In how many settings they were ranked.
+    /// Number of settings in which they were ranked.
     pub settings: usize,
     /// Friedman's p-value: the probability of ranks as different as these, or more, if no policy
     /// tended to be ahead of another.
     pub p: f64,
-    /// Mean ranks that differ by less cannot be told apart at 5 % (Nemenyi).
+    /// Critical difference (Nemenyi): mean ranks that differ by less are indistinguishable at 5 %.
     pub critical: f64,
 }
 
@@ -53,8 +53,8 @@ impl Ranks {
         Some(Ranks { mean, settings: n as usize, p, critical })
     }
 
-    /// Groups of policies, by their numbers, the best first, of which no two can be told apart;
-    /// each as large as it can be, and none within another.
+    /// Returns groups of policies, by their numbers, the best first, within which no two are
+    /// distinguishable. Each is as large as it can be, and none is within another.
     pub fn groups(&self) -> Vec<Vec<usize>> {
         let mut order: Vec<usize> = (0..self.mean.len()).collect();
         order.sort_by(|a, b| self.mean[*a].total_cmp(&self.mean[*b]));

@@ -1,12 +1,12 @@
-//! Regret: how much more a policy costs than the best one of the same cell would have.
+//! Regret: the excess cost of a policy over the best one of the same cell.
 //!
 //! A *cell* is a trace and a pool size. The regret of a policy in it is its cost over the least
 //! cost that any candidate has there, minus one: 0 where it is the best, 0.1 where it costs a tenth
-//! more. A policy that is to be the default for workloads that nobody knows yet is judged by a high
-//! quantile of its regrets, not by how often it wins.
+//! more. A default has to serve unknown workloads, so it is judged by a high quantile of its
+//! regrets, not by its number of wins.
 //!
-//! Cells of one trace are not independent, so that intervals come from a bootstrap that draws
-//! traces, with all their cells. What was tuned is judged on traces that the tuning did not see:
+//! Cells of one trace are not independent, so intervals come from a bootstrap that draws traces,
+//! with all their cells. A tuned policy is judged on traces that the tuning did not see:
 //! [`halves`](super::halves) splits them before anything is run.
 
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ use millpond_policies::parts::Random;
 
 use crate::interval::Interval;
 
-/// What a policy cost in a cell.
+/// Cost of a policy in a cell.
 #[derive(Clone, PartialEq, Debug)]
 pub struct CellCost {
     /// The trace.
@@ -24,13 +24,13 @@ pub struct CellCost {
     pub size: String,
     /// The policy, with its parameters.
     pub policy: String,
-    /// What it cost there, in page reads; not negative.
+    /// The policy's cost there, in page reads; not negative.
     pub cost: f64,
-    /// Whether others regret what they cost more than it: not so for a bound.
+    /// `true` if other policies' regrets are measured against it; `false` for a bound.
     pub is_candidate: bool,
 }
 
-/// Why regrets cannot be had.
+/// Reason why regrets cannot be computed.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RegretError {
@@ -55,7 +55,7 @@ pub enum RegretError {
         /// The size.
         size: String,
     },
-    /// A cost that is none.
+    /// A cost that is no cost.
     #[error("{policy} costs {cost} for {trace} at {size}: a cost is a number, and not negative")]
     Cost {
         /// The policy.
@@ -64,7 +64,7 @@ pub enum RegretError {
         trace: String,
         /// The size.
         size: String,
-        /// What was given.
+        /// The cost given.
         cost: f64,
     },
 }
@@ -74,24 +74,24 @@ pub enum RegretError {
 pub struct Regret {
     /// The policy, with its parameters.
     pub policy: String,
-    /// Whether it is a candidate; a bound's regrets may be below zero.
+    /// `true` for a candidate; a bound's regrets may be below zero.
     pub is_candidate: bool,
     /// The regret that half of the cells do not exceed, with its 95 % interval over traces.
     pub median: Interval,
-    /// The one that nine of ten cells do not exceed, with its 95 % interval over traces.
+    /// The regret that nine of ten cells do not exceed, with its 95 % interval over traces.
     pub p90: Interval,
     /// The largest one.
     pub worst: f64,
-    /// The trace and the size where it is.
+    /// The trace and the size of the worst regret.
     pub worst_at: (String, String),
     /// Cells in which no candidate costs less.
     pub wins: usize,
-    /// Its 90th percentile less that of the policy it is compared with, if there is one, with the
-    /// 95 % interval over the same draws of traces: below zero where it is better.
+    /// The 90th percentile minus that of the policy it is compared with, if there is one. The 95 %
+    /// interval is over the same draws of traces. Below zero if this policy is better.
     pub beside: Option<Interval>,
 }
 
-/// How intervals are drawn.
+/// Draws behind the intervals.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Bootstrap {
     /// Samples of traces; none: intervals are as wide as a point.
@@ -127,8 +127,8 @@ struct Judged {
 type Costs<'a> = BTreeMap<(&'a str, &'a str), Vec<(f64, u32)>>;
 
 impl Regrets {
-    /// From costs; where a policy has several for a cell, as with several seeds, their mean.
-    /// Policies and cells stay in the order of their first appearance.
+    /// Computes regrets from costs. If a policy has several for a cell, as with several seeds,
+    /// their mean counts. Policies and cells stay in the order of their first appearance.
     ///
     /// # Errors
     /// [`RegretError`].
@@ -193,14 +193,14 @@ impl Regrets {
         self.by_trace().len()
     }
 
-    /// Each policy's median, 90th percentile and worst cell, the least 90th percentile first. An
-    /// interval is that of a bootstrap that draws as many traces as there are, with replacement;
-    /// all policies are judged by the same draws. Of one trace there is none. `beside` is the
-    /// number of the policy whose 90th percentile the others' are set against.
+    /// Returns each policy's median, 90th percentile and worst cell, the least 90th percentile
+    /// first. Intervals come from a bootstrap that draws the given number of traces with
+    /// replacement; all policies are judged by the same draws. A single trace gives none. `beside`
+    /// is the number of the policy with whose 90th percentile the others' are compared.
     pub fn summary(&self, bootstrap: Bootstrap, beside: Option<usize>) -> Vec<Regret> {
         let by_trace = self.by_trace();
         let random = Random::new(bootstrap.seed);
-        // Every sample of one trace is that trace: it says nothing of others.
+        // Every sample of one trace is that trace, so it gives no information on others.
         let draws = if by_trace.len() > 1 { bootstrap.draws } else { 0 };
         let samples: Vec<Vec<usize>> = (0..draws)
             .map(|_| {
@@ -267,7 +267,7 @@ impl Regrets {
     }
 }
 
-/// A quantile of the cells that there are, and of each sample of traces.
+/// A quantile of the cells, and of each sample of traces.
 pub(super) struct Drawn {
     pub(super) here: f64,
     pub(super) drawn: Vec<f64>,
@@ -279,7 +279,7 @@ impl Drawn {
         Drawn { here: self.here - other.here, drawn: pairs.map(|(a, b)| a - b).collect() }
     }
 
-    /// The percentile interval, made wider where the value itself is outside.
+    /// Returns the percentile interval, extended to the value itself if that is outside.
     pub(super) fn interval(&self) -> Interval {
         let mean = self.here;
         if self.drawn.is_empty() {
@@ -290,7 +290,8 @@ impl Drawn {
     }
 }
 
-/// The smallest value that at least this share of the values does not exceed; there is one value.
+/// Returns the smallest value that at least this share of the values does not exceed; there is at
+/// least one value.
 pub(super) fn nearest_rank(mut values: Vec<f64>, share: f64) -> f64 {
     let rank = (share * values.len() as f64 - 1e-9).ceil() as usize;
     let at = rank.clamp(1, values.len()) - 1;
@@ -345,7 +346,7 @@ mod tests {
         CellCost { trace, size, is_candidate: policy != "opt", policy, cost }
     }
 
-    /// Ten traces of two sizes: `a` is best but for one trace, `b` is 10 % above it.
+    /// Ten traces of two sizes: `a` is best except on one trace, `b` is 10 % above it.
     fn rows() -> Vec<CellCost> {
         let mut rows = Vec::new();
         for trace in 0..10 {
@@ -386,7 +387,7 @@ mod tests {
         assert!((beside.mean + 0.1).abs() < 1e-12, "{beside}");
         assert!(beside.low < 0.0 && beside.high > 0.0, "one trace decides: {beside}");
         assert_eq!(summary[1].beside.map(|b| (b.low, b.mean, b.high)), Some((0.0, 0.0, 0.0)));
-        // The same seed, the same ends; none at all without draws.
+        // Equal seeds give equal ends; without draws there are none.
         assert_eq!(regrets.summary(Bootstrap::default(), Some(1)), summary);
         let point = &regrets.summary(Bootstrap { draws: 0, seed: 1 }, None)[0];
         assert_eq!((point.p90.low, point.p90.high, point.beside), (0.0, 0.0, None));

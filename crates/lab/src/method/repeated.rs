@@ -1,17 +1,16 @@
-//! Regrets of runs that were repeated, as live ones are: intervals over the repetitions.
+//! Regrets of repeated runs, such as live ones: intervals over the repetitions.
 //!
-//! [`Regrets`] asks what other traces would bring, and draws traces. Live, workloads are few and
-//! chosen by hand, so that this cannot be asked; what can be is whether the same would come out
-//! again. A sample is of as many repetitions as there are, drawn with replacement, the same ones
-//! for every policy and cell. The best policy of a cell is found anew in each sample, since it is
-//! known no better than anything else.
+//! [`Regrets`] estimates the results of other traces, and draws traces. Live workloads are few and
+//! chosen by hand, so only the results of other repetitions can be estimated. A sample has as many
+//! repetitions as there are, drawn with replacement, the same ones for every policy and cell. The
+//! best policy of a cell is determined in each sample, since it is as uncertain as everything else.
 
 use millpond_policies::parts::Random;
 
 use super::regret::{Bootstrap, CellCost, Drawn, Regret, RegretError, Regrets, nearest_rank};
 
-/// Each policy's regrets over the cells of all repetitions, the least 90th percentile first;
-/// `beside` is the policy whose 90th percentile the others' are set against.
+/// Returns each policy's regrets over the cells of all repetitions, the least 90th percentile
+/// first; `beside` is the policy with whose 90th percentile the others' are compared.
 ///
 /// With few repetitions the intervals are too narrow: those of five have 0.63 of the width that
 /// Student's t would give them.
@@ -97,7 +96,7 @@ fn of_sample(costs: &[Vec<Vec<f64>>], sample: &[u32], is_candidate: &[bool]) -> 
         let of_candidates = sums.iter().zip(is_candidate).filter(|(_, is)| **is);
         let least = of_candidates.map(|(sum, _)| *sum).fold(f64::INFINITY, f64::min);
         for (policy, sum) in sums.iter().enumerate() {
-            // A cell that a sample has for nothing is nobody's regret.
+            // A cell that a sample has for nothing causes no regret.
             regrets[policy].push(if least > 0.0 { sum / least - 1.0 } else { 0.0 });
         }
     }

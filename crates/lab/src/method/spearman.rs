@@ -1,4 +1,4 @@
-//! Spearman's rank correlation: whether two rankings agree.
+//! Spearman's rank correlation: the agreement of two rankings.
 
 /// The correlation of the ranks of paired values, from −1 (reversed) to 1 (the same order); equal
 /// values share the mean of their ranks. `None` for fewer than two pairs, for values that are not

@@ -8,9 +8,9 @@ pub(super) struct Axis {
     pub low: f64,
     pub high: f64,
     pub is_log: bool,
-    /// Where `low` is drawn.
+    /// Place where `low` is drawn.
     pub from: f64,
-    /// Where `high` is drawn.
+    /// Place where `high` is drawn.
     pub to: f64,
 }
 
@@ -30,14 +30,14 @@ impl Axis {
         Axis { low, high, is_log, from, to }
     }
 
-    /// The same with room of `share` of its length at both ends.
+    /// Adds room of `share` of the axis's length at both ends.
     pub fn with_margin(mut self, share: f64) -> Axis {
         let margin = (self.high - self.low) * share;
         (self.low, self.high) = (self.low - margin, self.high + margin);
         self
     }
 
-    /// Where `value` is drawn.
+    /// Returns the place where `value` is drawn.
     pub fn place(&self, value: f64) -> f64 {
         let scale = |v: f64| if self.is_log { v.max(f64::MIN_POSITIVE).ln() } else { v };
         let share = (scale(value) - scale(self.low)) / (scale(self.high) - scale(self.low));
@@ -68,7 +68,7 @@ impl Axis {
     fn log_ticks(&self) -> Vec<f64> {
         let decades = (self.low.log10().floor() as i32)..=(self.high.log10().ceil() as i32);
         if self.high / self.low < 5.0 {
-            // Within half a decade there is hardly a power of ten, or twice or five times one.
+            // Within half a decade there is hardly a power of ten, or two or five times one.
             return self.even_ticks();
         }
         let wide = self.high / self.low > 300.0;

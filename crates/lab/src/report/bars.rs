@@ -17,9 +17,9 @@ const TURN: f64 = 60.0;
 pub struct Bar {
     /// The label below the group.
     pub group: String,
-    /// What the legend calls it.
+    /// Its name in the legend.
     pub series: String,
-    /// Its height, and the interval that is drawn as a line.
+    /// Its height, with the interval that is drawn as a line.
     pub value: Interval,
 }
 
@@ -32,7 +32,7 @@ pub struct BarPlot {
     pub note: String,
     /// The name of the vertical axis.
     pub y: String,
-    /// The bars; groups and series stand in the order of first appearance.
+    /// The bars; groups and series are in the order of first appearance.
     pub bars: Vec<Bar>,
 }
 
@@ -71,7 +71,7 @@ impl BarPlot {
         // Names that would run into each other are turned, and have room below.
         let is_turned = length > of_group;
         let height = HEIGHT + if is_turned { length * TURN.to_radians().sin() } else { 0.0 };
-        // On a narrow screen letters grow, but those of turned names, whose plot is scrolled.
+        // On a narrow screen letters grow, except those of turned names, whose plot scrolls.
         let class = if is_turned { "class=\"turned\" " } else { "" };
         let mut svg = format!(
             "<div class=\"wide\"><svg {class}viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" \

@@ -1,4 +1,4 @@
-//! Miss-ratio curves with bands over what was repeated.
+//! Miss-ratio curves with bands over the repetitions.
 
 use std::fmt::Write;
 
@@ -61,12 +61,12 @@ pub(super) fn upwards(values: impl Iterator<Item = f64>) -> Axis {
     Axis::over(values, false, HEIGHT - BOTTOM - 6.0, TOP + 6.0)
 }
 
-/// Where plots begin and end, from left to right.
+/// Returns the left and right edge of plots.
 pub(super) fn left_right() -> (f64, f64) {
     (LEFT, WIDTH - RIGHT)
 }
 
-/// Where plots end below.
+/// Returns the bottom edge of plots.
 pub(super) fn bottom() -> f64 {
     HEIGHT - BOTTOM
 }
@@ -76,8 +76,8 @@ pub(super) fn series_class(index: usize) -> String {
     format!("s{} d{}", index % 8, (index / 8) % 4)
 }
 
-/// The plot of one trace; `labels` fixes each policy's colour over the whole report. None where
-/// no policy has two sizes.
+/// Returns the plot of one trace; `labels` fixes each policy's colour over the whole report. `None`
+/// if no policy has two sizes.
 pub(super) fn curves(trace: &TraceData, labels: &[&str]) -> Option<String> {
     if !trace.lines.iter().any(|line| line.cells.len() > 1) {
         return None;

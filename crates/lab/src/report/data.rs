@@ -1,4 +1,4 @@
-//! What a report shows: the rows of some result directories, by trace, policy and size.
+//! The data of a report: the rows of some result directories, by trace, policy and size.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use crate::results::{ResultDir, ResultError};
 use crate::sweep::{CONTENT, OPTIONS};
 use crate::table::{Table, Value, short_names};
 
-/// The reason that a report could not be made.
+/// Reason why a report could not be built.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReportError {
@@ -29,26 +29,26 @@ pub enum ReportError {
     },
 }
 
-/// One policy at one size of one trace: what each of its units counted. A unit is a seed, a
-/// repetition, or a run of its own, in one result directory; its parts are the blocks of a trace,
+/// One policy at one size of one trace: the counts of each of its units. A unit is a seed, a
+/// repetition, or a run of its own, in one result directory. Its parts are the blocks of a trace,
 /// or the whole.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Cell {
     units: Vec<(Unit, Vec<Part>)>,
 }
 
-/// The names of a repetition of a value.
+/// Names of a repetition of a value.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Unit {
     seed: String,
     repetition: String,
     /// The index of its result directory.
     directory: usize,
-    /// Tells units of one directory apart that are alike in everything else.
+    /// Distinguishes units of one directory that are alike in everything else.
     run: usize,
 }
 
-/// Reads a part of what names a unit.
+/// Reads a part of a unit's name.
 type KeyOf = fn(&Unit) -> [&str; 2];
 
 /// One row: its unit, and its numbers.
@@ -70,8 +70,8 @@ struct Part {
 }
 
 impl Cell {
-    /// Takes a row: a part of its unit, nothing new where it is there already, or of another run
-    /// where its unit has other numbers.
+    /// Takes a row. It becomes a part of its unit, or is ignored if the unit has it already. It
+    /// starts another run if its unit has other numbers.
     fn take(&mut self, row: RowOf) {
         let RowOf { seed, repetition, directory, part } = row;
         for run in 0.. {
@@ -92,7 +92,7 @@ impl Cell {
         }
     }
 
-    /// Drops units whose numbers another directory has, too: a simulation that was run again.
+    /// Drops units whose numbers another directory has too: repeats of a simulation.
     fn drop_copies(&mut self) {
         let all = std::mem::take(&mut self.units);
         for (unit, parts) in all {
@@ -138,7 +138,7 @@ impl Cell {
         self.units.iter().filter_map(ratio).collect()
     }
 
-    /// Adds what the units of this cell differ in, in the words of a caption.
+    /// Adds the dimensions in which the units of this cell differ, in the words of a caption.
     fn repeated_over(&self, words: &mut BTreeSet<&'static str>) {
         let distinct = |key: KeyOf| -> usize {
             self.units.iter().map(|(unit, _)| key(unit)).collect::<BTreeSet<_>>().len()
@@ -180,7 +180,7 @@ pub(super) struct Line {
 pub(super) struct TraceData {
     pub name: String,
     pub lines: Vec<Line>,
-    /// The hash of its references; empty where rows do not say it.
+    /// The hash of its references; empty if rows do not state it.
     content: String,
 }
 
@@ -189,7 +189,7 @@ pub struct ReportData {
     pub(super) traces: Vec<TraceData>,
     pub(super) table: Table,
     pub(super) runs: Vec<Json>,
-    /// True if rows have different options, so that labels say which.
+    /// True if rows have different options, so that labels state them.
     pub(super) has_options: bool,
 }
 
@@ -245,12 +245,12 @@ impl ReportData {
         Err(ReportError::Reference { asked: asked.to_string(), known: names.join(", ") })
     }
 
-    /// Gives traces the shortest names that tell them apart.
+    /// Gives traces the shortest unambiguous names.
     fn shorten(&mut self) {
         let paths: Vec<String> = self.traces.iter().map(|trace| trace.name.clone()).collect();
         let mut names = short_names(&paths);
         let twice = |at: usize| paths.iter().filter(|path| **path == paths[at]).count() > 1;
-        // One name of two traces: the table has a column that tells their rows apart.
+        // One name of two traces: a column of the table distinguishes their rows.
         for at in (0..paths.len()).filter(|at| twice(*at)) {
             let content = &self.traces[at].content;
             names[at] += &match content.as_str() {
@@ -322,7 +322,7 @@ impl ReportData {
         cell.take(RowOf { seed, repetition, directory, part });
     }
 
-    /// Says in a sentence or two of a point of a plot and of its band what they stand for.
+    /// Explains a point of a plot and its band in a sentence or two.
     pub(super) fn caption(&self) -> String {
         let cells =
             || self.traces.iter().flat_map(|t| &t.lines).flat_map(|line| line.cells.values());

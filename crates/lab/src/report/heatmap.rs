@@ -14,11 +14,11 @@ pub struct HeatMap {
     pub title: String,
     /// A paragraph below the title, as plain text.
     pub note: String,
-    /// The corner's text, which says what the columns are.
+    /// The corner's text, which describes the columns.
     pub across: String,
     /// The columns' headings.
     pub columns: Vec<String>,
-    /// Each row's name and its ratios, `None` where there is none.
+    /// Each row's name and its ratios, `None` for a missing one.
     pub rows: Vec<(String, Vec<Option<f64>>)>,
 }
 
@@ -66,9 +66,9 @@ impl HeatMap {
     }
 }
 
-/// The map of one trace, and the labels of the lines that are not in it: misses relative to those
-/// of the policy `reference`, each line to the one with its own options. None if no line has a
-/// reference, or there is nothing to compare with it.
+/// Returns the map of one trace, and the labels of the lines that are not in it. Misses are
+/// relative to those of the policy `reference`, each line to the one with its own options. `None`
+/// if no line has a reference, or there is nothing to compare with it.
 pub(super) fn heatmap<'t>(trace: &'t TraceData, reference: &str) -> Option<(String, Vec<&'t str>)> {
     let base_of = |line: &Line| {
         let is_base = |other: &&Line| other.options == line.options && other.name == reference;

@@ -3,7 +3,7 @@
 /// The style sheet of every page and plot.
 pub(super) const STYLE: &str = include_str!("style.css");
 
-/// The text with everything that HTML would take for its own replaced.
+/// Returns the text with HTML's special characters escaped.
 pub(super) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

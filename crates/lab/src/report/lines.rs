@@ -33,9 +33,9 @@ pub struct LinePlot {
     pub y: String,
     /// The lines.
     pub lines: Vec<Line>,
-    /// Whether the horizontal axis is logarithmic.
+    /// `true` if the horizontal axis is logarithmic.
     pub is_log: bool,
-    /// Whether the vertical axis begins where the values do, and not at zero.
+    /// `true` if the vertical axis begins at the least value, and not at zero.
     pub is_cut: bool,
 }
 
@@ -72,7 +72,7 @@ impl LinePlot {
         let ends = self.lines.iter().flat_map(|line| line.band.iter().flat_map(|b| [b.0, b.1]));
         let least = points().map(|p| p.1).fold(f64::INFINITY, f64::min);
         let most = points().map(|p| p.1).fold(0.0, f64::max);
-        // Where all are near the top, their differences would be invisible.
+        // If all values are near the top, their differences would be invisible.
         let zero = (!self.is_cut && least < most * HIGH).then_some(0.0);
         let y = upwards(points().map(|p| p.1).chain(ends).chain(zero));
         let mut svg = format!(

@@ -25,7 +25,7 @@ pub struct ReportOptions {
     pub note: Option<String>,
     /// Parts of their own, above those about the rows.
     pub sections: Vec<Section>,
-    /// True if the sections say everything, and nothing is drawn from the rows themselves.
+    /// True if the sections are complete, and nothing is drawn from the rows themselves.
     pub sections_only: bool,
     /// The word that is written across every plot of the sections: *smoke*, where too little was
     /// run.
@@ -55,11 +55,10 @@ pub fn render(data: &ReportData, options: &ReportOptions) -> String {
     html + "</main></body></html>\n"
 }
 
-/// The policies that others are compared with where nobody says it: the default of a store, and
-/// the former one.
+/// Policies that others are compared with by default: the default of a store, and the former one.
 const REFERENCES: [&str; 2] = ["tide", "watt"];
 
-/// Draws what comes from rows of simulations: curves, heat maps, trade-offs.
+/// Draws the plots of simulations' rows: curves, heat maps, trade-offs.
 fn by_traces(html: &mut String, data: &ReportData, options: &ReportOptions) {
     let labels = data.labels();
     let names = || data.traces.iter().flat_map(|t| &t.lines).map(|line| line.name.as_str());
@@ -87,7 +86,7 @@ fn by_traces(html: &mut String, data: &ReportData, options: &ReportOptions) {
     }
 }
 
-/// The heat maps of all traces, and which traces and lines are in none.
+/// Draws the heat maps of all traces, and names the traces and lines that are in none.
 fn heatmaps(html: &mut String, data: &ReportData, reference: &str) {
     let (mut maps, mut without, mut lines) = (String::new(), Vec::new(), Vec::new());
     for trace in &data.traces {
@@ -122,7 +121,7 @@ fn heatmaps(html: &mut String, data: &ReportData, reference: &str) {
     );
 }
 
-/// A trace's curves, below a legend of those that it has.
+/// Returns a trace's curves, below a legend of the policies that it has.
 fn curve_of(trace: &TraceData, labels: &[&str]) -> Option<String> {
     let svg = curves(trace, labels)?;
     let has = |label: &str| trace.lines.iter().any(|line| line.label == label);
@@ -156,7 +155,7 @@ fn runs(html: &mut String, runs: &[Json]) {
         let text = |name: &str| escaped(run[name].as_str().unwrap_or("unknown"));
         let machine = &run["machine"];
         if machine.is_null() {
-            // A sweep's files come from any number of machines, and are the same from each.
+            // A sweep's files come from any number of machines, with equal bytes from each.
             let (what, build) = (text("command_line"), text("build"));
             let _ = write!(html, "<pre>{what}</pre><p class=\"hint\">Build {build}.</p>");
             continue;

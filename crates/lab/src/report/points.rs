@@ -1,4 +1,4 @@
-//! Named points in a plane, those of one family joined: what is traded for what, as in watt fig. 2.
+//! Named points in a plane, those of one family joined: trade-offs, as in watt fig. 2.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -11,9 +11,9 @@ use super::html::{escaped, short};
 pub struct Point {
     /// Its name, written beside it.
     pub label: String,
-    /// What it belongs to: points of one family are joined by a line.
+    /// Its family: points of one family are joined by a line.
     pub family: String,
-    /// Where it is.
+    /// Its coordinates.
     pub at: (f64, f64),
     /// The number of its colour.
     pub colour: usize,
@@ -45,7 +45,8 @@ impl PointPlot {
         )
     }
 
-    /// What a narrow plot has no room for: the points' names, and that of the vertical axis.
+    /// Returns the text that a narrow plot has no room for: the points' names, and that of the
+    /// vertical axis.
     pub(super) fn above(&self) -> String {
         let points = self.points.iter().map(|point| (point.colour, point.label.as_str()));
         let legend = legend_of(points);

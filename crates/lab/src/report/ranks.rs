@@ -7,7 +7,7 @@ use super::curves::{WIDTH, across, left_right, series_class};
 use super::html::escaped;
 use crate::interval::Interval;
 
-/// Height of a row, and of what is above the first one.
+/// Height of a row, and of the area above the first one.
 const ROW: f64 = 26.0;
 const HEAD: f64 = 34.0;
 
@@ -110,7 +110,7 @@ impl RankPlot {
     }
 }
 
-/// The drawing's begin, and an axis above its rows.
+/// Returns the beginning of the drawing, with an axis above its rows.
 fn begin(height: f64, label: &str, x: &Axis) -> String {
     let (left, right) = left_right();
     let mut svg = format!(

@@ -28,8 +28,8 @@ pub(super) fn table_rows(table: &Table) -> String {
     html
 }
 
-/// Digits behind the point in a column: none for whole numbers, and for others about four that say
-/// something.
+/// Digits behind the point in a column: none for whole numbers, and for others about four
+/// significant ones.
 fn digits(table: &Table, column: usize) -> usize {
     let numbers = table.rows.iter().filter_map(|row| row[column].number());
     match numbers.map(f64::abs).fold(0.0, f64::max) {

@@ -1,4 +1,4 @@
-//! A part of a report that is about something else than cache sizes: plots, a table, claims.
+//! A part of a report beside cache sizes: plots, a table, claims.
 
 use std::fmt::Write;
 
@@ -7,14 +7,14 @@ use super::plot::Plot;
 use super::rows::table_rows;
 use crate::table::Table;
 
-/// One sentence of a paper, and whether our numbers confirm it.
+/// One sentence of a paper, and its verdict by our numbers.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Claim {
-    /// What the paper says, in our words.
+    /// The paper's statement, in our words.
     pub says: String,
     /// The numbers that decide it here.
     pub here: String,
-    /// Whether it holds here; `None` where too little was run to tell.
+    /// `true` if it holds here; `None` if too little was run to tell.
     pub holds: Option<bool>,
     /// The p-value of the verdict, two-sided; `None` where no interval decides.
     pub p: Option<f64>,
@@ -26,7 +26,7 @@ impl Claim {
         Claim { says: says.to_string(), here: here.into(), holds: Some(holds), p: None }
     }
 
-    /// A claim about which nothing can be said with what was run.
+    /// A claim that the runs so far leave open.
     pub fn open(says: &str, here: impl Into<String>) -> Claim {
         Claim { says: says.to_string(), here: here.into(), holds: None, p: None }
     }
@@ -47,7 +47,7 @@ impl Claim {
     }
 }
 
-/// A heading with what belongs below it.
+/// A heading with the parts below it.
 #[derive(Clone, Debug, Default)]
 pub struct Section {
     /// The heading.
@@ -58,7 +58,7 @@ pub struct Section {
     pub table: Table,
     /// Plots below the table, each with its own title and note.
     pub plots: Vec<Plot>,
-    /// What a paper says, beside what came out here.
+    /// Statements of a paper, beside our results.
     pub claims: Vec<Claim>,
 }
 

@@ -1,7 +1,7 @@
-//! One result directory: `run.json` (what ran) and `rows.parquet` (what it gave).
+//! One result directory: `run.json` (the run) and `rows.parquet` (its rows).
 //!
-//! Both files appear under their names only once they are whole, so that a killed run leaves
-//! either a directory that says it is partial, or none.
+//! Both files appear under their names only once they are whole, so a killed run leaves either a
+//! directory marked as partial, or none.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use super::folder::SweepFolder;
 use super::machine::{build_id, machine};
 use crate::table::Table;
 
-/// What ran.
+/// The run behind a result.
 #[derive(Clone, Debug)]
 pub struct RunInfo {
     /// The command, `sim` for example.
@@ -32,7 +32,7 @@ pub struct ResultDir {
 }
 
 impl ResultDir {
-    /// The directory `root/COMMAND-HASH`, made if it is not there.
+    /// Opens the directory `root/COMMAND-HASH`, and creates it if it is missing.
     ///
     /// # Errors
     /// [`ResultError::Io`].
@@ -43,7 +43,7 @@ impl ResultDir {
         Ok(ResultDir { path })
     }
 
-    /// An existing directory, or the folder of a sweep.
+    /// Opens an existing directory, or the folder of a sweep.
     ///
     /// # Errors
     /// [`ResultError::Damaged`] if it holds neither `run.json` nor `sweep.json`.
@@ -57,12 +57,12 @@ impl ResultDir {
         Ok(ResultDir { path: path.to_path_buf() })
     }
 
-    /// Where it is.
+    /// Returns the path of the directory.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Writes what ran and the rows so far; `complete` says whether more would have come.
+    /// Writes the run and the rows so far; `complete` is `false` if more rows would have come.
     ///
     /// # Errors
     /// [`ResultError`].
@@ -86,7 +86,7 @@ impl ResultDir {
         file.finish().map_err(io)
     }
 
-    /// What ran, as it was written.
+    /// Returns the run, as it was written.
     ///
     /// # Errors
     /// [`ResultError`].
@@ -103,7 +103,7 @@ impl ResultDir {
         })
     }
 
-    /// The rows, as they were written.
+    /// Returns the rows, as they were written.
     ///
     /// # Errors
     /// [`ResultError`].

@@ -1,19 +1,19 @@
-//! What can be wrong with results that are stored.
+//! Faults of stored results.
 
 use std::path::PathBuf;
 
 use crate::table::TableError;
 
-/// Why a result directory could not be written or read.
+/// Reason why a result directory could not be written or read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ResultError {
-    /// A file or folder could not be made, written or read.
+    /// A file or folder could not be created, written or read.
     #[error("{path}: {error}")]
     Io {
         /// The file or folder.
         path: PathBuf,
-        /// What the operating system said.
+        /// The operating system's error.
         error: std::io::Error,
     },
     /// `rows.parquet`.
@@ -27,7 +27,7 @@ pub enum ResultError {
     OtherSweep {
         /// The folder.
         path: PathBuf,
-        /// In what they differ.
+        /// The difference.
         reason: String,
     },
     /// Not a result directory, or a damaged one.
@@ -35,7 +35,7 @@ pub enum ResultError {
     Damaged {
         /// The directory.
         path: PathBuf,
-        /// What is missing or wrong.
+        /// The missing or wrong part.
         reason: String,
     },
 }

@@ -1,8 +1,9 @@
-//! The folder of a sweep that was cut into units: `sweep.json` (what its files have in common) and
-//! a Parquet file for each unit, named by a hash.
+//! The folder of a sweep that was cut into units: `sweep.json` (the settings that its files share)
+//! and a Parquet file for each unit, named by a hash.
 //!
-//! Files appear under their names only once they are whole, and equal names have equal bytes. So
-//! any number of programs may write into one folder at once, and all may be killed at any time.
+//! Files appear under their names only once they are whole, and equal names have equal bytes. Any
+//! number of programs may therefore write into one folder at once, and all may be killed at any
+//! time.
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -15,11 +16,11 @@ use super::command_line::of_units;
 use super::error::ResultError;
 use crate::table::{Table, TableError, Value};
 
-/// The note in a unit's file that says what ran.
+/// Name of the note in a unit's file that describes its run.
 pub(crate) const UNIT: &str = "millpond.unit";
-/// What the files have in common.
+/// Name of the file with the settings that all files share.
 const COMMON: &str = "sweep.json";
-/// Columns that say which simulation a row is of.
+/// Columns that identify the simulation of a row.
 const CELL: [&str; 6] = ["trace", "policy", "params", "size", "seed", "block"];
 
 /// A folder of a sweep's files.
@@ -29,7 +30,8 @@ pub struct SweepFolder {
 }
 
 impl SweepFolder {
-    /// The folder `path`, made if it is not there, for files with these settings and sources.
+    /// Opens the folder `path` for files with these settings and sources, and creates it if it is
+    /// missing.
     ///
     /// # Errors
     /// [`ResultError::OtherSweep`] if it has files with others.
@@ -44,37 +46,37 @@ impl SweepFolder {
                 Some(reason) => Err(ResultError::OtherSweep { path: path.to_path_buf(), reason }),
             };
         }
-        // Another program that does the same now writes the same.
+        // Another program that creates the folder now writes equal bytes.
         let text = format!("{common:#}\n");
         folder.whole(&path.join(COMMON), text.as_bytes())?;
         Ok(folder)
     }
 
-    /// Whether `path` is such a folder.
+    /// Returns `true` if `path` is such a folder.
     pub fn is(path: &Path) -> bool {
         path.join(COMMON).is_file()
     }
 
-    /// An existing folder.
+    /// Opens an existing folder.
     ///
     /// # Errors
-    /// [`ResultError::Damaged`] if it is none.
+    /// [`ResultError::Damaged`] if it is not such a folder.
     pub fn open(path: &Path) -> Result<SweepFolder, ResultError> {
         let folder = SweepFolder { path: path.to_path_buf() };
         if SweepFolder::is(path) { Ok(folder) } else { Err(folder.damaged("no sweep.json")) }
     }
 
-    /// Where it is.
+    /// Returns the path of the folder.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The file of a unit.
+    /// Returns the path of a unit's file.
     pub fn file(&self, name: &str) -> PathBuf {
         self.path.join(format!("{name}.parquet"))
     }
 
-    /// Whether the file of a unit is there: then it is whole.
+    /// Returns `true` if the file of a unit exists; it is whole then.
     pub fn has(&self, name: &str) -> bool {
         self.file(name).is_file()
     }
@@ -87,7 +89,8 @@ impl SweepFolder {
         self.whole(&self.file(name), bytes)
     }
 
-    /// What the files have in common, as other result directories say what ran.
+    /// Returns the settings that the files share, in the form in which other result directories
+    /// describe their run.
     ///
     /// # Errors
     /// [`ResultError`].
@@ -101,17 +104,17 @@ impl SweepFolder {
         Ok(run)
     }
 
-    /// The rows of all files, in the order of their columns. A simulation that several files have
-    /// is there once.
+    /// Returns the rows of all files, in the order of their columns. A simulation that several
+    /// files have appears once.
     ///
     /// # Errors
-    /// [`ResultError`]; also if files have different rows for one simulation, as those of a trace
-    /// have that was changed.
+    /// [`ResultError`]; also if files have different rows for one simulation, which happens if a
+    /// trace was changed.
     pub fn rows(&self) -> Result<Table, ResultError> {
         self.rows_of(&self.files()?)
     }
 
-    /// The keys of the units whose files are there, by the files' names.
+    /// Returns the keys of the units whose files exist, by the files' names.
     fn units(&self) -> Result<Vec<Json>, ResultError> {
         let mut units = Vec::new();
         for file in self.files()? {
@@ -134,10 +137,10 @@ impl SweepFolder {
         Ok(files)
     }
 
-    /// The rows of some units, which have to be there.
+    /// Returns the rows of some units, whose files must exist.
     ///
     /// # Errors
-    /// As [`SweepFolder::rows`].
+    /// Those of [`SweepFolder::rows`].
     pub fn rows_of_units(&self, names: &[String]) -> Result<Table, ResultError> {
         let files: Vec<PathBuf> = names.iter().map(|name| self.file(name)).collect();
         self.rows_of(&files)
@@ -213,7 +216,7 @@ impl SweepFolder {
     }
 }
 
-/// The first thing in which two of them differ.
+/// Returns the first setting in which two of them differ.
 fn different(there: &Json, here: &Json) -> Option<String> {
     if there["sources"] != here["sources"] {
         let (there, here) = (&there["sources"], &here["sources"]);

@@ -1,4 +1,4 @@
-//! Which machine and which build made a result.
+//! The machine and the build that made a result.
 
 use std::sync::OnceLock;
 
@@ -24,8 +24,8 @@ pub fn machine() -> Json {
     })
 }
 
-/// Memory that this process can still have, in bytes: what the machine has free, and no more than
-/// the limit of its address space (`ulimit -v`) leaves. `None` where the system does not tell.
+/// Memory that is still available to this process, in bytes: the machine's free memory, limited by
+/// the rest of the address space (`ulimit -v`). `None` if the system does not report it.
 pub fn memory_available() -> Option<u64> {
     let free = kib_of("/proc/meminfo", "MemAvailable:");
     match (free, address_space_left()) {
@@ -42,7 +42,7 @@ fn kib_of(path: &str, name: &str) -> Option<u64> {
 }
 
 /// Bytes of address space that this process may still map; `None` without a limit. Stacks of
-/// threads and the allocator take some, too: a quarter is left to them.
+/// threads and the allocator take some too: a quarter is left to them.
 fn address_space_left() -> Option<u64> {
     let limit = getrlimit(Resource::As).current?;
     let mapped = kib_of("/proc/self/status", "VmSize:")?;
@@ -50,7 +50,7 @@ fn address_space_left() -> Option<u64> {
     Some(left - left / 4)
 }
 
-/// Tells builds apart: the version and a hash of the running program's file. Another build may
+/// Identifies the build: the version and a hash of the running program's file. Another build may
 /// give other results, so its rows are never taken for this one's.
 pub fn build_id() -> &'static str {
     static ID: OnceLock<String> = OnceLock::new();

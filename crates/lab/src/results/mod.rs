@@ -1,4 +1,4 @@
-//! Result directories: what ran, where, with which build, and the rows it gave.
+//! Result directories: the run, its machine, its build, and its rows.
 
 mod command_line;
 mod directory;

@@ -8,7 +8,7 @@ use super::future::Future;
 use super::host::{COOLING, Pool};
 use millpond_policies::policy_host::PolicyHost;
 
-/// What a simulation is made for.
+/// Options of a simulation.
 #[derive(Clone, Debug)]
 pub struct SimOptions {
     /// Number of frames, at least 1.
@@ -21,8 +21,9 @@ pub struct SimOptions {
     pub warmup: u64,
     /// Frames evicted at a time; 1 is on demand, more is evicting ahead.
     pub batch: u32,
-    /// Whether frames that only marked scans have referenced go before the policy's victims, as in
-    /// a live pool (leanstore IV-I). The policy is not asked, and keeps no ghosts of them.
+    /// If true, frames that only marked scans have referenced are evicted before the policy's
+    /// victims, as in a live pool (leanstore IV-I). The policy is not asked, and keeps no ghosts of
+    /// them.
     pub scan_hints: bool,
 }
 
@@ -33,12 +34,12 @@ impl SimOptions {
     }
 }
 
-/// What a simulation counted, after its warm-up.
+/// Counters of a simulation, after its warm-up.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct Counts {
     /// References.
     pub references: u64,
-    /// References whose page was resident. The rest missed, and each miss is one read.
+    /// References with a resident page. The rest missed, and each miss is one read.
     pub hits: u64,
     /// Evictions of dirty pages.
     pub dirty_evictions: u64,
@@ -48,9 +49,9 @@ pub struct Counts {
     pub evictions: u64,
     /// Frames that the policy offered as victims.
     pub offers: u64,
-    /// Misses whose page was not cached, because the policy did not want it.
+    /// Misses whose page was not cached, because the policy rejected it.
     pub bypasses: u64,
-    /// Those among them that were writes: they go to storage at once.
+    /// Bypasses that were writes: they reach storage at once.
     pub bypassed_writes: u64,
     /// Resident pages that only a marked scan had touched, when the last scan ended.
     pub pollution: u64,
@@ -61,7 +62,7 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// What was counted since `earlier`, a state of the same run. Pages that are dirty at the end,
+    /// Returns the counts since `earlier`, a state of the same run. Dirty pages at the end,
     /// pollution and bytes are the present ones.
     #[must_use]
     pub fn since(&self, earlier: &Counts) -> Counts {
@@ -85,7 +86,7 @@ impl Counts {
         self.references - self.hits
     }
 
-    /// Page writes: dirty evictions, what is dirty at the end, and writes that passed by.
+    /// Page writes: dirty evictions, pages dirty at the end, and bypassed writes.
     pub fn writes(&self) -> u64 {
         self.dirty_evictions + self.dirty_at_end + self.bypassed_writes
     }
@@ -119,7 +120,7 @@ const AHEAD: usize = 16;
 /// The policy found no victim; fits in a register, unlike [`Stalled`].
 struct NoVictim;
 
-/// A simulation whose policy's type is forgotten.
+/// A simulation with its policy's type erased.
 pub trait Simulation: Send {
     /// Simulates the batch's references. `future` covers the whole trace, and positions count
     /// from the simulation's first reference.
@@ -128,10 +129,10 @@ pub trait Simulation: Send {
     /// [`Stalled`] when the policy finds no victim: its fault, and the run cannot go on.
     fn run(&mut self, batch: &Batch, future: Option<&Future>) -> Result<(), Stalled>;
 
-    /// What was counted so far.
+    /// Returns the counts so far.
     fn counts(&self) -> Counts;
 
-    /// The frame that `page` is in now.
+    /// Returns the frame that holds `page` now.
     fn frame_of(&self, page: PageId) -> Option<FrameId>;
 }
 
@@ -167,8 +168,8 @@ impl<P: Policy> Cell<P> {
         self.policy_host.policy()
     }
 
-    /// Bytes that the simulated pool itself holds: page table, frames, free list. What the policy
-    /// holds is in [`Counts::policy_bytes`].
+    /// Bytes of the simulated pool itself: page table, frames, free list. The policy's bytes are in
+    /// [`Counts::policy_bytes`].
     pub fn host_bytes(&self) -> usize {
         self.pool.bytes()
     }
@@ -184,7 +185,7 @@ impl<P: Policy> Cell<P> {
         self.resident().into_iter().map(|f| self.pool.page_of[f.index()]).collect()
     }
 
-    /// Has the policy verify its invariants.
+    /// Lets the policy verify its invariants.
     ///
     /// # Errors
     /// The invariant that is broken.
@@ -192,8 +193,8 @@ impl<P: Policy> Cell<P> {
         self.policy_host.check(&self.resident())
     }
 
-    /// One reference, for tests and tools that look at the pool in between; whether it hit.
-    /// Policies that need the future take whole batches, with [`Simulation::run`].
+    /// Simulates one reference and returns `true` for a hit, for tests and tools that inspect the
+    /// pool in between. Policies that need the future take whole batches, with [`Simulation::run`].
     ///
     /// # Errors
     /// [`Stalled`].
@@ -208,7 +209,7 @@ impl<P: Policy> Cell<P> {
         Ok(hit)
     }
 
-    /// One reference; whether it hit.
+    /// Simulates one reference and returns `true` for a hit.
     #[inline(always)]
     fn reference(
         &mut self,
@@ -270,8 +271,8 @@ impl<P: Policy> Cell<P> {
         }
     }
 
-    /// Takes frames that only scans have referenced, if they go first: up to `wanted`, and says how
-    /// many.
+    /// Evicts frames that only scans have referenced, if hints are on: up to `wanted`. Returns
+    /// their number.
     #[inline(never)]
     fn evict_scanned(&mut self, wanted: u32) -> u32 {
         let mut taken = 0;
@@ -298,7 +299,7 @@ impl<P: Policy> Cell<P> {
         }
     }
 
-    /// Forgets what was counted, at the end of the warm-up.
+    /// Resets the counts, at the end of the warm-up.
     #[cold]
     fn restart_counts(&mut self) {
         self.counts = Counts::default();
@@ -311,7 +312,7 @@ impl<P: Policy> Cell<P> {
         range: std::ops::Range<usize>,
         future: Option<&Future>,
     ) -> Result<(), Stalled> {
-        // What each reference would otherwise count in memory is counted in registers here.
+        // Counts per reference are kept in registers here, instead of memory.
         let from = self.position;
         let mut hits = 0u64;
         let pages = &batch.pages[range.clone()];
@@ -353,7 +354,7 @@ impl<P: Policy> Simulation for Cell<P> {
     fn counts(&self) -> Counts {
         let mut counts = self.counts;
         if self.in_scan {
-            // The trace ends inside a scan: that is its end.
+            // The trace ends inside a scan, which ends the scan.
             counts.scans += 1;
             counts.pollution = self.pool.scanned_now;
         }

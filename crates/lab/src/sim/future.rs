@@ -1,4 +1,4 @@
-//! The future, for policies that need it: when is each reference's page referenced next?
+//! The future, for policies that need it: the position of each page's next reference.
 
 use millpond_policies::contract::NEVER;
 use millpond_workload::trace::Batch;

@@ -15,7 +15,7 @@ pub(super) const SCANNED: u8 = 8;
 /// No frame.
 const NONE: u32 = u32::MAX;
 
-/// Everything the host knows, without the policy and its metadata: so the two can be borrowed
+/// The host's whole state, without the policy and its metadata, so that the two can be borrowed
 /// side by side.
 pub(super) struct Pool {
     table: FrameTable,
@@ -35,7 +35,7 @@ pub(super) struct Pool {
     pub dirty_evictions: u64,
     pub dirty_now: u64,
     pub scanned_now: u64,
-    /// Whether pages that only scans have referenced go before all others.
+    /// If true, pages that only scans have referenced are evicted before all others.
     hints: bool,
     /// Frames with the pages that scans loaded into them, the oldest first; some are outdated.
     scanned: VecDeque<(FrameId, PageId)>,
@@ -61,13 +61,13 @@ impl Pool {
         }
     }
 
-    /// The frame that `page` is in.
+    /// Returns the frame that holds `page`.
     #[inline(always)]
     pub fn find(&self, page: PageId) -> Option<FrameId> {
         self.table.get(page, &self.page_of).map(FrameId)
     }
 
-    /// Whether looking up pages some time ahead pays.
+    /// Returns `true` if looking up pages ahead of time pays.
     pub fn wants_prefetch(&self) -> bool {
         self.table.wants_prefetch()
     }
@@ -90,13 +90,13 @@ impl Pool {
         self.flags.len() as u32
     }
 
-    /// Whether every frame has a page.
+    /// Returns `true` if every frame has a page.
     #[inline(always)]
     pub fn is_full(&self) -> bool {
         self.vacant == 0
     }
 
-    /// Whether pages that only scans have referenced go before all others.
+    /// Returns `true` if pages that only scans have referenced are evicted before all others.
     #[inline(always)]
     pub fn hints(&self) -> bool {
         self.hints
@@ -155,7 +155,7 @@ impl Pool {
         self.flags[frame.index()] = flags;
     }
 
-    /// The oldest frame whose page only scans have referenced, taken out of the pool.
+    /// Takes the oldest frame whose page only scans have referenced out of the pool.
     pub fn evict_scanned(&mut self) -> Option<FrameId> {
         while let Some((frame, page)) = self.scanned.pop_front() {
             let is_still = self.flags[frame.index()] & SCANNED != 0;
@@ -167,7 +167,7 @@ impl Pool {
         None
     }
 
-    /// Marks what a write or a scan did to a resident frame.
+    /// Marks the effect of a write or a scan on a resident frame.
     #[inline(always)]
     pub fn mark(&mut self, frame: FrameId, write: bool, scan: bool) {
         let flags = &mut self.flags[frame.index()];
@@ -176,7 +176,7 @@ impl Pool {
             self.dirty_now += 1;
         }
         if !scan && *flags & SCANNED != 0 {
-            // Other references want it, too: it pollutes no more.
+            // Other references want it too: it pollutes no more.
             *flags &= !SCANNED;
             self.scanned_now -= 1;
         }

@@ -10,17 +10,17 @@ use super::{Future, Renumber};
 pub struct Recorded {
     /// Its name.
     pub name: String,
-    /// Which repetition it belongs to.
+    /// The repetition that it belongs to.
     pub repetition: u32,
-    /// Its references.
+    /// The references of the trace.
     pub batch: Batch,
-    /// Its distinct pages.
+    /// Number of distinct pages.
     pub distinct: u64,
     future: OnceLock<Future>,
 }
 
 impl Recorded {
-    /// A trace whose pages get new numbers.
+    /// Renumbers the trace's pages.
     pub fn of(name: &str, repetition: u32, mut batch: Batch) -> Recorded {
         let mut renumber = Renumber::new();
         renumber.apply(&mut batch);
@@ -29,12 +29,12 @@ impl Recorded {
         Recorded { name: name.to_string(), repetition, batch, distinct, future }
     }
 
-    /// This percentage of its pages, in frames; at least one.
+    /// Returns this percentage of its pages, in frames; at least one.
     pub fn frames(&self, percent: f64) -> u32 {
         (self.distinct as f64 * percent / 100.0).ceil().clamp(1.0, f64::from(u32::MAX)) as u32
     }
 
-    /// Its future, found once.
+    /// Returns its future, computed once.
     pub fn future(&self) -> &Future {
         self.future.get_or_init(|| Future::of(&self.batch, self.distinct))
     }

@@ -1,9 +1,9 @@
-//! Gives pages dense ids in the order of their first reference, as a trace streams by.
+//! Gives pages dense ids in the order of their first reference, while a trace streams by.
 //!
 //! Once per trace, this buys arrays instead of hash tables in every simulation. Ids that are small
-//! for the number of pages seen are looked up in an array, too: most traces number the blocks of a
-//! disk or the rows of a data set, and run through them in order, so that such a look-up costs a
-//! tenth of a hash table's. The other ids are hashed.
+//! relative to the number of pages seen are looked up in an array too. Most traces number the
+//! blocks of a disk or the rows of a data set and run through them in order, so such a look-up
+//! costs a tenth of a hash table's. The other ids are hashed.
 
 use millpond_base::PageId;
 use millpond_policies::parts::PageMap;
@@ -11,7 +11,7 @@ use millpond_workload::trace::Batch;
 
 /// Ids below this multiple of the pages seen, rounded up to a power of two, are small.
 const SPARSE: u64 = 8;
-/// Pages that count as seen from the beginning, so that most traces need no hash table at all.
+/// Pages that count as seen from the beginning, so that most traces need no hash table.
 const HEAD_START: u64 = 1 << 20;
 /// The array is divided into chunks of this many entries, allocated when the first of its pages is
 /// seen: memory is neither copied when ids grow nor touched for ids that never appear.
@@ -20,7 +20,7 @@ const CHUNK_BITS: u32 = 12;
 /// Dense ids, given out as pages appear.
 pub struct Renumber {
     /// By chunk and by place in it: the number plus 1, or 0 for a page that was not seen yet. A
-    /// chunk none of whose pages was seen is empty.
+    /// chunk without a seen page is empty.
     small: Vec<Vec<u32>>,
     /// The first id that is not small.
     limit: u64,
@@ -36,7 +36,7 @@ impl Default for Renumber {
     }
 }
 
-/// The chunk of `page`, and its place there.
+/// Returns the chunk of `page`, and its place there.
 #[inline(always)]
 fn place(page: u64) -> (usize, usize) {
     ((page >> CHUNK_BITS) as usize, (page & ((1 << CHUNK_BITS) - 1)) as usize)

@@ -1,12 +1,12 @@
 //! The simulated pool's page table: from pages to frames.
 //!
 //! Dense ids index an array, 4 bytes for each page of the trace. Other ids are hashed, and the
-//! table holds frames only: which page is in a frame, the pool knows anyway. So a resident page
-//! costs at most 12 bytes here, whatever the trace's length.
+//! table holds frames only: the pool knows the page of each frame anyway. A resident page therefore
+//! costs at most 12 bytes here, for a trace of any length.
 //!
-//! A hash table fitted to the frames stays in a core's own caches where an array for a long trace
-//! does not, and is slower all the same, at a hundredth of the pages, too: its probes cost more
-//! instructions and mispredicted branches than lines that are asked for ahead.
+//! A hash table fitted to the frames stays in a core's own caches, where an array for a long trace
+//! does not. It is slower all the same, even at a hundredth of the pages: its probes cost more
+//! instructions and mispredicted branches than prefetched lines do.
 
 use hashbrown::HashTable;
 use millpond_base::PageId;
@@ -36,7 +36,7 @@ impl FrameTable {
         }
     }
 
-    /// Enters `frame`, whose page in `page_of`, `page`, is not in the table yet.
+    /// Enters `frame`, whose page `page` (also in `page_of`) is not in the table yet.
     #[inline(always)]
     pub fn insert(&mut self, frame: u32, page: PageId, page_of: &[PageId]) {
         match self {
@@ -53,7 +53,7 @@ impl FrameTable {
         }
     }
 
-    /// Whether looking up pages some time ahead pays.
+    /// Returns `true` if looking up pages ahead of time pays.
     pub fn wants_prefetch(&self) -> bool {
         matches!(self, FrameTable::Dense(array) if array.wants_prefetch())
     }

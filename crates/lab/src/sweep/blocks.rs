@@ -1,4 +1,4 @@
-//! Blocks of a trace: what each of them counted, from one run over all of them.
+//! Blocks of a trace: the counts of each, from one run over all of them.
 
 use std::ops::Range;
 
@@ -8,15 +8,15 @@ use super::host::{Host, Outlook};
 use super::row::Row;
 use crate::sim::{Counts, Stalled};
 
-/// Where the blocks of a run end, and what was counted until each end that was reached.
+/// The ends of a run's blocks, and the counts at each end that was reached.
 pub(super) struct Blocks {
     ends: Vec<u64>,
     counts: Vec<Counts>,
 }
 
 impl Blocks {
-    /// `count` blocks of equal length, up to one reference, of the references `counted`; none for
-    /// no blocks.
+    /// Divides the references `counted` into `count` blocks, whose lengths differ by at most one
+    /// reference; no blocks for 0.
     ///
     /// # Errors
     /// A block would have no reference.
@@ -31,7 +31,7 @@ impl Blocks {
         Ok(Blocks { ends: (1..=blocks).map(end).collect(), counts: Vec::new() })
     }
 
-    /// Runs a batch that begins behind `references`, and stops at each end to count.
+    /// Runs a batch that begins after `references`, and stops at each end to count.
     pub fn run(
         &mut self,
         host: &mut Host,
@@ -56,8 +56,8 @@ impl Blocks {
         }
     }
 
-    /// A row for each block, from the row of the whole. Pages that are dirty at the end of the run
-    /// count in the last one: so the writes add up.
+    /// Returns a row for each block, from the row of the whole. Pages that are dirty at the end of
+    /// the run count in the last one, so that the writes add up.
     pub fn rows(&self, whole: &Row) -> Vec<Row> {
         let mut before = Counts::default();
         let mut rows = Vec::new();

@@ -1,4 +1,4 @@
-//! Charging a policy for what it remembers of pages that left (li 3.4.1).
+//! Charging a policy for its ghosts, the records of pages that left (li 3.4.1).
 
 use millpond_policies::config::Spec;
 
@@ -8,17 +8,17 @@ use crate::registry::{Entry, PolicyError};
 pub const PAGE_BYTES: u64 = 4096;
 
 /// Policies whose out queue is charged: the multi-queues and the type queues. ARC's ghosts are
-/// not, as in the source.
+/// free, as in the source.
 const CHARGED: [&str; 5] = ["mq", "t2-mq", "mq-hints", "tq", "tq-io"];
 
-/// Whether the policy has an out queue that is charged for.
+/// Returns `true` if the policy has an out queue that is charged.
 pub fn is_charged(id: &str) -> bool {
     CHARGED.contains(&id)
 }
 
-/// The largest cache, at least 1 frame, that fits with its out queue into the space of `frames`
-/// frames, where a ghost takes `ghost_bytes` and a page `page_bytes`. `frames` itself for policies
-/// that are not charged.
+/// Returns the largest cache, at least 1 frame, that fits with its out queue into the space of
+/// `frames` frames. A ghost takes `ghost_bytes` and a page `page_bytes`. `frames` itself for
+/// policies that are not charged.
 ///
 /// # Errors
 /// [`PolicyError::Param`].

@@ -1,10 +1,10 @@
-//! Whether a plan can run, and on how many threads.
+//! Checks of a plan before it runs, and its number of threads.
 
 use super::error::SweepError;
 use super::plan::{Model, Plan, Warmup};
 use crate::registry::Registry;
 
-/// Checks what can be seen to be wrong before anything runs.
+/// Checks for faults that are visible before anything runs.
 pub(super) fn check(plan: &Plan, registry: &Registry) -> Result<(), SweepError> {
     plan.check(registry)?;
     for (what, empty) in [
@@ -52,14 +52,15 @@ pub(super) fn check(plan: &Plan, registry: &Registry) -> Result<(), SweepError> 
 /// Threads of a core, at most: more only wait for each other.
 const THREADS_OF_CORE: usize = 16;
 
-/// How many threads run some pieces of work, if `asked` were asked for; 0 is one for each core.
+/// Returns the number of threads for some pieces of work, if `asked` were asked for; 0 is one for
+/// each core.
 pub(crate) fn threads_for(asked: usize, work: usize) -> usize {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let asked = if asked == 0 { cores } else { asked };
     asked.min(work).clamp(1, cores.saturating_mul(THREADS_OF_CORE))
 }
 
-/// The first item that is there already.
+/// Returns the first item that occurs before.
 fn twice<T: PartialEq>(items: &[T]) -> Option<&T> {
     let is_there = |(at, item): &(usize, &T)| items[..*at].contains(item);
     items.iter().enumerate().find(is_there).map(|(_, item)| item)

@@ -1,10 +1,10 @@
-//! Why a sweep could not go on.
+//! Reasons why a sweep could not continue.
 
 use millpond_workload::trace::TraceError;
 
 use crate::registry::PolicyError;
 
-/// Why a sweep could not go on.
+/// Reason why a sweep could not continue.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SweepError {
@@ -17,7 +17,7 @@ pub enum SweepError {
     /// Rows could not be handed out.
     #[error(transparent)]
     Output(crate::table::TableError),
-    /// Something that the plan asks for and cannot be had.
+    /// Part of the plan that is impossible.
     #[error("{0}")]
     Plan(String),
 }

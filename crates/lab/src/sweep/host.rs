@@ -9,7 +9,7 @@ use crate::sim::{Counts, Future, SimOptions, Simulation, Stalled};
 use crate::table::Value;
 use crate::tier2::{self, Tier2Counts, Tier2Future, Tier2Options, Tier2Simulation};
 
-/// A whole trace's future, for whichever host runs it.
+/// A whole trace's future, for either host.
 pub(super) enum Outlook {
     Pool(Future),
     Tier2(Tier2Future),
@@ -30,7 +30,7 @@ pub(super) enum Host {
     Tier2(Box<dyn Tier2Simulation>, Model),
 }
 
-/// What a cell counted, in the columns of a sweep.
+/// Counts of a cell, in the columns of a sweep.
 pub(super) struct Measured {
     pub counts: Counts,
     pub misses: u64,
@@ -101,7 +101,7 @@ fn common(c: &Tier2Counts) -> Counts {
     }
 }
 
-/// Chapter 3 of li: reads count, from when the cache was full.
+/// Counters of li chapter 3: reads, from the moment that the cache was full.
 fn read(c: &Tier2Counts) -> Measured {
     let counts = Counts { references: c.reads, hits: c.read_hits, ..common(c) };
     let extra = vec![
@@ -114,7 +114,7 @@ fn read(c: &Tier2Counts) -> Measured {
     Measured { misses: counts.misses(), writes: 0, counts, extra }
 }
 
-/// Chapter 5 of li: every request is placed, reads and writes of storage count.
+/// Counters of li chapter 5: every request is placed, and reads and writes of storage count.
 fn rw(c: &Tier2Counts) -> Measured {
     let counts = Counts {
         references: c.references,

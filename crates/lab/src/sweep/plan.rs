@@ -1,4 +1,4 @@
-//! What a sweep shall run.
+//! The plan of a sweep.
 
 use std::fmt;
 use std::str::FromStr;
@@ -19,9 +19,9 @@ pub struct TraceInput {
     pub name: String,
     /// Opens it.
     pub open: Open,
-    /// Whether it can be opened again; standard input cannot.
+    /// `true` if it can be opened again; standard input cannot.
     pub repeatable: bool,
-    /// What tells this content from another one's under the same name.
+    /// Distinguishes this content from another one under the same name.
     pub fingerprint: String,
 }
 
@@ -49,11 +49,11 @@ impl FromStr for Warmup {
     }
 }
 
-/// How page tables and ghosts are kept.
+/// Representation of page tables and ghosts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Tables {
-    /// Dense, but hashed for a single simulation of what can be read only once: a stream has no
-    /// known end.
+    /// Dense, but hashed for a single simulation of a source that can be read only once: a stream
+    /// has no known end.
     Auto,
     /// Pages are renumbered, tables are arrays.
     Dense,
@@ -61,12 +61,12 @@ pub enum Tables {
     Hashed,
 }
 
-/// Which host runs the policies.
+/// The host that runs the policies.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Model {
     /// A buffer pool (first tier).
     Pool,
-    /// A second-tier cache that counts read hits only and may pass pages by (li 3).
+    /// A second-tier cache that counts read hits only and may bypass pages (li 3).
     Read,
     /// A second-tier cache that places every page and counts reads and writes (li 5).
     Rw,
@@ -85,9 +85,9 @@ impl fmt::Display for Model {
 /// One of several equal parts of a plan: part `index` of `count`, from 1.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Shard {
-    /// Which part, 1 to `count`.
+    /// Number of the part, 1 to `count`.
     pub index: u32,
-    /// Of how many.
+    /// Number of parts.
     pub count: u32,
 }
 
@@ -116,19 +116,19 @@ pub struct Plan {
     pub seeds: Vec<u64>,
     /// Bytes per page, for sizes in bytes.
     pub page_size: u64,
-    /// What is not counted.
+    /// References that are not counted.
     pub warmup: Warmup,
-    /// Blocks of equal length into which what is counted of a trace is cut, each with a row of its
+    /// Blocks of equal length into which the counted part of a trace is cut, each with a row of its
     /// own; 0 for one row of the whole.
     pub blocks: u32,
     /// Frames evicted at a time.
     pub batch: u32,
-    /// Whether frames that only marked scans have referenced go first: see
+    /// If true, frames that only marked scans have referenced are evicted first: see
     /// [`SimOptions`](crate::sim::SimOptions).
     pub scan_hints: bool,
     /// Dense or hashed.
     pub tables: Tables,
-    /// Which host.
+    /// The host.
     pub model: Model,
     /// Bytes that each ghost of an out queue is charged with, 0 for none.
     pub charge_ghosts: u64,
@@ -178,10 +178,10 @@ impl Plan {
         Ok(())
     }
 
-    /// Whether its numbers have a sense: pages, caches and batches of something.
+    /// Checks that the plan's numbers make sense: pages, caches and batches that are not empty.
     ///
     /// # Errors
-    /// The first one that has none.
+    /// The first number that does not.
     pub(crate) fn check_numbers(&self) -> Result<(), String> {
         if self.batch == 0 {
             return Err("a batch of 0 frames evicts nothing: 1 is on demand".to_string());
@@ -213,13 +213,14 @@ impl Plan {
         slots
     }
 
-    /// Cells in all.
+    /// Returns the number of cells of all traces.
     pub fn cells(&self, registry: &Registry) -> usize {
         (0..self.traces.len()).map(|t| self.slots(t, registry).len()).sum()
     }
 
-    /// What rows depend on beside their trace, policy, size and seed, in a line: the model, and
-    /// every option that is not at its default. Rows with different ones cannot be compared.
+    /// Returns the parameters that rows depend on beside their trace, policy, size and seed, in a
+    /// line: the model, and every option that is not at its default. Rows with different options
+    /// cannot be compared.
     pub fn options(&self) -> String {
         let mut options = self.model.to_string();
         match self.warmup {

@@ -1,4 +1,5 @@
-//! Whether memory has room for simulations: a table that cannot be had would end the process.
+//! Checks that memory has room for simulations: a failed allocation of a table would end the
+//! process.
 
 use millpond_policies::info::Info;
 
@@ -22,7 +23,7 @@ pub struct NoRoom {
     available: u64,
 }
 
-/// The memory that is free, and the largest of the simulations that shall run.
+/// The free memory, and the largest of the planned simulations.
 pub(crate) struct Room {
     available: u64,
     largest: u64,
@@ -30,13 +31,13 @@ pub(crate) struct Room {
 }
 
 impl Room {
-    /// The room that there is now.
+    /// Returns the room that there is now.
     pub(crate) fn now() -> Room {
         let available = memory_available().unwrap_or(u64::MAX);
         Room { available, largest: 1, all: 0 }
     }
 
-    /// Takes note of a simulation that shall run.
+    /// Adds a planned simulation.
     ///
     /// # Errors
     /// [`NoRoom`] if it does not fit by itself.
@@ -51,7 +52,7 @@ impl Room {
         Ok(())
     }
 
-    /// As [`add`](Room::add), for one that runs beside all that were added before.
+    /// Like [`add`](Room::add), for a simulation that runs beside all that were added before.
     pub(crate) fn add_beside(&mut self, info: &Info, frames: u64) -> Result<(), NoRoom> {
         let before = self.all;
         self.add(info, frames)?;
@@ -62,7 +63,8 @@ impl Room {
         Ok(())
     }
 
-    /// How many of those that were added may run at once: one at least, and `most` at most.
+    /// Returns the number of added simulations that may run at once: at least one, and at most
+    /// `most`.
     pub(crate) fn at_once(&self, most: usize) -> usize {
         let fit = usize::try_from(self.available / self.largest).unwrap_or(usize::MAX);
         fit.clamp(1, most.max(1))

@@ -4,7 +4,7 @@ use crate::interval::Interval;
 use crate::sim::Counts;
 use crate::table::{Table, Value};
 
-/// One run: what it was and what it counted.
+/// One run: its parameters and its counts.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Row {
     /// The trace's name.
@@ -17,7 +17,7 @@ pub struct Row {
     pub size: u32,
     /// The seed.
     pub seed: u64,
-    /// What was counted.
+    /// The counters of the run.
     pub counts: Counts,
     /// Page reads.
     pub misses: u64,
@@ -30,9 +30,9 @@ pub struct Row {
     pub extra: Vec<(&'static str, Value)>,
 }
 
-/// The column with a hash of the trace's references, by which equal traces are recognised.
+/// The column with a hash of the trace's references, which identifies equal traces.
 pub const CONTENT: &str = "content";
-/// The column with everything else that numbers depend on: see [`Plan::options`].
+/// The column with all other parameters that numbers depend on: see [`Plan::options`].
 ///
 /// [`Plan::options`]: super::Plan::options
 pub const OPTIONS: &str = "options";
@@ -113,8 +113,8 @@ pub fn rows_to_table(rows: &[Row]) -> Table {
 }
 
 /// Adds the column `relative_misses` (watt fig. 1): misses over those of the policy written
-/// `reference` on the same trace, size and block, averaged over its seeds. Empty where there is
-/// none.
+/// `reference` on the same trace, size and block, averaged over its seeds. Empty where the
+/// reference has no row.
 pub fn relative_misses(table: &mut Table, reference: &str) {
     let text = |row: &[Value], at: Option<usize>| match at.map(|at| &row[at]) {
         Some(value) => value.to_string(),
@@ -151,8 +151,8 @@ pub fn relative_misses(table: &mut Table, reference: &str) {
     }
 }
 
-/// One row for each policy and size of a trace: means over its seeds, and the 95 % interval of the
-/// misses. The table itself where no policy ran with two seeds.
+/// Returns one row for each policy and size of a trace: means over its seeds, and the 95 % interval
+/// of the misses. Returns the table itself if no policy ran with two seeds.
 pub fn over_seeds(table: &Table) -> Table {
     let columns = ["trace", "policy", "params", "size", "seed", "misses"];
     let [Some(trace), Some(policy), Some(params), Some(size), Some(seed), Some(misses)] =
@@ -166,7 +166,7 @@ pub fn over_seeds(table: &Table) -> Table {
         let places: Vec<usize> = [trace, policy, params, size].into_iter().chain(more).collect();
         let alike = |other: &Vec<&Vec<Value>>| places.iter().all(|at| other[0][*at] == row[*at]);
         match groups.iter().position(alike) {
-            // A seed that is there already is no further repetition.
+            // A repeated seed is no further repetition.
             Some(at) if groups[at].iter().any(|other| other[seed] == row[seed]) => {}
             Some(at) => groups[at].push(row),
             None => groups.push(vec![row]),
@@ -192,7 +192,7 @@ pub fn over_seeds(table: &Table) -> Table {
     means
 }
 
-/// The mean of a column of numbers, or what all have in common.
+/// Returns the mean of a column of numbers, or the value that all rows share.
 fn mean(rows: &[&Vec<Value>], at: usize) -> Value {
     let first = &rows[0][at];
     if rows.iter().all(|row| row[at] == *first) {

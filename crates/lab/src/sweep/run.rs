@@ -26,36 +26,36 @@ use crate::sim::{Renumber, SimOptions, Stalled};
 
 /// Receives the progress of a sweep.
 pub trait Observer {
-    /// Asked often: whether to stop now, keeping the rows that are finished.
+    /// Returns `true` to stop now, keeping the finished rows; called often.
     fn stop(&self) -> bool {
         false
     }
 
-    /// A pass over a trace advanced: what it is for, the share that is read if it is known, and the
-    /// references simulated in all so far, over all cells.
+    /// Reports a pass over a trace: its purpose, the share read if known, and the references
+    /// simulated so far over all cells.
     fn progress(&mut self, _what: &str, _share: Option<f64>, _simulated: u64) {}
 
-    /// A run is done. Rows come in the order of the plan.
+    /// Receives the row of a finished run. Rows come in the order of the plan.
     ///
     /// # Errors
-    /// Whatever keeps the row from being written; the sweep stops.
+    /// Any failure to write the row; the sweep stops.
     fn row(&mut self, row: Row) -> Result<(), SweepError>;
 
-    /// Some rows were handed out and more will come: a good moment to store them.
+    /// Called after some rows were handed out while more will come: a good moment to store them.
     ///
     /// # Errors
-    /// Whatever keeps them from being stored; the sweep stops.
+    /// Any failure to store them; the sweep stops.
     fn pause(&mut self) -> Result<(), SweepError> {
         Ok(())
     }
 
-    /// A run could not be finished; the others go on.
+    /// A run could not be finished; the others continue.
     fn stalled(&mut self, stalled: &Stalled);
 
-    /// Something a user should know about a trace.
+    /// Reports a note on a trace that the user should see.
     fn note(&mut self, _trace: &str, _note: &str) {}
 
-    /// Whether this row is there already, from an earlier run.
+    /// Returns `true` if an earlier run left this row.
     fn done(&mut self, _trace: &str, _policy: &str, _params: &str, _size: u32, _seed: u64) -> bool {
         false
     }
@@ -97,7 +97,7 @@ fn thread_cpu_time() -> Duration {
     Duration::try_from(time).unwrap_or_default()
 }
 
-/// What is known of a trace after a first pass.
+/// Facts about a trace after a first pass.
 #[derive(Default)]
 struct Known {
     renumber: Renumber,
@@ -111,7 +111,7 @@ impl<'a> Sweep<'a> {
     /// Checks the plan.
     ///
     /// # Errors
-    /// [`SweepError`] for what can be seen to be wrong before anything runs.
+    /// [`SweepError`] for faults that are visible before anything runs.
     pub fn new(plan: &'a Plan, registry: &'a Registry) -> Result<Sweep<'a>, SweepError> {
         check(plan, registry)?;
         let threads = threads_for(plan.threads, plan.cells(registry));
@@ -124,7 +124,7 @@ impl<'a> Sweep<'a> {
     /// Runs all cells; stops early when the observer asks.
     ///
     /// # Errors
-    /// [`SweepError`]; rows that were handed out before stay good.
+    /// [`SweepError`]; rows that were handed out before stay valid.
     pub fn run(&self, observer: &mut dyn Observer) -> Result<(), SweepError> {
         for (index, trace) in self.plan.traces.iter().enumerate() {
             let slots = self.plan.slots(index, self.registry);
@@ -181,7 +181,7 @@ impl<'a> Sweep<'a> {
     }
 
     /// Reads a trace beforehand if sizes in percent, a warm-up in percent or the future need it.
-    /// None if the observer asked to stop meanwhile.
+    /// `None` if the observer asked to stop during this.
     fn first_pass(
         &self,
         trace: &TraceInput,
@@ -199,7 +199,7 @@ impl<'a> Sweep<'a> {
         if !future && !share {
             return Ok(Some(known));
         }
-        // Standard input cannot be read twice, so whatever needs two passes needs memory.
+        // Standard input cannot be read twice, so anything that needs two passes needs memory.
         let keep = future || !trace.repeatable;
         let mut whole = Batch::default();
         let source = (trace.open)()?;
@@ -228,7 +228,7 @@ impl<'a> Sweep<'a> {
         Ok(Some(known))
     }
 
-    /// Cells that run at once: some for each core, and no more than memory has room for.
+    /// Returns the number of cells that run at once: some for each core, limited by the memory.
     fn wave_len(&self, wanted: &[(Slot, u32)]) -> Result<usize, SweepError> {
         let most = (self.threads.current_num_threads() * 8).max(8);
         let mut room = Room::now();
@@ -243,7 +243,7 @@ impl<'a> Sweep<'a> {
     fn frames_of(&self, slot: Slot, pages: u64) -> Result<u32, SweepError> {
         let plan = self.plan;
         let frames = plan.sizes[slot.size].frames(plan.page_size, pages);
-        // Half of what u32 could name: lists and tables use the rest as marks.
+        // Half of the range of u32: lists and tables use the rest as marks.
         let frames = u32::try_from(frames).ok().filter(|f| *f < u32::MAX / 2).ok_or_else(|| {
             SweepError::Plan(format!("a cache of {frames} frames is too large: at most 2^31"))
         })?;

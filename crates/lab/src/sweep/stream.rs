@@ -7,25 +7,25 @@ use millpond_workload::trace::{Batch, Source, TraceError};
 
 use crate::sim::Renumber;
 
-/// References per batch where several simulations take turns on it: long enough that each warms
-/// its own tables seldom, and that sharing out among cores costs nothing.
+/// References per batch if several simulations take turns on it. A long batch lets each simulation
+/// warm its own tables rarely, and makes the distribution among cores cheap.
 pub(crate) const STREAM_LEN: usize = 1 << 18;
 
-/// References per batch for a single simulation: such a batch stays in a core's L2 cache, beside
-/// the simulation's tables, from the decoder to the policy.
+/// References per batch for a single simulation: it stays in a core's L2 cache, beside the
+/// simulation's tables, from the decoder to the policy.
 pub(crate) const ALONE_LEN: usize = 1 << 16;
 
-/// How a trace is read.
+/// Parameters of reading a trace.
 #[derive(Clone, Copy)]
 pub(crate) struct Reading {
     pub dsyncs: Dsyncs,
-    /// Whether another thread decodes the next batches meanwhile.
+    /// If true, another thread decodes the next batches in the meantime.
     pub ahead: bool,
     /// References per batch.
     pub len: usize,
 }
 
-/// What reading a trace to its end found.
+/// Findings of reading a trace to its end.
 #[derive(Default)]
 pub(crate) struct Streamed {
     pub references: u64,
@@ -36,12 +36,12 @@ pub(crate) struct Streamed {
     pub stopped: bool,
 }
 
-/// What becomes of requests for durability.
+/// Treatment of requests for durability.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Dsyncs {
-    /// They are left out: a buffer pool knows none.
+    /// Requests are left out: a buffer pool has none.
     Skip,
-    /// They are handed on.
+    /// Requests are handed on.
     Keep,
 }
 
@@ -68,8 +68,8 @@ fn fill(
     Ok(batch.len())
 }
 
-/// A hash of references: equal for equal references, from whatever file and in whatever batches
-/// they come. It tells traces apart, and is no defence against somebody who wants two to collide.
+/// A hash of references: equal for equal references, from any file and in any batches. It
+/// distinguishes traces, and is no defence against deliberate collisions.
 #[derive(Clone, Copy, Default)]
 pub struct Content(u64);
 
@@ -88,7 +88,7 @@ impl Content {
     }
 }
 
-/// Both halves of a product of 128 bits, one upon the other; `twist` keeps the order in it.
+/// Returns both halves of a product of 128 bits, xored; `twist` keeps the order in it.
 fn folded(value: u64, twist: u64) -> u64 {
     let product = u128::from(value) * 0xa076_1d64_78bd_642f;
     (product as u64) ^ ((product >> 64) as u64) ^ twist.rotate_left(29)

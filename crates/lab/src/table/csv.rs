@@ -1,4 +1,4 @@
-//! CSV as RFC 4180 has it: quotes where a field needs them.
+//! CSV by RFC 4180: quotes where a field needs them.
 
 use std::io::Write;
 

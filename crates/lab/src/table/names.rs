@@ -1,6 +1,7 @@
-//! Names of files that are short and still tell the files apart.
+//! Short names of files that are still unambiguous.
 
-/// For each path its last part; where different paths end alike, as many parts as tell them apart.
+/// Returns the last part of each path; if different paths end alike, as many parts as are
+/// unambiguous.
 pub fn short_names(paths: &[String]) -> Vec<String> {
     let tail = |path: &str, parts: usize| -> String {
         let all: Vec<&str> = path.split(['/', '\\']).collect();

@@ -43,8 +43,8 @@ impl Table {
         file.finish().map_err(io)
     }
 
-    /// The bytes of such a file, always the same ones for a table. `metadata` are names and values
-    /// that other readers of Parquet show.
+    /// Returns the bytes of such a file, which are equal for equal tables. `metadata` are names and
+    /// values that other readers of Parquet show.
     ///
     /// # Errors
     /// [`TableError`].

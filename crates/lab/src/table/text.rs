@@ -5,7 +5,7 @@ use comfy_table::{CellAlignment, Table as Grid, presets};
 use super::{Table, Value};
 
 impl Table {
-    /// The table without the columns beyond `keep` that say nothing: only zeros, or nothing.
+    /// Returns the table without the empty or all-zero columns beyond `keep`.
     pub fn without_idle_columns(&self, keep: usize) -> Table {
         let idle = |v: &Value| matches!(v, Value::Empty) || v.number() == Some(0.0);
         let used: Vec<usize> = (0..self.columns.len())
@@ -21,14 +21,14 @@ impl Table {
         }
     }
 
-    /// Whether the numbers of a column have nothing behind the point.
+    /// Returns `true` if the numbers of a column are whole.
     pub(crate) fn is_whole(&self, column: usize) -> bool {
         let numbers = self.rows.iter().filter_map(|row| row[column].number());
         numbers.into_iter().all(|x| x.fract() == 0.0 && x.abs() < 1e15)
     }
 
-    /// The table's first columns, as many as fit into lines of `width` characters, at least one;
-    /// and how many are left out.
+    /// Returns the table's first columns, as many as fit into lines of `width` characters, at least
+    /// one; and the number of columns left out.
     pub fn fitted(&self, width: usize) -> (Table, usize) {
         const GAP: usize = 2;
         let (mut used, mut fit) = (0, 0);
@@ -46,7 +46,8 @@ impl Table {
         (Table { columns, rows }, self.columns.len() - fit)
     }
 
-    /// The same rows with some columns first, in this order; those that there are not do not count.
+    /// Returns the rows with some columns first, in this order; names of missing columns are
+    /// ignored.
     pub fn with_first(&self, first: &[&str]) -> Table {
         let mut order: Vec<usize> = first.iter().filter_map(|name| self.column(name)).collect();
         order.extend((0..self.columns.len()).filter(|at| !first.contains(&&*self.columns[*at])));
@@ -80,7 +81,7 @@ impl Table {
     }
 }
 
-/// Characters in a line of the terminal that standard output is; none if it is no terminal.
+/// Returns the width in characters of the terminal on standard output; `None` if it is no terminal.
 pub fn terminal_width() -> Option<u16> {
     let size = rustix::termios::tcgetwinsize(std::io::stdout()).ok()?;
     Some(size.ws_col).filter(|columns| *columns > 0)

@@ -113,8 +113,8 @@ impl Table {
         self.rows.get(row)?.get(self.column(name)?)
     }
 
-    /// The rows whose field in the column called `name` is `value` as text, with the columns in
-    /// which one of them has something.
+    /// Returns the rows whose field in the column called `name` equals `value` as text. Columns
+    /// that are empty in all of them are dropped.
     #[must_use]
     pub fn only(&self, name: &str, value: &str) -> Table {
         let is_of = |row: &&Vec<Value>| {
@@ -157,7 +157,7 @@ impl Table {
     }
 }
 
-/// Why a table could not be written or read.
+/// Reason why a table could not be written or read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TableError {
@@ -166,7 +166,7 @@ pub enum TableError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What the operating system said.
+        /// The operating system's error.
         error: io::Error,
     },
     /// The output stream failed (a closed pipe, a full disk).
@@ -177,7 +177,7 @@ pub enum TableError {
     Parquet {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The fault.
         reason: String,
     },
 }

@@ -1,24 +1,24 @@
-//! What a simulated first tier is made of, and what it counts.
+//! Options and counters of a simulated first tier.
 
 use millpond_base::Share;
 use millpond_base::cleaning::Cleaning;
 
-/// When written pages are made durable: the thesis' three systems (li 4.4.1.2), as the live pool
-/// has them. A run of dsync requests is one call.
+/// The rule by which written pages are made durable: the thesis' three systems (li 4.4.1.2), as the
+/// live pool has them. A run of dsync requests is one call.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum SyncRule {
     /// Each page after its write: `org`.
     EachWrite,
-    /// All that is written and not durable after RECOV writes: `rec`.
+    /// All written pages that are not durable, after RECOV writes: `rec`.
     EachRecov,
-    /// After RECOV writes those pages whose updates the log is about to forget: `range`, the
+    /// After RECOV writes, the pages whose updates the log is about to forget: `range`, the
     /// deferred sync of 4.3.2.
     #[default]
     Ranges,
 }
 
 impl SyncRule {
-    /// All three, with the names that they have on an axis.
+    /// All three, with their names on an axis.
     pub const ALL: [(&str, SyncRule); 3] =
         [("org", SyncRule::EachWrite), ("rec", SyncRule::EachRecov), ("range", SyncRule::Ranges)];
 }
@@ -28,20 +28,20 @@ impl SyncRule {
 pub struct Tier1Options {
     /// Number of frames, at least 1.
     pub frames: u32,
-    /// When page cleaners write (REPLACE), how long the free list is, and whether the dirty
-    /// neighbours of a page are written with it.
+    /// The rules of cleaning: the dirty share at which page cleaners write (REPLACE), the length of
+    /// the free list, and whether the dirty neighbours of a page are written with it.
     pub cleaning: Cleaning,
-    /// Logical writes that may lie between the oldest update that is not durable and the newest
-    /// one, at least 1. Where more would, the oldest are written (RECOV) and made durable (dsync).
+    /// Logical writes allowed between the oldest update that is not durable and the newest one, at
+    /// least 1. Beyond that the oldest are written (RECOV) and made durable (dsync).
     pub lsn_gap: u64,
-    /// What is made durable, and when.
+    /// Rule of making writes durable.
     pub sync: SyncRule,
     /// Share of the gap that is free again after the oldest updates were made durable.
     pub freed: Share,
-    /// Whether reading in sequence fetches the pages that follow, as MySQL does.
+    /// If true, reading in sequence fetches the pages that follow, as in MySQL.
     pub readahead: bool,
-    /// References between two rounds of the cleaners that keep the free list, at least 1. What
-    /// the workers use up meanwhile they must make room for themselves (SYNCH).
+    /// References between two rounds of the cleaners that keep the free list, at least 1. If the
+    /// workers use up the list between rounds, they make room themselves (SYNCH).
     pub round: u32,
     /// Seed of the policy's random choices.
     pub seed: u64,
@@ -65,18 +65,18 @@ impl Tier1Options {
     }
 }
 
-/// What a first tier sent to storage, and why.
+/// Requests that a first tier sent to storage, by reason.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct Tier1Counts {
     /// References that the pool served.
     pub references: u64,
-    /// Of them, those whose page was in the pool, the free list included.
+    /// References whose page was in the pool or in the free list.
     pub hits: u64,
-    /// Of them, those that took their page back from the free list.
+    /// References that took their page back from the free list.
     pub rescues: u64,
     /// READ requests, read-ahead included.
     pub reads: u64,
-    /// Of them, read-ahead.
+    /// READ requests of read-ahead.
     pub ahead: u64,
     /// SYNCH writes.
     pub synch: u64,

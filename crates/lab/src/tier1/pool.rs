@@ -21,7 +21,7 @@ pub(super) const COOLING: u8 = 4;
 /// The frame is in the free list, and its page still in the table.
 pub(super) const FREE: u8 = 8;
 
-/// Who evicts.
+/// Thread that evicts.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Evictor {
     /// A worker that needs a frame at once.
@@ -36,7 +36,7 @@ pub(super) struct Pool {
     pub page_of: Vec<PageId>,
     pub flags: Vec<u8>,
     rec_lsn: Vec<u64>,
-    /// Kind and depth of each frame's page, to be said with its writes.
+    /// Kind and depth of each frame's page, passed on with its writes.
     marks: Vec<Mark>,
     fresh: u32,
     /// Frames without a page that were used before.
@@ -129,7 +129,7 @@ impl Pool {
         self.send(page, mark);
     }
 
-    /// The page in `frame` was updated by the log record `lsn`.
+    /// Records that the current log record updated the page in `frame`.
     pub fn update(&mut self, frame: FrameId) {
         let flags = &mut self.flags[frame.index()];
         if *flags & DIRTY == 0 {
@@ -148,9 +148,9 @@ impl Pool {
         }
     }
 
-    /// Makes all updates durable that are not after `redo`: RECOV writes, then dsync requests for
-    /// them and for what was written earlier and is overdue (li 4.3.2), or for all that was. The
-    /// frames stay; they are put into `cleaned`.
+    /// Makes all updates durable that are not after `redo`. It sends RECOV writes, then dsync
+    /// requests for them and for earlier writes that are overdue (li 4.3.2), or for all earlier
+    /// writes. The frames stay; they are put into `cleaned`.
     pub fn recover(&mut self, redo: u64) {
         while let Some(frame) = self.dirty.front()
             && self.rec_lsn[frame as usize] <= redo
@@ -196,8 +196,8 @@ impl Pool {
         self.dirty.remove(&mut self.dirty_links, frame);
     }
 
-    /// Writes the page in `frame`, and with it, if so configured, the dirty pages of its extent
-    /// that lie next to it without a gap. They stay.
+    /// Writes the page in `frame` and, if so configured, the dirty pages of its extent that adjoin
+    /// it without a gap. The frames stay.
     fn write_with_neighbours(&mut self, frame: u32, reason: Reason) {
         let page = self.page_of[frame as usize].0;
         self.write(frame, reason);

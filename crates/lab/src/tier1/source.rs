@@ -9,9 +9,9 @@ use super::options::{Tier1Counts, Tier1Options};
 use super::pool::{COOLING, Evictor, FREE, Pool, RESIDENT};
 use millpond_policies::policy_host::PolicyHost;
 
-/// A buffer pool under policy `P` that reads a trace of page references and gives out what it
-/// sends to storage: READ requests for misses, writes with their reasons, and dsync requests, each
-/// with the log position at which it was sent.
+/// A buffer pool under policy `P` that reads a trace of page references and emits its requests to
+/// storage: READ requests for misses, writes with their reasons, and dsync requests. Each carries
+/// the log position at which it was sent.
 pub struct Tier1<P: Policy> {
     source: Box<dyn Source>,
     input: Batch,
@@ -47,12 +47,12 @@ impl<P: Policy> Tier1<P> {
         }
     }
 
-    /// What was sent so far, by reason.
+    /// Returns the requests sent so far, by reason.
     pub fn counts(&self) -> Tier1Counts {
         self.pool.counts
     }
 
-    /// Has the policy verify its invariants.
+    /// Lets the policy verify its invariants.
     ///
     /// # Errors
     /// The invariant that is broken.
@@ -86,7 +86,7 @@ impl<P: Policy> Tier1<P> {
         Ok(())
     }
 
-    /// The frame of `page`, which is read if it is not in the pool.
+    /// Returns the frame of `page`, which is read if it is not in the pool.
     fn bring(
         &mut self,
         page: PageId,
@@ -117,7 +117,7 @@ impl<P: Policy> Tier1<P> {
         Ok(frame)
     }
 
-    /// A worker found the free list empty.
+    /// Evicts for a worker that found the free list empty.
     fn evict_for(&mut self, page: PageId, ghost_hit: GhostHit) -> Result<FrameId, TraceError> {
         self.pool.evictor = Evictor::Worker;
         self.policy_host.evict(&mut self.pool, 1, Some((page, ghost_hit)));
@@ -128,7 +128,7 @@ impl<P: Policy> Tier1<P> {
         })
     }
 
-    /// Fetches what follows a page that continues a sequence: the two pages before it are here.
+    /// Fetches the pages after one that continues a sequence: the two pages before it are here.
     fn read_ahead(&mut self, page: u64) -> Result<(), TraceError> {
         let is_here = |page| self.pool.table.get(PageId(page)).is_some();
         let ahead = after(page, self.pool.frames(), is_here);
@@ -165,7 +165,8 @@ impl<P: Policy> Tier1<P> {
         while rule.excess(frames, self.pool.dirty_pages()) > 0 && self.clean_one() {}
     }
 
-    /// Moves one victim to the free list, written if it is dirty; whether there was one.
+    /// Moves one victim to the free list, written if it is dirty; returns `false` if there was
+    /// none.
     fn clean_one(&mut self) -> bool {
         self.pool.evictor = Evictor::Cleaner;
         let taken = self.policy_host.evict(&mut self.pool, 1, None);

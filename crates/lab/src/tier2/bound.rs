@@ -1,4 +1,4 @@
-//! A lower bound on the total I/O of the read-write model: what no policy can go below.
+//! A lower bound on the total I/O of any policy in the read-write model.
 //!
 //! # The programme
 //!
@@ -9,18 +9,18 @@
 //! *capacity* for each request. A policy that evicts a page later than at once takes more room and
 //! saves nothing by it, so that every run of every policy is a choice of this kind.
 //!
-//! What a choice costs beyond the unavoidable I/O (li 5.4.1.3) is the sum of the costs of its
-//! evictions (definition 5.6, whose sum `tier2_models` holds every policy to): a read, if the
-//! page's next request is one, and a write, if the page was written since it was last loaded and
-//! no dsync is due before its next write. Apart from the capacities, pages have nothing to do with
-//! each other, and for one page the cheapest choice is a shortest path: after each request the page
-//! either *owes* a write or does not.
+//! The cost of a choice beyond the unavoidable I/O (li 5.4.1.3) is the sum of the costs of its
+//! evictions (definition 5.6, whose sum `tier2_models` holds every policy to). An eviction costs a
+//! read, if the page's next request is one, and a write, if the page was written since it was last
+//! loaded and no dsync is due before its next write. Apart from the capacities, pages have nothing
+//! to do with each other, and for one page the cheapest choice is a shortest path: after each
+//! request the page either *owes* a write or does not.
 //!
 //! # Why it is a bound
 //!
 //! Give each request `t` a price `l(t) >= 0`, and let a page that stays pay the prices of the
 //! requests it stays over, instead of obeying capacities. For a choice that obeys them, the sum of
-//! what is paid is at most the sum of `(C - 1) l(t)`. So the least cost of a choice that pays
+//! the payments is at most the sum of `(C - 1) l(t)`. So the least cost of a choice that pays
 //! prices, less the sum of `(C - 1) l(t)`, is at most the cost of any choice that obeys the
 //! capacities: weak duality of Lagrange's relaxation. That holds for *any* prices. The best ones
 //! give the value of the linear programme over all mixtures of paths (Dantzig and Wolfe).
@@ -42,17 +42,17 @@ use super::future::Tier2Future;
 const UNIT: i64 = 1 << 20;
 /// No path leads there.
 const FAR: i64 = i64::MAX / 4;
-/// How much of the last direction is kept.
+/// Share of the last direction that is kept.
 const MOMENTUM: f64 = 0.6;
 /// Rounds without a better bound after which steps are halved.
 const PATIENCE: u32 = 8;
 
-/// How the bound is looked for.
+/// Options of the search for the bound.
 #[derive(Clone, Copy, Debug)]
 pub struct BoundOptions {
     /// Frames of the cache, at least 1.
     pub frames: u32,
-    /// What a write costs, in reads, up to a million.
+    /// Cost of a write, in reads, up to a million.
     pub price: f64,
     /// The avoidable cost of some policy, which the search aims at: a bad one makes it slow.
     pub aim: f64,
@@ -60,10 +60,10 @@ pub struct BoundOptions {
     pub rounds: u32,
 }
 
-/// What no policy can go below, in reads.
+/// The least cost of any policy, in reads.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct LowerBound {
-    /// What every policy causes alike.
+    /// Cost that every policy causes alike.
     pub unavoidable: f64,
     /// The least of the rest.
     pub avoidable: f64,
@@ -124,7 +124,7 @@ impl Pages {
     }
 }
 
-/// How a state was reached: the page stayed, and it owed a write before.
+/// Flags of the way to a state: the page stayed, and it owed a write before.
 const STAYED: u8 = 1;
 const OWED: u8 = 2;
 
@@ -141,7 +141,7 @@ struct Dual {
 }
 
 impl Dual {
-    /// What staying from request `from` until request `to` costs.
+    /// Returns the cost of staying from request `from` until request `to`.
     fn stay(&self, from: u32, to: u32) -> i64 {
         self.sums[to as usize] - self.sums[from as usize + 1]
     }
@@ -191,7 +191,8 @@ impl Dual {
         cost
     }
 
-    /// The cheapest way to a write, or to the end: what is owed need not be paid if the page stays.
+    /// Returns the cheapest way to a write, or to the end: the owed write is not paid if the page
+    /// stays.
     fn settle(&self, owing: i64, clear: i64, stay: i64) -> (i64, u8) {
         let ways = [(clear, 0), (owing + stay, STAYED | OWED), (owing + self.write, OWED)];
         ways.into_iter().min().unwrap_or((FAR, 0))
@@ -236,7 +237,7 @@ pub fn lower_bound(
     options: &BoundOptions,
 ) -> LowerBound {
     let pages = Pages::of(trace, future, distinct);
-    // Rounded down, as all that raises the bound.
+    // Rounded down, like everything that raises the bound.
     let write = (options.price.clamp(0.0, 1e6) * UNIT as f64) as i64;
     let unavoidable = pages.first_reads as f64 + write as f64 / UNIT as f64 * pages.syncs as f64;
     let len = pages.len;
@@ -254,7 +255,7 @@ pub fn lower_bound(
         block /= 2;
         prices = (0..len.div_ceil(block)).map(|at| prices[at / 2]).collect();
     }
-    // Where reads and writes cost the same, costs are whole numbers.
+    // If reads and writes cost the same, costs are whole numbers.
     let is_whole = write == UNIT;
     let avoidable = match is_whole {
         true => (best + i128::from(UNIT) - 1).div_euclid(i128::from(UNIT)) as f64,

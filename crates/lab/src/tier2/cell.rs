@@ -10,7 +10,7 @@ use super::host::{COOLING, Cache, DIRTY, DUE, EVICTED_DIRTY, READ_NEXT, SEEN, UN
 use crate::sim::Stalled;
 use millpond_policies::policy_host::PolicyHost;
 
-/// What a second-tier simulation is made for.
+/// Options of a second-tier simulation.
 #[derive(Clone, Debug)]
 pub struct Tier2Options {
     /// Number of frames, at least 1.
@@ -30,7 +30,7 @@ impl Tier2Options {
     }
 }
 
-/// A second-tier simulation whose policy's type is forgotten.
+/// A second-tier simulation with its policy's type erased.
 pub trait Tier2Simulation: Send {
     /// Simulates the batch's requests. `future` covers the whole trace, and its rows count from
     /// the simulation's first one, dsync requests included; policies with `NEEDS_FUTURE` cannot
@@ -41,11 +41,11 @@ pub trait Tier2Simulation: Send {
     /// [`Stalled`] when the policy finds no victim: its fault, and the run cannot go on.
     fn run(&mut self, batch: &Batch, future: Option<&Tier2Future>) -> Result<(), Stalled>;
 
-    /// What was counted so far.
+    /// Returns the counts so far.
     fn counts(&self) -> Tier2Counts;
 }
 
-/// What the trace's future says about one request.
+/// Facts from the trace's future about one request.
 #[derive(Clone, Copy, Default)]
 struct Outlook {
     next: u64,
@@ -175,7 +175,7 @@ impl<P: Policy> Tier2Cell<P> {
         Ok(Some(frame))
     }
 
-    /// What the request leaves behind: a dirty page, or one that was written through.
+    /// Records the effect of the request: a dirty page, or one that was written through.
     #[inline(always)]
     fn settle(&mut self, frame: FrameId, mark: Mark, number: u32, outlook: u8) {
         let flags = &mut self.cache.flags[frame.index()];
@@ -207,7 +207,7 @@ impl<P: Policy> Tier2Cell<P> {
                 self.counts.dsync_writes += 1;
                 self.policy_host.cleaned(frame);
             }
-            // It was evicted since its last write, and written then: it had been pre-clean.
+            // The page was evicted since its last write, and written then: it had been pre-clean.
             _ => self.counts.preclean_writes += u64::from(flags & EVICTED_DIRTY != 0),
         }
     }

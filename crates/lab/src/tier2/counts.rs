@@ -1,4 +1,4 @@
-//! What a second-tier simulation counts.
+//! Counters of a second-tier simulation.
 
 /// Which cache is simulated.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
@@ -13,7 +13,7 @@ pub enum Model {
 }
 
 impl Model {
-    /// Its name on the command line.
+    /// Returns the model's name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Model::Read => "read",
@@ -34,26 +34,26 @@ impl std::str::FromStr for Model {
     }
 }
 
-/// What was counted so far.
+/// Counters so far.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct Tier2Counts {
     /// Page requests: reads and writes, without dsync requests.
     pub references: u64,
-    /// Requests whose page was in the cache, reads and writes.
+    /// Requests with a cached page, reads and writes.
     pub hits: u64,
     /// dsync requests; skipped in the `read` model.
     pub dsyncs: u64,
     /// Read requests since the cache was first full.
     pub reads: u64,
-    /// Those that hit.
+    /// Read hits since the cache was first full.
     pub read_hits: u64,
     /// Read requests from the beginning.
     pub reads_cold: u64,
-    /// Those that hit.
+    /// Read hits from the beginning.
     pub read_hits_cold: u64,
     /// The request, from 0, with which the cache became full; None if it never did.
     pub full_at: Option<u64>,
-    /// Misses whose page passed by; `read` model only.
+    /// Misses whose page bypassed the cache; `read` model only.
     pub bypasses: u64,
     /// Pages evicted.
     pub evictions: u64,
@@ -73,7 +73,7 @@ pub struct Tier2Counts {
     /// The sum of the total I/O costs of all replacements (li 5.4.1.4); `rw` model with a known
     /// future only.
     pub replacement_cost: Option<u64>,
-    /// Pages dirty at the end. As in the source they are not counted as writes.
+    /// Pages dirty at the end. They are not counted as writes, as in the source.
     pub dirty_at_end: u64,
     /// Bytes of policy state at the end.
     pub policy_bytes: u64,
@@ -101,7 +101,7 @@ impl Tier2Counts {
         self.first_reads + self.dsync_writes + self.preclean_writes
     }
 
-    /// The rest: what policies differ in.
+    /// Avoidable I/Os, in which policies differ.
     pub fn avoidable(&self) -> u64 {
         self.total() - self.unavoidable()
     }

@@ -1,18 +1,18 @@
-//! The future of a storage-level trace: next references, next reads, and which writes are due
+//! The future of a storage-level trace: next references, next reads, and the writes that are due
 //! anyway.
 
 use millpond_base::Reason;
 use millpond_policies::contract::NEVER;
 use millpond_workload::trace::Batch;
 
-/// For each row of a whole trace, what comes next for its page. dsync requests are no references,
-/// but they decide which writes leave their page pre-clean.
+/// Future of each row of a whole trace. dsync requests are no references, but they decide which
+/// writes leave their page pre-clean.
 pub struct Tier2Future {
     /// Row of the next read or write of the same page, or `NEVER`.
     pub next: Vec<u64>,
     /// Row of the next read of the same page, or `NEVER`.
     pub next_read: Vec<u64>,
-    /// For a write: whether a dsync request for the page comes before its next write.
+    /// For a write: `true` if a dsync request for the page comes before its next write.
     pub due: Vec<bool>,
 }
 

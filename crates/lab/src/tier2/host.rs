@@ -1,4 +1,4 @@
-//! The simulated cache: page table, frames, and what each page owes to storage.
+//! The simulated cache: page table, frames, and the writes that each page owes to storage.
 
 use millpond_base::{FrameId, PageId};
 use millpond_policies::contract::{Cooled, Host, OfferOutcome, PageState, RefusalReason};
@@ -14,11 +14,11 @@ pub(super) const DUE: u8 = 8;
 pub(super) const READ_NEXT: u8 = 16;
 
 // Of a page.
-/// It was requested before.
+/// The page was requested before.
 pub(super) const SEEN: u8 = 1;
-/// It was written since its last dsync request.
+/// The page was written since its last dsync request.
 pub(super) const UNSYNCED: u8 = 2;
-/// It was evicted dirty since its last write.
+/// The page was evicted dirty since its last write.
 pub(super) const EVICTED_DIRTY: u8 = 4;
 
 /// Everything the host knows, without the policy, so that the two can be borrowed side by side.
@@ -64,7 +64,7 @@ impl Cache {
         self.flags.len() as u32
     }
 
-    /// Whether every frame was used: the cold start is over.
+    /// Returns `true` if every frame was used: the cold start is over.
     #[inline(always)]
     pub fn is_full(&self) -> bool {
         self.fresh == self.frames()

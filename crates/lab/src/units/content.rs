@@ -1,4 +1,4 @@
-//! What a file holds, and what built this program, as hashes.
+//! Hashes of a file's content, and of the sources of this program.
 
 use std::collections::HashMap;
 use std::fs::File;

@@ -1,4 +1,4 @@
-//! How much memory a unit will need, from its trace's file alone.
+//! Estimates of a unit's memory, from its trace's file alone.
 
 use std::fs::File;
 use std::path::Path;
@@ -13,7 +13,7 @@ use crate::registry::Registry;
 const FIXED: u64 = 64 << 20;
 /// Bytes of text for one reference, a little below what traces have.
 const TEXT_BYTES: u64 = 8;
-/// How much smaller compression makes text.
+/// Factor by which compression shrinks text.
 const COMPRESSION: u64 = 8;
 /// Bytes for each distinct page: its dense number, in a hash table that may be growing.
 const PAGE_BYTES: u64 = 40;
@@ -37,14 +37,16 @@ pub(super) fn references(path: &Path) -> std::io::Result<u64> {
 }
 
 impl Unit {
-    /// References that it simulates, in all of its cells: an estimate from the trace's file, by
-    /// which long units begin first. 0 if the file cannot be read, which running it will tell.
+    /// Returns the number of references that the unit simulates, over all of its cells. It is an
+    /// estimate from the trace's file, used to start long units first. 0 if the file cannot be
+    /// read, which is reported when the unit runs.
     pub fn work(&self) -> u64 {
         references(&self.trace.path).unwrap_or(0).saturating_mul(self.cells() as u64)
     }
 
-    /// Bytes of memory that running the unit may need: an estimate from the length of the trace's
-    /// file, or the rows of a Parquet file, if half of the references are to pages of their own.
+    /// Returns the bytes of memory that running the unit may need. It is an estimate from the
+    /// length of the trace's file, or the rows of a Parquet file, if half of the references are to
+    /// pages of their own.
     ///
     /// # Errors
     /// [`UnitError`]: the trace cannot be read, or the policy is unknown.

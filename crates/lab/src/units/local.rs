@@ -10,44 +10,44 @@ use crate::registry::Registry;
 use crate::results::{SweepFolder, memory_available};
 use crate::sweep::threads_for;
 
-/// How often it is asked whether to stop.
+/// Interval between two checks for a request to stop.
 const ASK: Duration = Duration::from_millis(100);
 
-/// How units run.
+/// Options of a local run.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Local {
     /// Threads; 0 is one per core.
     pub threads: usize,
-    /// Bytes that the units that run at the same time may need together; none for what is free at
-    /// the beginning. A unit that needs more runs alone.
+    /// Bytes that concurrently running units may need together; `None` for the memory that is free
+    /// at the beginning. A unit that needs more runs alone.
     pub memory: Option<u64>,
     /// Bytes that a unit may need; none for its estimate.
     pub unit_memory: Option<u64>,
 }
 
-/// What the caller of [`run_local`] is told.
+/// Event reported to the caller of [`run_local`].
 #[derive(Debug)]
 pub enum Event<'a> {
     /// Nothing happened for a moment.
     Tick,
-    /// A unit's file is there.
+    /// A unit's file is written.
     Done(&'a Unit),
     /// A unit failed; the others go on.
     Failed(&'a Unit, &'a UnitError),
 }
 
-/// What was made of some units.
+/// Result of a run of some units.
 #[derive(Debug, Default)]
 pub struct Outcome {
     /// Units that were run.
     pub ran: usize,
-    /// Units whose files were there.
+    /// Units whose files existed.
     pub there: usize,
-    /// What failed: each unit's label, and why.
+    /// Failures: each unit's label, and the error.
     pub failed: Vec<(String, UnitError)>,
     /// The readers' notes on traces of units that were run, each once: the trace's name, the note.
     pub notes: Vec<(String, String)>,
-    /// Whether it ended because `watch` said so.
+    /// `true` if `watch` ended the run.
     pub is_stopped: bool,
 }
 
@@ -62,11 +62,11 @@ impl Outcome {
     }
 }
 
-/// Runs those units whose files are not in `folder`, and writes these. `watch` is called by this
-/// thread, and returns whether to go on.
+/// Runs the units whose files are missing in `folder`, and writes their files. `watch` is called by
+/// this thread, and returns `true` to continue.
 ///
 /// # Errors
-/// [`UnitError`] if a trace cannot be read to name its units. What fails later is in the outcome.
+/// [`UnitError`] if a trace cannot be read to name its units. Later failures are in the outcome.
 pub fn run_local(
     units: &[Unit],
     folder: &SweepFolder,
@@ -181,7 +181,7 @@ struct Gate {
 }
 
 impl Gate {
-    /// Waits until there is so much, or all of it; returns what was taken.
+    /// Waits until `bytes` are free, or all of the memory; returns the bytes taken.
     fn take(&self, bytes: u64) -> u64 {
         let bytes = bytes.min(self.all);
         // A number is whole at any time, even after a panic.

@@ -1,9 +1,9 @@
 //! Units of work: a sweep cut into parts that any machine can run, each with a file of its own.
 //!
 //! A unit has one trace and one policy, at up to [`CELLS_MAX`] sizes and seeds. Its file is named
-//! by a hash of everything that its rows depend on, and has nothing in it that does not: so job
-//! arrays, clusters and a single machine leave the same files with the same bytes, and what is
-//! there need not be run again.
+//! by a hash of all inputs of its rows, and its content depends on nothing else. Job arrays,
+//! clusters and a single machine therefore leave the same files with the same bytes, and finished
+//! units need not run again.
 
 mod common;
 mod content;

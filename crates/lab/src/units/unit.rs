@@ -1,4 +1,4 @@
-//! One unit: what it runs, its name, its rows.
+//! One unit: its parameters, its name, its rows.
 
 use std::cmp::Reverse;
 use std::path::PathBuf;
@@ -61,7 +61,7 @@ pub enum UnitError {
     /// A description that no version wrote.
     #[error("not the description of a unit: {0}")]
     Description(String),
-    /// What is run is not what was asked for.
+    /// The unit to run is not the one that was asked for.
     #[error(
         "unit {wanted} is {found} here: {path} has another content on this machine, or another \
          build of millpond is installed", path = .path.display()
@@ -85,16 +85,16 @@ impl From<SweepError> for UnitError {
     }
 }
 
-/// A trace that lies in a file.
+/// A trace in a file.
 #[derive(Clone, PartialEq, Debug)]
 pub struct TraceFile {
     /// The name in results.
     pub name: String,
-    /// Its place.
+    /// Path of the file.
     pub path: PathBuf,
-    /// Its format, where detection fails.
+    /// Format of the file, if detection fails.
     pub format: Option<String>,
-    /// Which column of a CSV file is what: `page=3,op=5`.
+    /// Meaning of the columns of a CSV file: `page=3,op=5`.
     pub columns: Option<String>,
     /// The meanings of words for operations: `gets=R,D=skip`.
     pub ops: Option<String>,
@@ -156,7 +156,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Those of a plan.
+    /// Returns the settings of a plan.
     pub fn of(plan: &Plan) -> Settings {
         Settings {
             page_size: plan.page_size,
@@ -169,7 +169,7 @@ impl Settings {
         }
     }
 
-    /// As they are written.
+    /// Returns the settings in their written form.
     pub fn json(&self) -> Json {
         json!({
             "page_size": self.page_size,
@@ -266,7 +266,7 @@ pub fn units(
         }
     }
     if let (Some(first), Some(trace)) = (all.first(), traces.first()) {
-        // What is wrong with the settings, or with any policy, is wrong with the whole.
+        // A fault of the settings, or of any policy, is a fault of the whole.
         let mut whole = first.plan()?;
         whole.policies = plan.policies.clone();
         whole.traces =
@@ -312,8 +312,8 @@ impl Unit {
         all
     }
 
-    /// What its rows depend on: the parameters, the trace's content, and the program's sources; of
-    /// a policy that is not Millpond's, the program itself.
+    /// Returns the inputs of the unit's rows: the parameters, the trace's content, and the
+    /// program's sources; of a policy that is not Millpond's, the program itself.
     ///
     /// # Errors
     /// [`UnitError::Trace`] if the trace cannot be read.
@@ -333,12 +333,12 @@ impl Unit {
     /// The name of its file, without `.parquet`: a hash of its key.
     ///
     /// # Errors
-    /// As [`Unit::key`].
+    /// Those of [`Unit::key`].
     pub fn name(&self, registry: &Registry) -> Result<String, UnitError> {
         Ok(name_of(&self.key(registry)?))
     }
 
-    /// Its text, which another machine reads.
+    /// Returns the unit's text, which another machine reads.
     pub fn describe(&self) -> String {
         let mut all = self.described();
         all["path"] = self.trace.path.display().to_string().into();
@@ -383,7 +383,7 @@ impl Unit {
         }
     }
 
-    /// As a plan, run by one thread.
+    /// Returns the unit as a plan, run by one thread.
     ///
     /// # Errors
     /// [`UnitError`] if a policy, a size or an option of the trace cannot be.

@@ -32,12 +32,12 @@ pub fn below(high: f64) -> Bounds {
     (f64::NEG_INFINITY, high)
 }
 
-/// At least what is printed, which is rounded to a hundredth.
+/// Bounds of values of at least the printed one, which is rounded to a hundredth.
 pub fn at_least(printed: f64) -> Bounds {
     above(printed - 0.005)
 }
 
-/// At most what is printed, which is rounded to a hundredth.
+/// Bounds of values of at most the printed one, which is rounded to a hundredth.
 pub fn at_most(printed: f64) -> Bounds {
     below(printed + 0.005)
 }
@@ -54,9 +54,9 @@ pub fn claim_of(says: &str, here: String, tests: &[(Option<Interval>, Bounds)]) 
     Evidence::all(each).claim(says, here)
 }
 
-/// Holm's correction over the claims of one figure: their p-values are raised, and what is no
-/// longer certain is open. Claims about facts that are no estimates have no p-value, and are left
-/// as they are.
+/// Applies Holm's correction over the claims of one figure: their p-values are raised, and verdicts
+/// that are no longer certain become open. Claims about facts that are no estimates have no
+/// p-value, and stay unchanged.
 pub fn corrected(claims: &mut [Claim]) {
     let tested = || claims.iter().enumerate().filter_map(|(at, claim)| Some((at, claim.p?)));
     let (places, p): (Vec<usize>, Vec<f64>) = tested().unzip();

@@ -1,4 +1,4 @@
-//! What speaks for a statement and against it, and what follows for statements made of others.
+//! Evidence for and against a statement, and for statements composed of others.
 
 use std::ops::Not;
 
@@ -15,27 +15,27 @@ pub type Bounds = (f64, f64);
 /// no more than that probability while the other one of the two is the case.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Evidence {
-    /// The p-value of *yes*: small where what was seen is unlikely if the statement is false.
+    /// The p-value of *yes*: small if the observation is unlikely under a false statement.
     pub yes: f64,
-    /// That of *no*.
+    /// The p-value of *no*.
     pub no: f64,
 }
 
 impl Evidence {
-    /// Nothing was seen that says anything.
+    /// No evidence either way.
     pub const NONE: Evidence = Evidence { yes: 1.0, no: 1.0 };
 
-    /// What no other run would change.
+    /// Evidence of a fact that no other run would change.
     pub fn certain(is_so: bool) -> Evidence {
         Evidence { yes: f64::from(u8::from(!is_so)), no: f64::from(u8::from(is_so)) }
     }
 
-    /// That a value lies within bounds: both have to be kept (two one-sided tests).
+    /// Evidence that a value is within bounds: both have to be kept (two one-sided tests).
     pub fn of(value: Option<Interval>, (low, high): Bounds) -> Evidence {
         let Some(value) = value else { return Evidence::NONE };
         let yes = value.p_above(low).max(value.p_below(high));
         let is_exact = value.low == value.high && value.runs != 1;
-        // What is the same in each run and just on the bound is not inside.
+        // A value that is constant over runs and just on the bound is not inside.
         let no = match is_exact && (value.mean == low || value.mean == high) {
             true => 0.0,
             false => value.p_below(low).min(value.p_above(high)),
@@ -43,7 +43,7 @@ impl Evidence {
         Evidence { yes, no }
     }
 
-    /// That a ratio is above 1; *no* is that it is below. Exactly 1 speaks for neither.
+    /// Evidence that a ratio is above 1; *no* means that it is below. Exactly 1 supports neither.
     pub fn more(ratio: Option<Interval>) -> Evidence {
         ratio.map_or(Evidence::NONE, |ratio| Evidence {
             yes: ratio.p_above(1.0),
@@ -51,10 +51,10 @@ impl Evidence {
         })
     }
 
-    /// That at least `needed` of the statements are true: the `needed`th smallest of their p-values
-    /// times the number of those that are not smaller (a partial conjunction by Bonferroni,
-    /// Benjamini and Heller 2008); that it is not so, by the same of their being false. Nothing
-    /// follows from no statement at all, nor from more than there are.
+    /// Evidence that at least `needed` of the statements are true. *Yes* has the `needed`th
+    /// smallest of their p-values times the number of those that are not smaller (a partial
+    /// conjunction by Bonferroni, Benjamini and Heller 2008). *No* applies the same rule to their
+    /// being false. There is no evidence if `needed` is 0 or above the number of statements.
     ///
     /// ```
     /// # use millpond_lab::verdict::Evidence;
@@ -75,25 +75,26 @@ impl Evidence {
         Evidence { yes: some(needed, &mut yes), no: some(count - needed + 1, &mut no) }
     }
 
-    /// That all are true: *yes* has the largest of their p-values (an intersection-union test),
-    /// *no* the smallest times their number, for any of them could have contradicted.
+    /// Evidence that all are true. *Yes* has the largest of their p-values (an intersection-union
+    /// test), *no* the smallest times their number, for any of them could have contradicted.
     pub fn all(of: impl IntoIterator<Item = Evidence>) -> Evidence {
         let all: Vec<Evidence> = of.into_iter().collect();
         Evidence::at_least(all.len(), all)
     }
 
-    /// That one of them at least is true: the other way round.
+    /// Evidence that at least one of them is true: the reverse of `all`.
     pub fn any(of: impl IntoIterator<Item = Evidence>) -> Evidence {
         Evidence::at_least(1, of)
     }
 
-    /// That more than half of them are true.
+    /// Evidence that more than half of them are true.
     pub fn most(of: impl IntoIterator<Item = Evidence>) -> Evidence {
         let all: Vec<Evidence> = of.into_iter().collect();
         Evidence::at_least(all.len() / 2 + 1, all)
     }
 
-    /// The same of a statement that was chosen among `count` by what was seen (Bonferroni).
+    /// Corrects the evidence for a statement that was chosen among `count` by the observations
+    /// (Bonferroni).
     #[must_use]
     pub fn of_chosen(self, count: usize) -> Evidence {
         let times = |p: f64| (p * count.max(1) as f64).min(1.0);
@@ -105,7 +106,7 @@ impl Evidence {
         (2.0 * self.yes.min(self.no)).min(1.0)
     }
 
-    /// The claim that it decides; `here` is what is shown of it.
+    /// Returns the claim that the evidence decides; `here` is the text shown for it.
     pub fn claim(&self, says: &str, here: String) -> Claim {
         let p = self.p();
         let holds = (p <= LEVEL).then_some(self.yes < self.no);
@@ -113,7 +114,7 @@ impl Evidence {
     }
 }
 
-/// That the statement is false.
+/// Evidence that the statement is false.
 impl Not for Evidence {
     type Output = Evidence;
 

@@ -1,4 +1,4 @@
-//! From intervals to verdicts: what a paper says of some values, beside ours.
+//! From intervals to verdicts: a paper's statements on some values, beside ours.
 //!
 //! A claim is *yes* where each of its values is certainly within its bounds, *no* where one of them
 //! certainly is not, *open* otherwise. *Certainly* is one-sided at 2.5 %, which is the whole 95 %
@@ -13,8 +13,8 @@
 //! such a statement: of the others N at least are not ahead.
 //!
 //! The claims of one figure are judged together ([`corrected`]): Holm's correction keeps the
-//! probability that any of these verdicts is wrong below 5 %. What is no estimate, such as whether
-//! runs were stalled, has no p-value, and is not among them.
+//! probability that any of these verdicts is wrong below 5 %. Observations that are no estimates,
+//! such as "this run stalled", have no p-value, and are not among them.
 
 mod claims;
 mod evidence;

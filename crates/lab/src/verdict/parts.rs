@@ -5,14 +5,14 @@ use super::evidence::{Bounds, Evidence, LEVEL};
 use crate::interval::Interval;
 use crate::report::Claim;
 
-/// Values, each with what it is of.
+/// Values, each with its name.
 pub type Named = Vec<(String, Option<Interval>)>;
 
 fn borrowed(values: &Named) -> Vec<(&str, Option<Interval>)> {
     values.iter().map(|(name, value)| (name.as_str(), *value)).collect()
 }
 
-/// Whether a ratio is certainly above 1, or certainly below.
+/// Returns `Some(true)` if a ratio is certainly above 1, `Some(false)` if certainly below.
 pub fn is_more(ratio: Option<Interval>) -> Option<bool> {
     let ratio = ratio?;
     let (more, less) = (ratio.p_above(1.0), ratio.p_below(1.0));

@@ -1,4 +1,4 @@
-//! What the laboratory's integration tests share: real traces, and results of other simulators.
+//! Helpers of the laboratory's integration tests: real traces, and results of other simulators.
 
 #![allow(dead_code, reason = "each test program uses its own part")]
 

@@ -1,4 +1,4 @@
-//! What the second-tier tests share: random storage-level traces.
+//! Helpers of the second-tier tests: random storage-level traces.
 #![allow(dead_code)]
 
 use millpond_base::{Mark, Reason};

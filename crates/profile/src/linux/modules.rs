@@ -16,7 +16,7 @@ pub(super) struct Module {
     /// Addresses of its mapping.
     start: u64,
     end: u64,
-    /// What is added to an address of the file.
+    /// Offset from an address of the file to its address in memory.
     base: u64,
 }
 
@@ -87,7 +87,7 @@ fn opened(path: &Path) -> Option<ReadCache<File>> {
 }
 
 impl Modules {
-    /// What is mapped now. What cannot be read is left out: its frames have no names.
+    /// Returns the current mappings. Unreadable files are left out: their frames have no names.
     pub(super) fn mapped() -> Result<Modules, ProfileError> {
         let path = "/proc/self/maps";
         let maps = fs::read_to_string(path).map_err(|error| ProfileError::io(path, error))?;
@@ -100,7 +100,7 @@ impl Modules {
         Ok(Modules { all: maps.lines().filter_map(mapping).filter_map(module).collect() })
     }
 
-    /// What unwinds their stacks.
+    /// Returns the unwinder of their stacks.
     pub(super) fn unwinder(&self) -> StackUnwinder {
         let mut unwinder = UnwinderX86_64::new();
         for Module { path, start, end, base } in &self.all {
@@ -120,7 +120,7 @@ impl Modules {
     }
 }
 
-/// What is added to an address of the file where it is mapped.
+/// Returns the offset from an address of the file to its mapped address.
 fn base_of<'d, R: ReadRef<'d>>(object: &object::File<'d, R>, mapping: &Mapping) -> Option<u64> {
     let segment = object.segments().find(|segment| {
         let (start, len) = segment.file_range();

@@ -29,7 +29,7 @@ pub(super) struct Rings {
     pub(super) rings: Vec<Sampler>,
     /// Kept so that they are not closed.
     others: Vec<Counter>,
-    /// Whether time in the kernel is sampled.
+    /// `true` if time in the kernel is sampled.
     pub(super) has_kernel: bool,
 }
 

@@ -12,7 +12,7 @@ use object::{Object, ObjectSection};
 use super::modules::Modules;
 use crate::profile::Frame;
 
-/// What is known of a process's code. Line tables are read when they are asked for first.
+/// Symbols of a process's code. Line tables are read at their first use.
 pub(super) struct Symbols {
     modules: Modules,
     tables: HashMap<usize, Option<Tables>>,

@@ -24,13 +24,13 @@ const GONE: Errno = Errno(107);
 /// Bytes of one WRITE_ZEROES, of one CACHE.
 const STEP: u64 = 1 << 30;
 
-/// How an export is used.
+/// Options of the use of an export.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NbdOptions {
     /// Connections, where the server takes several for one device: as many threads use it at once.
     pub connections: usize,
-    /// Whether the export counts as an empty device that grows, up to the export's size, as a new
-    /// file does. What it holds is lost.
+    /// If true, the export counts as an empty device that grows, up to the export's size, as a new
+    /// file does. Its content is lost.
     pub is_new: bool,
 }
 
@@ -107,7 +107,7 @@ impl NbdDevice {
         }
     }
 
-    /// Whether the server is told why something is written.
+    /// Returns `true` if the server receives the reasons of writes.
     pub fn has_hints(&self) -> bool {
         self.agreement.has_hints
     }

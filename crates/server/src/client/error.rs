@@ -13,9 +13,9 @@ pub enum NbdError {
          nbd+unix:///EXPORT?socket=/PATH"
     )]
     Uri {
-        /// What was written.
+        /// The text as it was written.
         text: String,
-        /// What is wrong with it.
+        /// The fault.
         why: &'static str,
     },
     /// There is no connection.
@@ -31,7 +31,7 @@ pub enum NbdError {
     Tls {
         /// The export.
         uri: String,
-        /// What is wrong with them.
+        /// The fault.
         error: TlsError,
     },
     /// What the server sends is no message.
@@ -39,7 +39,7 @@ pub enum NbdError {
     Protocol {
         /// The export.
         uri: String,
-        /// What is wrong with it.
+        /// The fault.
         error: ProtocolError,
     },
     /// The server refuses.
@@ -47,7 +47,7 @@ pub enum NbdError {
     Refused {
         /// The export.
         uri: String,
-        /// What was asked for.
+        /// The requested item.
         what: &'static str,
         /// The protocol's number of the error.
         kind: u32,
@@ -64,7 +64,7 @@ pub enum NbdError {
     },
 }
 
-/// What goes wrong on a connection.
+/// Failure of a connection.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum LinkError {
     /// The socket.
@@ -88,7 +88,7 @@ pub(super) enum LinkError {
 }
 
 impl LinkError {
-    /// The same, of the export at `uri`.
+    /// Returns the error for the export at `uri`.
     pub fn of(self, uri: &str) -> NbdError {
         let uri = uri.to_string();
         match self {

@@ -20,18 +20,18 @@ pub(super) struct Agreement {
     pub size: u64,
     /// [`transmission_flags`].
     pub flags: u16,
-    /// What offsets and lengths are multiples of.
+    /// Offsets and lengths are multiples of this.
     pub block: u32,
     /// Bytes of a request at most.
     pub request_max: u32,
-    /// Whether replies come in chunks.
+    /// `true` if replies come in chunks.
     pub is_structured: bool,
-    /// Whether cookies carry reasons.
+    /// `true` if cookies carry reasons.
     pub has_hints: bool,
 }
 
 impl Agreement {
-    /// Whether the export has this one of [`transmission_flags`].
+    /// Returns `true` if the export has this one of [`transmission_flags`].
     pub fn can(&self, flag: u16) -> bool {
         self.flags & flag != 0
     }

@@ -1,11 +1,11 @@
-//! What a batch of requests is made of, and which replies are missing.
+//! A batch of requests, and its missing replies.
 
 use std::ops::Range;
 
 use super::error::LinkError;
 use crate::protocol::Command;
 
-/// Where the bytes of a request are.
+/// Location of a request's bytes.
 #[derive(Debug)]
 pub(super) enum Bytes<'b> {
     None,

@@ -1,4 +1,4 @@
-//! How an export is written.
+//! The URI of an export.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use super::error::NbdError;
 /// The port where none is written.
 const PORT: u16 = 10809;
 
-/// Where a server is.
+/// Location of a server.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Place {
     /// Host, or address, and port.

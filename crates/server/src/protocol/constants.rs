@@ -82,7 +82,7 @@ pub mod option_replies {
     pub const ERR_TOO_BIG: u32 = ERROR | 9;
 }
 
-/// What INFO replies tell.
+/// Types of INFO replies.
 pub mod infos {
     /// Size and transmission flags.
     pub const EXPORT: u16 = 0;
@@ -94,7 +94,7 @@ pub mod infos {
     pub const BLOCK_SIZE: u16 = 3;
 }
 
-/// What an export can do.
+/// Capabilities of an export.
 pub mod transmission_flags {
     /// Set always.
     pub const HAS_FLAGS: u16 = 1 << 0;

@@ -3,7 +3,7 @@
 use super::constants::NAME_BYTES_MAX;
 use super::error::ProtocolError;
 
-/// What is left of a message.
+/// The rest of a message.
 pub(super) struct Cursor<'a> {
     what: &'static str,
     rest: &'a [u8],
@@ -77,7 +77,7 @@ impl<'a> Cursor<'a> {
         std::mem::take(&mut self.rest)
     }
 
-    /// How much is left.
+    /// Returns the number of bytes left.
     pub fn left(&self) -> usize {
         self.rest.len()
     }

@@ -1,4 +1,4 @@
-//! What cannot be read as a message.
+//! Errors of unreadable messages.
 
 /// Why bytes are no message of the protocol.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -10,7 +10,7 @@ pub enum ProtocolError {
     Magic {
         /// Which message.
         what: &'static str,
-        /// What was found.
+        /// The value found.
         found: u64,
     },
     /// A message ends before what it announces.
@@ -24,15 +24,15 @@ pub enum ProtocolError {
     TooLong {
         /// Which message.
         what: &'static str,
-        /// How many.
+        /// Number of bytes.
         bytes: usize,
     },
     /// A length, or a number of things, is beyond what is taken.
     #[error("{what} of {found}, and at most {most} are taken")]
     Limit {
-        /// What is limited, with its unit.
+        /// The limited quantity, with its unit.
         what: &'static str,
-        /// What was asked for.
+        /// The value found.
         found: u64,
         /// The limit.
         most: u64,

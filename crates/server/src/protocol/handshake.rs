@@ -1,4 +1,4 @@
-//! What server and client say before the first request, but for replies to options.
+//! Messages of server and client before the first request, except replies to options.
 
 use super::constants::{
     MAGIC, OPTION_BYTES_MAX, OPTION_MAGIC, QUERIES_MAX, handshake_flags, options,
@@ -24,7 +24,7 @@ pub struct Greeting {
 }
 
 impl Greeting {
-    /// As bytes.
+    /// Returns the greeting as bytes.
     pub fn encode(self) -> [u8; GREETING_BYTES] {
         let mut bytes = [0; GREETING_BYTES];
         bytes[..8].copy_from_slice(&MAGIC.to_be_bytes());
@@ -46,7 +46,7 @@ impl Greeting {
         Ok(Greeting { flags })
     }
 
-    /// Whether options can be replied to with errors, which this crate's client asks for.
+    /// Returns `true` if options can be replied to with errors, which this crate's client asks for.
     pub fn is_fixed(self) -> bool {
         self.flags & handshake_flags::FIXED_NEWSTYLE != 0
     }
@@ -72,7 +72,7 @@ impl OptionHeader {
     /// Bytes of one.
     pub const BYTES: usize = 16;
 
-    /// As bytes.
+    /// Returns the header as bytes.
     pub fn encode(self) -> [u8; OptionHeader::BYTES] {
         let mut bytes = [0; OptionHeader::BYTES];
         bytes[..8].copy_from_slice(&OPTION_MAGIC.to_be_bytes());

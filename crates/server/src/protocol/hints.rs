@@ -25,7 +25,7 @@ pub fn number_of(reason: Reason) -> u64 {
     found.map_or(0, |(_, at)| at)
 }
 
-/// How many bits of a cookie are below its reason's.
+/// Number of bits of a cookie below its reason's.
 pub const REASON_SHIFT: u32 = 62;
 
 #[cfg(test)]

@@ -27,7 +27,7 @@ impl OptionReplyHeader {
     /// Bytes of one.
     pub const BYTES: usize = 20;
 
-    /// As bytes.
+    /// Returns the header as bytes.
     pub fn encode(self) -> [u8; OptionReplyHeader::BYTES] {
         let mut bytes = [0; OptionReplyHeader::BYTES];
         bytes[..8].copy_from_slice(&OPTION_REPLY_MAGIC.to_be_bytes());
@@ -62,18 +62,18 @@ pub enum OptionReply {
     Export {
         /// Bytes.
         size: u64,
-        /// What it can do.
+        /// Capabilities of the export.
         flags: u16,
     },
     /// The canonical name of an export.
     Name(String),
-    /// What an export is, for people.
+    /// Description of an export, for people.
     Description(String),
     /// Bytes that requests are multiples of, should be, and have at most.
     BlockSize {
-        /// What offsets and lengths are multiples of.
+        /// Offsets and lengths must be multiples of this.
         least: u32,
-        /// What they should be multiples of.
+        /// Offsets and lengths should be multiples of this.
         preferred: u32,
         /// Bytes of a request at most.
         most: u32,

@@ -26,7 +26,7 @@ impl SimpleHeader {
     /// Bytes of one.
     pub const BYTES: usize = 16;
 
-    /// As bytes.
+    /// Returns the header as bytes.
     pub fn encode(self) -> [u8; SimpleHeader::BYTES] {
         let mut bytes = [0; SimpleHeader::BYTES];
         bytes[..4].copy_from_slice(&SIMPLE_REPLY_MAGIC.to_be_bytes());
@@ -66,7 +66,7 @@ impl ChunkHeader {
     /// list of extents.
     pub const DATA_MAX: u32 = PAYLOAD_BYTES_MAX + 4096;
 
-    /// As bytes.
+    /// Returns the header as bytes.
     pub fn encode(self) -> [u8; ChunkHeader::BYTES] {
         let mut bytes = [0; ChunkHeader::BYTES];
         bytes[..4].copy_from_slice(&CHUNK_MAGIC.to_be_bytes());
@@ -77,7 +77,7 @@ impl ChunkHeader {
         bytes
     }
 
-    /// Whether it is the last one of its reply.
+    /// Returns `true` for the last chunk of a reply.
     pub fn is_last(&self) -> bool {
         self.flags & chunks::FLAG_DONE != 0
     }
@@ -134,7 +134,7 @@ impl ReplyHeader {
 pub struct Extent {
     /// Bytes.
     pub length: u32,
-    /// What the metadata context says of them.
+    /// Status in the metadata context.
     pub status: u32,
 }
 
@@ -145,16 +145,16 @@ pub enum Chunk<'a> {
     None,
     /// Bytes that were read.
     Data {
-        /// Where they begin.
+        /// Offset of the bytes.
         offset: u64,
         /// The bytes.
         bytes: &'a [u8],
     },
     /// Zeros.
     Hole {
-        /// Where they begin.
+        /// Offset of the hole.
         offset: u64,
-        /// How many.
+        /// Length of the hole.
         length: u32,
     },
     /// Extents, from the request's offset on.
@@ -170,7 +170,7 @@ pub enum Chunk<'a> {
         error: u32,
         /// Why, for people.
         message: String,
-        /// Where, if that is known.
+        /// Offset of the error, if known.
         offset: Option<u64>,
     },
     /// Another type; its data are not looked at.

@@ -7,7 +7,7 @@ use super::error::ProtocolError;
 /// Bytes of a request without the data of a WRITE.
 pub const REQUEST_BYTES: usize = 28;
 
-/// What a request asks for.
+/// Operation of a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Command {
     /// Bytes.
@@ -77,18 +77,18 @@ impl Command {
 pub struct Request {
     /// [`command_flags`](super::command_flags).
     pub flags: u16,
-    /// What is asked for.
+    /// The operation.
     pub command: Command,
-    /// What the replies to it carry: the client's own.
+    /// The client's cookie, which replies carry.
     pub cookie: u64,
-    /// Where, in bytes.
+    /// Offset in bytes.
     pub offset: u64,
-    /// How many bytes; not checked.
+    /// Length in bytes; not checked.
     pub length: u32,
 }
 
 impl Request {
-    /// As bytes.
+    /// Returns the request as bytes.
     pub fn encode(&self) -> [u8; REQUEST_BYTES] {
         let mut bytes = [0; REQUEST_BYTES];
         bytes[..4].copy_from_slice(&REQUEST_MAGIC.to_be_bytes());

@@ -1,4 +1,4 @@
-//! Who may connect over TCP.
+//! Networks that may connect over TCP.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -8,7 +8,7 @@ use std::str::FromStr;
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("'{text}' is no prefix of addresses: write 10.1.0.0/16, fd00::/8 or one address")]
 pub struct PrefixError {
-    /// What was written.
+    /// The text as it was written.
     pub text: String,
 }
 
@@ -37,7 +37,7 @@ fn number(address: IpAddr) -> (u128, u32) {
 }
 
 impl Prefix {
-    /// Whether `address` is one of them.
+    /// Returns `true` if `address` is in the network.
     pub fn contains(&self, address: IpAddr) -> bool {
         let ((one, all), (other, others)) = (number(self.address), number(address));
         all == others && (one ^ other).checked_shr(128 - self.bits).unwrap_or(0) == 0

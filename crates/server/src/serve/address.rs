@@ -1,4 +1,4 @@
-//! Where a server listens, and a client connects.
+//! Addresses at which a server listens and a client connects.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -9,7 +9,7 @@ use std::str::FromStr;
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("'{text}' is no address: write unix:/path/to/socket, 127.0.0.1:10809 or [::1]:10809")]
 pub struct AddressError {
-    /// What was written.
+    /// The text as it was written.
     pub text: String,
 }
 
@@ -31,7 +31,7 @@ pub enum Address {
 }
 
 impl Address {
-    /// Whether only this machine reaches it.
+    /// Returns `true` if only this machine reaches it.
     pub fn is_local(&self) -> bool {
         match self {
             Address::Unix(_) => true,

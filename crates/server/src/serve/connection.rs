@@ -58,7 +58,7 @@ impl Job {
     }
 }
 
-/// What all connections of a server share.
+/// State that all connections of a server share.
 #[derive(Debug)]
 pub(super) struct Shared {
     pub volume: Arc<Volume>,

@@ -31,7 +31,7 @@ impl Refusal {
         Refusal { number, message: error.to_string() }
     }
 
-    /// As a reply.
+    /// Returns the outcome as a reply.
     pub fn reply(&self, session: &Session, request: &Request, cost: u64) -> Reply {
         let head = if session.is_structured {
             let (error, message) = (self.number, self.message.clone());

@@ -43,7 +43,7 @@ impl Exports {
         std::iter::once(self.name.clone()).chain(classes)
     }
 
-    /// What an export is, for people.
+    /// Returns the description of an export, for people.
     pub fn description(reason: Reason) -> String {
         match reason {
             Reason::None => "a Millpond volume".to_string(),

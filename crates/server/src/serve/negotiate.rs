@@ -30,7 +30,7 @@ pub(super) struct Negotiation<'s, S> {
     contexts: (String, Vec<Context>),
 }
 
-/// How a handshake ended.
+/// Outcome of a handshake.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Outcome {
     /// Requests come.

@@ -1,4 +1,4 @@
-//! How a volume is served.
+//! Options of serving a volume.
 
 use std::time::Duration;
 

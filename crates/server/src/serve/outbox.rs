@@ -91,7 +91,7 @@ struct State {
     requests: u32,
     /// Somebody sends, and takes what comes meanwhile.
     is_sending: bool,
-    /// What is to be sent by the sender.
+    /// Bytes that the sender is to send.
     unsent: Option<Unsent>,
     /// The reader waits.
     is_waiting: bool,

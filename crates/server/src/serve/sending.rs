@@ -7,7 +7,7 @@ use std::net::Shutdown;
 use super::outbox::{Outbox, Reply, Unsent};
 use crate::wire::Wire;
 
-/// Where a connection's replies go.
+/// Destination of a connection's replies.
 #[derive(Debug)]
 pub(super) struct Peer {
     pub outbox: Outbox,

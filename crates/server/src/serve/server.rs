@@ -22,10 +22,10 @@ use super::options::ServeOptions;
 use crate::volume::Volume;
 use crate::wire::{Socket, Wire};
 
-/// How long to wait where the operating system has no more descriptors, or threads.
+/// Pause after the operating system ran out of descriptors or threads.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// What a server has done.
+/// Counters of a server.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ServeCounts {
     /// Connections that were let in.
@@ -122,7 +122,7 @@ impl Server {
         Ok(server)
     }
 
-    /// Where it listens.
+    /// Returns the address on which it listens.
     pub fn address(&self) -> &Address {
         &self.address
     }
@@ -137,7 +137,7 @@ impl Server {
         self.inner.connections().len()
     }
 
-    /// What it has done.
+    /// Returns the server's counters.
     pub fn counts(&self) -> ServeCounts {
         ServeCounts {
             connections: self.inner.next.load(Ordering::Relaxed),

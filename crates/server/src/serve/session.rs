@@ -1,4 +1,4 @@
-//! What client and server have agreed on.
+//! The terms agreed between client and server.
 
 use millpond_base::Reason;
 
@@ -9,11 +9,11 @@ use crate::protocol::{
 /// A metadata context that the server has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Context {
-    /// Where holes are.
+    /// Holes and data.
     Allocation,
     /// The highest bits of cookies are reasons.
     Reason,
-    /// What the cache holds.
+    /// Content of the cache.
     Residency,
 }
 
@@ -41,7 +41,7 @@ impl Context {
         OptionReply::MetaContext { id: self.id(), name: self.name().to_string() }
     }
 
-    /// Those that a query names: a context, or, to list, all of a namespace.
+    /// Returns the contexts that a query names: one, or, for a list request, all of a namespace.
     pub fn find(query: &str, lists: bool) -> Vec<Context> {
         let is_meant = |context: &Context| {
             let name = context.name();
@@ -54,16 +54,16 @@ impl Context {
 /// A connection that is past its handshake.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Session {
-    /// What the writes of the export are.
+    /// Class of the export's writes.
     pub class: Reason,
-    /// Whether replies come in chunks.
+    /// `true` if replies come in chunks.
     pub is_structured: bool,
     /// Metadata contexts that BLOCK_STATUS tells of.
     pub contexts: Vec<Context>,
 }
 
 impl Session {
-    /// Whether the client's cookies carry reasons.
+    /// Returns `true` if the client's cookies carry reasons.
     pub fn has_hints(&self) -> bool {
         self.contexts.contains(&Context::Reason)
     }

@@ -23,7 +23,7 @@ const TICK: Duration = Duration::from_millis(20);
 pub(super) struct BackingFile {
     device: FileDevice,
     file: File,
-    /// Whether the file system is not known to be without holes.
+    /// `true` unless the file system is known to have no holes.
     has_holes: AtomicBool,
 }
 

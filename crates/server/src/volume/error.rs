@@ -14,7 +14,7 @@ pub enum VolumeError {
     /// It goes beyond the end.
     #[error("{length} bytes at offset {offset} end behind the volume's {size} bytes")]
     PastEnd {
-        /// Where it begins.
+        /// Offset of the request.
         offset: u64,
         /// Its bytes.
         length: u64,
@@ -40,7 +40,7 @@ pub enum VolumeError {
         path.display()
     )]
     Displaced {
-        /// Where the file was.
+        /// Former path of the file.
         path: PathBuf,
     },
 }
@@ -75,13 +75,13 @@ pub enum OpenVolumeError {
         path.display(), path.display()
     )]
     NoBacking {
-        /// Where it should be.
+        /// Expected path.
         path: PathBuf,
     },
     /// The backing file is something else.
     #[error("{} is {what}: a regular file or a block device can be served", path.display())]
     NotBacking {
-        /// What was to be opened.
+        /// Path to be opened.
         path: PathBuf,
         /// What it is.
         what: &'static str,
@@ -111,7 +111,7 @@ pub enum OpenVolumeError {
     /// Blocks cannot have this size.
     #[error("blocks cannot have {block} bytes: a power of two from 512 to 64 KiB is needed")]
     Block {
-        /// What was asked for.
+        /// The requested block size.
         block: u32,
     },
     /// Cache and backing file are one.
@@ -137,7 +137,7 @@ pub enum OpenVolumeError {
     CacheMissing {
         /// The backing file.
         path: PathBuf,
-        /// Where the cache was when it was used last.
+        /// Path of the cache at its last use.
         cache: PathBuf,
     },
     /// The cache cannot be.

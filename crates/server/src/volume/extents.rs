@@ -1,4 +1,4 @@
-//! Where a volume has holes, and what its cache holds.
+//! The holes of a volume, and the content of its cache.
 
 use millpond::internals::tier::Residency;
 

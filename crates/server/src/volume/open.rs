@@ -1,4 +1,4 @@
-//! How a volume is opened over a file, and closed.
+//! Opening a volume over a file, and closing it.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -34,7 +34,7 @@ pub struct CacheSpec {
     pub write_back: bool,
 }
 
-/// What a volume is made of.
+/// Parts of a volume.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct VolumeSpec {
     /// The file that has all bytes, or the block device. It must be there; its length is the
@@ -141,7 +141,7 @@ impl Volume {
     }
 }
 
-/// Whether both paths lead to the same file.
+/// Returns `true` if both paths lead to the same file.
 fn is_same_file(one: &Path, other: &Path) -> bool {
     let place = |path: &Path| std::fs::metadata(path).ok().map(|found| (found.dev(), found.ino()));
     one == other || place(one).is_some_and(|found| place(other) == Some(found))

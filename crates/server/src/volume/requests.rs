@@ -35,7 +35,7 @@ pub struct Volume {
     /// The files that have what was written: flushes are confirmed as long as their names lead to
     /// them.
     pub(super) files: Vec<Arc<dyn Device>>,
-    /// Whether the log tells of a displaced file already.
+    /// `true` once the log reports a displaced file.
     pub(super) displaced: AtomicBool,
     pub(super) block: u32,
     pub(super) length: u64,
@@ -58,7 +58,7 @@ pub(super) struct Counts {
     syncs: AtomicU64,
 }
 
-/// What a volume has done.
+/// Counters of a volume.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct VolumeCounts {
     /// Requests to read.
@@ -120,17 +120,17 @@ impl Volume {
         self.block
     }
 
-    /// Whether nothing can be written.
+    /// Returns `true` if nothing can be written.
     pub fn is_read_only(&self) -> bool {
         self.read_only
     }
 
-    /// What the cache has done, if there is one.
+    /// Returns the counters of the cache, if there is one.
     pub fn tier_counts(&self) -> Option<TierCounts> {
         self.tier.as_ref().map(|tier| tier.counts())
     }
 
-    /// What the volume has done.
+    /// Returns the counters of the volume.
     pub fn counts(&self) -> VolumeCounts {
         let get = |count: &AtomicU64| count.load(Ordering::Relaxed);
         let Counts { reads, read_bytes, writes, written_bytes, partial_blocks, syncs } =
@@ -325,7 +325,7 @@ impl Volume {
         Err(error)
     }
 
-    /// Whether all syncs were confirmed.
+    /// Returns `true` if all syncs were confirmed.
     pub(super) fn is_sound(&self) -> bool {
         self.sync_failed.get().is_none()
     }
@@ -425,7 +425,7 @@ impl Volume {
         requests.into_iter().try_for_each(|request| request.result)
     }
 
-    /// Where requests of [`PARTS_MAX`] blocks begin, in bytes.
+    /// Returns the byte offsets at which requests of [`PARTS_MAX`] blocks begin.
     fn offsets(&self, first: u64) -> impl Iterator<Item = u64> + use<> {
         let block = u64::from(self.block);
         (0..).map(move |at: u64| (first + at * PARTS_MAX as u64) * block)

@@ -6,7 +6,7 @@
 use std::ops::Range;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// What is to be synced: these bytes, or all.
+/// Range to sync: these bytes, or all.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Wanted {
     All,
@@ -32,7 +32,7 @@ pub(super) struct Syncs {
 
 #[derive(Debug)]
 struct State {
-    /// What the next one is for.
+    /// Range of the next sync.
     next: Wanted,
     /// Syncs that have begun, and that have ended.
     begun: u64,

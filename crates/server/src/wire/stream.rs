@@ -53,7 +53,7 @@ impl Wire {
         self.raw.socket.shut_down(how);
     }
 
-    /// Whether bytes go as they are.
+    /// Returns `true` if bytes are sent unencrypted.
     pub fn is_plain(&self) -> bool {
         self.tls.is_none()
     }

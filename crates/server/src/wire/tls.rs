@@ -22,9 +22,9 @@ pub enum TlsError {
     File {
         /// The file.
         path: PathBuf,
-        /// What it should have.
+        /// The expected kind of content.
         what: &'static str,
-        /// What is wrong.
+        /// The fault.
         why: String,
     },
     /// They do not fit each other.
@@ -34,7 +34,7 @@ pub enum TlsError {
         cert: PathBuf,
         /// The key's.
         key: PathBuf,
-        /// What is wrong.
+        /// The fault.
         why: String,
     },
     /// The host's name cannot be one in a certificate.
@@ -105,7 +105,7 @@ impl TlsServer {
         Ok(TlsServer { config: Arc::new(config), asks_clients: ca.is_some() })
     }
 
-    /// Whether clients need a certificate.
+    /// Returns `true` if clients need a certificate.
     pub fn asks_clients(&self) -> bool {
         self.asks_clients
     }

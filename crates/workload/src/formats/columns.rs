@@ -6,7 +6,7 @@ use millpond_base::nearest::nearest;
 
 use crate::trace::TraceError;
 
-/// What a column holds.
+/// Role of a column.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub enum Role {
@@ -30,7 +30,7 @@ pub enum Role {
     Depth,
     /// Why a page was written: none, synch, replace, recov, dsync, or 0 to 4.
     Reason,
-    /// Whether the reference belongs to a marked scan: 0, 1, true or false.
+    /// `1` or `true` if the reference belongs to a marked scan, `0` or `false` if not.
     Scan,
     /// The log position, in bytes.
     Lsn,
@@ -161,7 +161,7 @@ impl Columns {
         self.places.iter().any(|(r, _)| *r == role)
     }
 
-    /// Whether only the header can tell where the columns are.
+    /// Returns `true` if only the header shows the columns.
     pub(crate) fn need_header(&self) -> bool {
         self.places.iter().any(|(_, p)| matches!(p, Place::Header(_)))
     }

@@ -35,7 +35,7 @@ impl Ids {
         Ids { mode, first: None, negatives: 0 }
     }
 
-    /// Whether ids are plain numbers, so that a caller may read them without this type.
+    /// Returns `true` if ids are plain numbers, so that a caller may read them without this type.
     #[inline]
     pub(crate) fn are_numbers(&self) -> bool {
         matches!(self.mode, Mode::Numbers)

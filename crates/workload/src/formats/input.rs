@@ -22,7 +22,7 @@ const WINDOW_LOG_MAX: u32 = if cfg!(target_pointer_width = "64") { 31 } else { 3
 /// Bytes that are looked at to tell text.
 const HEAD: usize = 512;
 
-/// How a stream was compressed.
+/// Compression of a stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Packing {
     None,

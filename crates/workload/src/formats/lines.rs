@@ -242,7 +242,7 @@ fn is_blank(byte: u8) -> bool {
     byte == b' ' || byte == b'\t'
 }
 
-/// Whether a line says nothing: empty, blank or a `#` comment.
+/// Returns `true` for a line without content: empty, blank or a `#` comment.
 pub(crate) fn is_comment(line: &[u8]) -> bool {
     line.iter().find(|b| !is_blank(**b)).is_none_or(|b| *b == b'#')
 }

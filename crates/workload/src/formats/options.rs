@@ -141,7 +141,7 @@ impl FromStr for Format {
     }
 }
 
-/// How to read a trace. `ReadOptions::default()` detects everything.
+/// Options of reading a trace. `ReadOptions::default()` detects everything.
 #[derive(Clone, Debug)]
 pub struct ReadOptions {
     /// The format, where detection is not wanted.

@@ -1,6 +1,6 @@
 //! The table of generators: ids, parameters with defaults, and where each comes from.
 
-/// What a parameter holds and which values are allowed.
+/// Kind of a parameter, with its allowed values.
 #[derive(Clone, Copy, Debug)]
 pub enum ParamKind {
     /// A count, as `1000`, `20k` or `2M`.

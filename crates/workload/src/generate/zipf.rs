@@ -7,7 +7,7 @@
 
 use super::random::Random;
 
-/// How ranks are drawn.
+/// Method of drawing ranks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ZipfMethod {
     /// Exact inversion with tables.

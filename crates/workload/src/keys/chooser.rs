@@ -5,7 +5,7 @@ use super::zeta::zeta;
 use super::zipf::Zipf;
 use crate::generate::{Formula, Random};
 
-/// How often which rank is drawn.
+/// Frequency of each rank.
 #[derive(Clone, Copy, PartialEq, Debug)]
 #[non_exhaustive]
 pub enum Distribution {
@@ -118,7 +118,7 @@ impl Chooser {
         self.scramble.row(rank.min(self.rows - 1), self.rows)
     }
 
-    /// Whether [`Chooser::draw`] returns ages instead of row numbers.
+    /// Returns `true` if [`Chooser::draw`] returns ages instead of row numbers.
     #[inline]
     pub fn draws_ages(&self) -> bool {
         matches!(self.ranks, Ranks::Latest(_))

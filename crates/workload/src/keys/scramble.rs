@@ -8,7 +8,7 @@ pub fn mix(x: u64) -> u64 {
     x ^ (x >> 31)
 }
 
-/// How ranks become row numbers.
+/// Mapping from ranks to row numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Scramble {
     /// Rank k is row k: popular rows are neighbours.

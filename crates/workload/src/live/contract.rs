@@ -14,7 +14,7 @@ use millpond_base::Seed;
 use super::store::{Access, Direction, Extent, Scan, Session, Store, TableId};
 use crate::generate::Random;
 
-/// How a store differs from what the trait promises.
+/// A difference between a store and the trait's promises.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Breach<E: Error + 'static> {

@@ -2,7 +2,7 @@
 
 use super::store::{Scan, Session, TableId};
 
-/// What a scan has seen.
+/// Totals of a scan.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct ScanTotal {
     /// Rows.

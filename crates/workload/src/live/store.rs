@@ -28,7 +28,7 @@ use std::error::Error;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct TableId(pub u32);
 
-/// What a transaction is going to do, announced before its first operation.
+/// Access of a transaction, announced before its first operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Access {
     /// It only reads.
@@ -97,7 +97,7 @@ impl<'k> Scan<'k> {
 
 /// An ordered key-value store with named tables, usable from many threads.
 pub trait Store: Send + Sync {
-    /// What its operations fail with.
+    /// Error of its operations.
     type Error: Error + Send + Sync + 'static;
 
     /// One thread's way into the store.
@@ -123,7 +123,7 @@ pub trait Store: Send + Sync {
 /// call theirs exactly once if the key exists and not at all if it does not: an engine that
 /// repeats an operation internally repeats it before the closure, not around it.
 pub trait Session {
-    /// What the operations fail with.
+    /// Error of the operations.
     type Error: Error + Send + Sync + 'static;
 
     /// Whether no writes of others are seen between [`Session::begin`] and [`Session::commit`].
@@ -167,7 +167,8 @@ pub trait Session {
         Ok(())
     }
 
-    /// Whether a transaction that failed with `error` should be rolled back and tried again.
+    /// Returns `true` if a transaction that failed with `error` should be rolled back and tried
+    /// again.
     #[inline]
     fn is_retriable(error: &Self::Error) -> bool {
         let _ = error;

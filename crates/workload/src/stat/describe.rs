@@ -28,7 +28,7 @@ pub struct KindCount {
     pub writes: u64,
 }
 
-/// What a trace is like.
+/// Description of a trace.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct TraceStat {
     /// Page references (dsync records are none).
@@ -49,7 +49,7 @@ pub struct TraceStat {
     pub scan_references: u64,
     /// References by kind and depth; empty if no reference has either.
     pub kinds: Vec<KindCount>,
-    /// Whether references carry log positions.
+    /// `true` if references carry log positions.
     pub has_lsns: bool,
     /// Reuse distances.
     pub reuse: ReuseHistogram,

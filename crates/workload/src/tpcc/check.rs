@@ -129,7 +129,7 @@ impl<T: fmt::Display> fmt::Display for Known<T> {
     }
 }
 
-/// What a check has found.
+/// Findings of a check.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Report {
     /// Warehouses.
@@ -142,12 +142,12 @@ pub struct Report {
     pub new_orders: u64,
     /// Order lines.
     pub order_lines: u64,
-    /// What does not hold, by warehouse and district.
+    /// Violated conditions, by warehouse and district.
     pub violations: Vec<Violation>,
 }
 
 impl Report {
-    /// Whether all conditions hold.
+    /// Returns `true` if all conditions hold.
     pub fn is_consistent(&self) -> bool {
         self.violations.is_empty()
     }

@@ -35,7 +35,7 @@ impl Config {
         }
     }
 
-    /// Whether the run can be done.
+    /// Checks that the run is possible.
     pub fn validate(&self) -> Result<(), ConfigError> {
         self.scale.validate()?;
         if self.mix.borders()[4] == 0 {

@@ -11,7 +11,7 @@ use super::text::TextSink;
 use crate::formats::{FORMATS, Format};
 use crate::trace::TraceError;
 
-/// How to write a trace.
+/// Options of writing a trace.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct WriteOptions {
     /// The format, where the file's name does not say it.

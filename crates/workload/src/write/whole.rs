@@ -149,7 +149,8 @@ pub(crate) fn folder(path: &Path) -> PathBuf {
     }
 }
 
-/// Whether both paths lead to the same regular file: by equal names, symbolic or hard links.
+/// Returns `true` if both paths lead to the same regular file: by equal names, symbolic or hard
+/// links.
 pub fn is_same_file(one: &Path, other: &Path) -> bool {
     let (Ok(a), Ok(b)) = (fs::metadata(one), fs::metadata(other)) else { return false };
     #[cfg(unix)]

@@ -17,7 +17,7 @@ pub enum LoadOrder {
     Random,
 }
 
-/// How an update reaches the store.
+/// Form in which an update reaches the store.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum UpdateStyle {
     /// One random field is changed in place, and its version raised by one.
@@ -27,7 +27,7 @@ pub enum UpdateStyle {
     Put,
 }
 
-/// What a read does with the value.
+/// Treatment of the value by a read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ReadStyle {
     /// Copies it into memory of the worker's, as a client would that uses it afterwards.
@@ -83,15 +83,15 @@ pub struct Config {
     pub mix: Mix,
     /// Which rows.
     pub distribution: Distribution,
-    /// How popular rows are spread.
+    /// Spread of popular rows.
     pub scramble: Scramble,
-    /// How updates are done.
+    /// Form of updates.
     pub update: UpdateStyle,
-    /// What reads do.
+    /// Form of reads.
     pub read: ReadStyle,
     /// The fewest and the most rows of a scan; a scan takes a uniform number between them.
     pub scan_rows: (u32, u32),
-    /// Whether each value that is read is checked in full.
+    /// If true, each value that is read is checked in full.
     pub verify: bool,
     /// Workers of the run, which share out the numbers of new rows.
     pub threads: u32,
@@ -135,7 +135,7 @@ impl Config {
         }
     }
 
-    /// Whether the run can be done.
+    /// Checks that the run is possible.
     pub fn validate(&self) -> Result<(), ConfigError> {
         let shape = self.shape;
         if shape.fields == 0 || shape.field_len < 8 {

@@ -10,10 +10,10 @@
 
 use crate::keys::mix;
 
-/// How long keys and values are, and how keys follow from row numbers.
+/// Lengths of keys and values, and the rule by which keys follow from row numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Shape {
-    /// Whether keys are 10 bytes at random places instead of 8 bytes in the rows' order.
+    /// If true, keys are 10 bytes at random places instead of 8 bytes in the rows' order.
     pub scattered_keys: bool,
     /// Fields of a value; at least 1.
     pub fields: u32,

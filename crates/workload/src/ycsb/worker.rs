@@ -11,7 +11,7 @@ use crate::live::{Access, DriveError, Scan, Session, TableId};
 /// The number of rollbacks after which a step gives up and reports the store's error.
 const RETRIES_MAX: u32 = 10_000;
 
-/// What a step did.
+/// Operation of a step.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Operation {
     /// A point read.
@@ -51,7 +51,7 @@ impl Operation {
 /// The outcome of a step.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Step {
-    /// What it was.
+    /// The operation.
     pub operation: Operation,
     /// Rows that it read or wrote. 0 where the row was not there, or, for an insert, was there.
     pub rows: u32,

@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::instance::setup::Setup;
 
-/// What runs.
+/// Workload of an arm.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Load {
     /// TPC-C.
@@ -22,7 +22,7 @@ impl fmt::Display for Load {
     }
 }
 
-/// What of the engine is there.
+/// Part of the engine that is present.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Part {
     /// The trees on plain memory.

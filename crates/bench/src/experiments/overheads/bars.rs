@@ -94,7 +94,7 @@ pub fn bars(components: &Components) -> Vec<Bar> {
     ]
 }
 
-/// What the repetitions say of the bars.
+/// Judges the bars by the repetitions.
 pub fn judge(bars: Vec<Bar>, repetitions: &[Repetition]) -> Vec<Judged> {
     let judged = |bar: Bar| {
         let ratio = ratio(&bar, repetitions);

@@ -7,7 +7,7 @@ pub(super) const LOGGING: &str = "logging";
 /// The component that locks are charged to; transactions are part of it.
 pub(super) const LOCKING: &str = "locking";
 
-/// What an arm took in one repetition.
+/// Cost of an arm in one repetition.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Cost {
     /// The arm.
@@ -24,7 +24,7 @@ pub struct Cost {
     pub samples: u64,
     /// Share of the samples that could not be assigned.
     pub unassigned: f64,
-    /// What keeps the components from being what they seem.
+    /// Limits of the components' accuracy.
     pub caveats: Vec<String>,
 }
 
@@ -44,7 +44,7 @@ impl Cost {
     }
 }
 
-/// What all arms took in one repetition, in the order of [`ARMS`](super::ARMS).
+/// Costs of all arms in one repetition, in the order of [`ARMS`](super::ARMS).
 #[derive(Clone, PartialEq, Debug)]
 pub struct Repetition(pub Vec<Cost>);
 

@@ -12,7 +12,7 @@ use crate::interval::Interval;
 use crate::run::counts::{cpu_seconds, peak_resident_bytes, reset_peak};
 use crate::run::runner::latencies;
 
-/// What a phase came to, all its rounds together.
+/// Result of a phase, all its rounds together.
 #[derive(Clone, Debug)]
 pub struct Measured {
     /// The phase.
@@ -40,7 +40,7 @@ pub struct Measured {
     /// The most bytes of the process in memory during the phase; where the system does not let go
     /// of an earlier peak, during the run so far.
     pub peak: Option<u64>,
-    /// What the store counted.
+    /// The store's counters.
     pub stats: Stats,
 }
 

@@ -112,7 +112,7 @@ impl FromStr for Phase {
     }
 }
 
-/// How much each phase does. Counts are per round, of all threads together.
+/// Size of each phase. Counts are per round, of all threads together.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Plan {
     /// The phases that run. Without [`Phase::Load`] the rows are inserted in transactions of a
@@ -171,7 +171,7 @@ impl Plan {
         }
     }
 
-    /// Whether a phase runs.
+    /// Returns `true` if a phase runs.
     pub fn has(&self, phase: Phase) -> bool {
         self.phases.contains(&phase)
     }

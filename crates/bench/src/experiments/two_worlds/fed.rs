@@ -16,15 +16,15 @@ use millpond_policies::registry::{Visitor, visit_all};
 
 use super::diary::Event;
 
-/// Where the worlds part.
+/// The first difference between the worlds.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("line {line} of the diary: the live pool has {live}, the simulator {simulated}")]
 pub struct Differs {
     /// Number of the line, from 0.
     pub line: usize,
-    /// What the live pool did.
+    /// Event of the live pool.
     pub live: String,
-    /// What the simulator did.
+    /// Event of the simulator.
     pub simulated: String,
 }
 

@@ -17,11 +17,11 @@ use super::diary::Event;
 pub struct Unlawful {
     /// Number of the line, from 0.
     pub line: usize,
-    /// What it says.
+    /// The event.
     pub event: String,
     /// Number of the rule.
     pub rule: u32,
-    /// What is wrong.
+    /// The fault.
     pub what: &'static str,
 }
 
