@@ -2,7 +2,7 @@
 //!
 //! Nothing here knows a policy, a trace or an engine: ids, the marks a reference carries, sizes
 //! with units, seeds, the rules of page cleaning and read-ahead, the sync list, errors that hold
-//! errors, switches as words, and the shim that lets a model checker replace atomics and locks.
+//! errors, switches as words, uuids, and the shim that lets a model checker replace atomics and locks.
 
 pub mod cleaning;
 #[cfg(all(feature = "critical-sections", not(feature = "model")))]
@@ -20,6 +20,7 @@ pub mod seed;
 pub mod size;
 pub mod sync;
 pub mod sync_list;
+pub mod uuid;
 pub mod words;
 
 pub use ids::{FrameId, Lsn, PageId, Tick};

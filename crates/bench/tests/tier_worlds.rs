@@ -3,14 +3,15 @@
 use std::io::{IoSlice, IoSliceMut};
 use std::sync::Arc;
 
-use millpond::internals::store::options::policy_choice::PolicyChoice;
-use millpond::internals::tier::{AnyTier, BackTier, SecondTier, TierOptions};
 use millpond::{Db, Options};
 use millpond_base::{Mark, PageId, Reason};
 use millpond_device::{Device, MemoryDevice, ReadRequest, Tag, WriteRequest};
 use millpond_lab::registry::Registry;
 use millpond_lab::tier2::{Model, Tier2Counts, Tier2Options};
+use millpond_policies::chosen::ChosenPolicy;
 use millpond_policies::config::Spec;
+use millpond_policies::info::Tier;
+use millpond_tier::{AnyTier, BackTier, SecondTier, TierOptions};
 use millpond_workload::trace::Batch;
 
 /// Every policy of a second tier that can run live.
@@ -34,8 +35,8 @@ fn tier_of(pages: u64, page_bytes: u32, policy: &str) -> SecondTier {
     let (unit, writes_back) = (page_bytes, false);
     let options = TierOptions { bytes, page_bytes, unit, seed: SEED, writes_back };
     let (below, fast) = (Arc::new(MemoryDevice::new()), Arc::new(MemoryDevice::new()));
-    let policy = PolicyChoice::parse_for_tier(policy).unwrap();
-    SecondTier::open(below, fast, &options, |_| None, |shape| policy.tier_host(shape)).unwrap()
+    let policy = ChosenPolicy::parse(policy, Tier::Second).unwrap();
+    SecondTier::open(below, fast, &options, |_| None, |shape| policy.erased_host(shape)).unwrap()
 }
 
 /// The same, where writes stay in the cache.
@@ -44,8 +45,8 @@ fn back_tier_of(pages: u64, page_bytes: u32, policy: &str) -> BackTier {
     let (unit, writes_back) = (page_bytes, true);
     let options = TierOptions { bytes, page_bytes, unit, seed: SEED, writes_back };
     let (below, fast) = (Arc::new(MemoryDevice::new()), Arc::new(MemoryDevice::new()));
-    let policy = PolicyChoice::parse_for_tier(policy).unwrap();
-    BackTier::open(below, fast, &options, |shape| policy.tier_host(shape)).unwrap()
+    let policy = ChosenPolicy::parse(policy, Tier::Second).unwrap();
+    BackTier::open(below, fast, &options, |shape| policy.erased_host(shape)).unwrap()
 }
 
 /// Has the tier read or write a page. The first place is no page's.

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use millpond::internals::tier::{TierCounts, TierOptions};
 use millpond_lab::results::memory_available;
 use millpond_lab::table::{Table, Value};
 use millpond_server::serve::{
@@ -15,6 +14,7 @@ use millpond_server::serve::{
 use millpond_server::volume::{
     CacheSpec, OpenVolumeError, Volume, VolumeCounts, VolumeError, VolumeSpec,
 };
+use millpond_tier::{TierCounts, TierOptions};
 
 use crate::error::Failure;
 use crate::interrupt;

@@ -10,6 +10,6 @@ pub use crate::pool::PoolError;
 pub use crate::recovery::RecoveryError;
 pub use crate::store::combinations::PolicyFitError;
 pub use crate::store::{BackupError, OptionsError};
-pub use crate::tier::TierError;
 pub use crate::txn::TxnError;
 pub use crate::words::ChoiceError;
+pub use millpond_tier::TierError;

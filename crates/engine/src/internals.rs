@@ -59,10 +59,6 @@ pub mod store {
     pub use crate::store::*;
 }
 #[allow(missing_docs, unused_imports, reason = "a view of a private room")]
-pub mod tier {
-    pub use crate::tier::*;
-}
-#[allow(missing_docs, unused_imports, reason = "a view of a private room")]
 pub mod txn {
     pub use crate::txn::*;
 }

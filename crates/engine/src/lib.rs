@@ -135,7 +135,6 @@ mod recovery;
 pub mod report;
 mod stats;
 mod store;
-mod tier;
 mod txn;
 mod words;
 

@@ -1,7 +1,7 @@
 //! Errors of opening.
 
-use millpond::internals::tier::TierError;
 use millpond_device::{DeviceError, OpenFileError};
+use millpond_tier::TierError;
 
 use crate::options::PART_BYTES;
 

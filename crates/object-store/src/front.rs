@@ -5,9 +5,9 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use millpond::internals::tier::{Answer, Asked, SecondTier, Ticket};
 use millpond_base::{PageId, Reason};
 use millpond_device::{AlignedBuffer, Device, Tag, WriteRequest};
+use millpond_tier::{Answer, Asked, SecondTier, Ticket};
 use object_store::PutPayload;
 
 /// Lengths of copies are multiples of this, which is enough for direct I/O.

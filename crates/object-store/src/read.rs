@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures::future::try_join_all;
 use futures::stream::{self, StreamExt, TryStreamExt};
-use millpond::internals::tier::Ticket;
+use millpond_tier::Ticket;
 use object_store::path::Path;
 use object_store::{
     Error, Extensions, GetOptions, GetRange, GetResult, GetResultPayload, ObjectMeta, Result,

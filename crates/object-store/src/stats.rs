@@ -3,7 +3,7 @@
 use std::ops::Index;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use millpond::internals::tier::TierCounts;
+use millpond_tier::TierCounts;
 
 use crate::hints::Class;
 

@@ -7,9 +7,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
 use futures::stream::BoxStream;
-use millpond::internals::store::options::policy_choice::PolicyChoice;
-use millpond::internals::tier::{SecondTier, TierOptions};
 use millpond_device::{Device, FileDevice, FileOptions, open_above_standard, real_path};
+use millpond_policies::chosen::ChosenPolicy;
+use millpond_policies::info::Tier;
+use millpond_tier::{SecondTier, TierOptions};
 use object_store::path::Path;
 use object_store::{
     CopyOptions, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore,
@@ -92,7 +93,7 @@ impl CachedStore {
         options: CacheOptions,
     ) -> Result<CachedStore, OpenCacheError> {
         check_part(options.part_bytes)?;
-        let policy = PolicyChoice::parse_for_tier(&options.policy)
+        let policy = ChosenPolicy::parse(&options.policy, Tier::Second)
             .map_err(|error| OpenCacheError::Policy(error.to_string()))?;
         let tier_options = TierOptions {
             bytes: options.bytes,
@@ -110,7 +111,7 @@ impl CachedStore {
         let below = Arc::new(Nowhere { path: options.path.clone() });
         let told = saved.clone();
         let identity = move |_: &dyn Device| told.identity();
-        let host = |shape: &_| policy.tier_host(shape);
+        let host = |shape: &_| policy.erased_host(shape);
         let tier = SecondTier::open(below, fast, &tier_options, identity, host)?;
         saved.opened();
         let front = Front { tier: Arc::new(tier), part };

@@ -10,7 +10,7 @@
 //! - [`erased`]: the cold half behind a pointer, for live pools.
 //! - [`policy_host`]: a policy with its frames' metadata and its clock, for hosts of one thread.
 //! - [`any_hook`]: the hot half found at run time, for live pools, too.
-//! - [`registry`]: all of them, one line each.
+//! - [`registry`]: all of them, one line each. [`chosen`] finds one by its text.
 //!
 //! No I/O, no threads, and no `unsafe` but in [`frames`], [`zeroed`], [`any_hook`],
 //! [`mod@parts::prefetch`] and [`parts::worth_simd`].
@@ -21,6 +21,7 @@ pub mod config;
 pub mod zeroed;
 pub mod any_cold;
 pub mod any_hook;
+pub mod chosen;
 pub mod contract;
 pub mod erased;
 pub mod frames;

@@ -131,7 +131,7 @@ impl<M: PoolStrategy> PoolInstance<M> {
             Err(error) => return Err(BenchError::Drive(Box::new(error))),
         };
         self.worker_threads.info.frames = Some(frames);
-        self.worker_threads.info.policy = plan.policy.spec.to_string();
+        self.worker_threads.info.policy = plan.policy.chosen.spec.to_string();
         self.worker_threads.info.translation = self.setup.options.lab.translation.to_string();
         Ok(OpenPool { store, workers, pages })
     }

@@ -59,7 +59,7 @@ impl<M: PoolStrategy> TxnInstance<M> {
     /// Opens the store with a pool of this size.
     fn open(&mut self, pool: Option<Size>, slowed: bool) -> Result<TxnStore<M>, BenchError> {
         let frames = frames_for(&self.setup, &self.worker_threads, pool)?;
-        let spec = plan(&self.setup, Some(frames))?.policy.spec.to_string();
+        let spec = plan(&self.setup, Some(frames))?.policy.chosen.spec.to_string();
         let mut options = self.setup.options.clone();
         options.lab.frames = Some(frames);
         options.lab.tiny_pages = true;

@@ -6,7 +6,7 @@ use millpond::Stats;
 use millpond::internals::log::LogCounts;
 use millpond::internals::stats::counters::{Counter, Counters, Timing};
 use millpond::internals::stats::histogram::Latencies;
-use millpond::internals::tier::TierCounts;
+use millpond_tier::TierCounts;
 use rustix::time::{ClockId, clock_gettime};
 
 /// Events of a store, since it was opened or in between two moments.

@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use millpond::internals::store::options::policy_choice::PolicyChoice;
-use millpond::internals::tier::BackTier;
 use millpond_device::{Device, FileDevice, FileOptions};
+use millpond_policies::chosen::ChosenPolicy;
+use millpond_policies::info::Tier;
+use millpond_tier::BackTier;
 
 use super::open::StoreArgs;
 use crate::error::Failure;
@@ -38,8 +39,8 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         return Ok(());
     };
     // Nothing is asked for: any policy will do.
-    let policy = PolicyChoice::parse_for_tier("t2-lru").map_err(failed)?;
-    let host = |shape: &_| policy.tier_host(shape);
+    let policy = ChosenPolicy::parse("t2-lru", Tier::Second).map_err(failed)?;
+    let host = |shape: &_| policy.erased_host(shape);
     let tier = BackTier::open(store, fast, &options, host).map_err(failed)?;
     let held = tier.counts().dirty.saturating_sub(1);
     tier.give_up().map_err(failed)?;

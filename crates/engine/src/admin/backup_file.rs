@@ -152,7 +152,7 @@ impl<M: PoolStrategy> Store<M> {
             .create_if_missing(false)
             .memory(plan.budget.total())
             .own_policies(plan.own_policies.clone())
-            .policy(plan.policy.spec.to_string())
+            .policy(plan.policy.chosen.spec.to_string())
             .lab(|lab| lab.background_merge = false)
             .lab(|lab| lab.frames = Some(plan.budget.frames.min(FRAMES_MAX)));
         Builder::devices(data, log, &options).open::<M>()?.close()?;

@@ -12,6 +12,7 @@
 
 use std::sync::Arc;
 
+use millpond_base::uuid::new_uuid;
 use millpond_base::{Lsn, PageId};
 use millpond_device::{AlignedBuffer, Device, DeviceError};
 
@@ -23,7 +24,7 @@ use super::store_error::OpenError;
 use super::store_error::ReadError;
 use super::transfer::verify;
 use crate::page::packed::unpack;
-use crate::page::superblock::{Superblock, new_uuid};
+use crate::page::superblock::Superblock;
 use crate::page::{MapEntry, PageHeader, Spot};
 
 /// The error of a copy.

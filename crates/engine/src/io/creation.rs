@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
+use millpond_base::uuid::new_uuid;
 use millpond_base::{Lsn, PageId};
 use millpond_device::{AlignedBuffer, Device, DeviceError, FileDevice, FileOptions, planted};
 
@@ -12,7 +13,7 @@ use super::placement::bitmap::Bitmap;
 use super::placement::page_map::PageMap;
 use super::store::{Access, PageStore};
 use super::store_error::CreateError;
-use crate::page::superblock::{Compression, Placement, Superblock, new_uuid};
+use crate::page::superblock::{Compression, Placement, Superblock};
 use crate::page::{MapEntry, PageSize, free_map};
 
 /// Bytes that a new store has, and that any store keeps, whatever is free.

@@ -1,7 +1,6 @@
 //! The page store: pages of a store on a device, each in its place, with its checksum.
 
 mod allocation;
-mod back_mark;
 mod batch;
 pub mod copy;
 pub mod counts;
@@ -17,7 +16,6 @@ pub mod store;
 pub mod store_error;
 mod transfer;
 
-pub use back_mark::{BackMark, MARK_BYTES};
 pub use batch::{PageRead, PageWrite};
 pub use counts::StoreCounts;
 pub(crate) use creation::is_probe;

@@ -7,7 +7,6 @@ use std::sync::{Arc, PoisonError};
 use millpond_base::{Lsn, PageId};
 use millpond_device::{AlignedBuffer, Device, FileDevice, FileOptions};
 
-use super::back_mark::BackMark;
 use super::placement::bitmap::Bitmap;
 use super::placement::map_read::{
     find_pages, has_free_map, page_size_by_free_map, page_size_by_pages, read_map,
@@ -22,6 +21,7 @@ use super::transfer::verify;
 use crate::page::superblock::{Compression, Placement, Superblock, SuperblockError};
 use crate::page::{MapEntry, PageSize, free_map};
 use millpond_device::error::{DeviceError, OpenFileError};
+use millpond_tier::BackMark;
 
 /// Bytes of page 0 that are read before the page size is known.
 pub(super) const HEAD: usize = PageSize::KIB_4.bytes();

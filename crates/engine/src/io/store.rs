@@ -32,7 +32,6 @@ use millpond_base::sync::unmodelled::{Mutex, RwLock};
 use millpond_base::{Lsn, PageId};
 use millpond_device::{Device, DeviceError};
 
-use super::back_mark::BackMark;
 use super::counts::Counters;
 use super::counts::StoreCounts;
 use super::placement::bitmap::Bitmap;
@@ -45,6 +44,7 @@ use super::store_error::SyncError;
 use super::store_error::WriteError;
 use crate::page::superblock::{Compression, Placement, Superblock};
 use crate::page::{MapEntry, PAGES_MAX, PageSize, free_map};
+use millpond_tier::BackMark;
 
 /// What a store may be used for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -27,8 +27,6 @@
 //! whole or not at all, so a crash while page 0 is written leaves the old superblock or the new
 //! one; no second copy is needed.
 
-use std::hash::{BuildHasher, RandomState};
-
 use millpond_base::{Lsn, PageId};
 
 use super::header::PageHeader;
@@ -282,20 +280,6 @@ impl Superblock {
         page[112..120].copy_from_slice(&self.generation.to_le_bytes());
         PageHeader::seal(PageId(0), page);
     }
-}
-
-/// 128 bits that no other store has: the standard library's hash keys are drawn by the system.
-pub(crate) fn new_uuid() -> [u8; 16] {
-    let moment = std::time::UNIX_EPOCH.elapsed().map_or(0, |since| since.as_nanos());
-    let seed = (moment, std::process::id());
-    let halves = [RandomState::new().hash_one(seed), RandomState::new().hash_one(seed)];
-    let mut uuid = [0; 16];
-    uuid[..8].copy_from_slice(&halves[0].to_le_bytes());
-    uuid[8..].copy_from_slice(&halves[1].to_le_bytes());
-    // Version 4 (random), variant 1, as RFC 9562 has them.
-    uuid[6] = uuid[6] & 0x0f | 0x40;
-    uuid[8] = uuid[8] & 0x3f | 0x80;
-    uuid
 }
 
 #[cfg(test)]

@@ -236,11 +236,11 @@ impl Combination {
                 && c.records() == records
         };
         let with = |touch| Combination::ALL.iter().find(|c| fits(c, touch)).copied();
-        let found = with(policy.hook).or_else(|| with(HotHalf::Any.hook()));
+        let found = with(policy.chosen.hook()).or_else(|| with(HotHalf::Any.hook()));
         found.ok_or_else(|| CombinationError {
             translation,
             latching,
-            policy: policy.info.id,
+            policy: policy.chosen.info.id,
             records,
             exist: Combination::list(),
         })
@@ -340,7 +340,7 @@ pub fn host_for<T: HitHook>(
         #[cfg(not(feature = "lab"))]
         false => None,
     };
-    hosted.ok_or(PolicyFitError::HotHalf { policy: policy.info.id, touch: type_name::<T>() })
+    hosted.ok_or(PolicyFitError::HotHalf { policy: policy.chosen.info.id, touch: type_name::<T>() })
 }
 
 #[cfg(test)]

@@ -34,6 +34,7 @@ use std::time::{Duration, Instant};
 
 use millpond_base::sync::unmodelled::Mutex;
 use millpond_base::{FrameId, Lsn, PageId, Reason};
+use millpond_tier::{AnyTier, TierCounts};
 
 use crate::io::PageStore;
 use crate::log::Log;
@@ -52,7 +53,6 @@ use crate::store::snapshot_trees::TreesOf;
 use crate::store::stats::Stats;
 use crate::store::stats::census::Census;
 use crate::store::stats::stat_file::Publisher;
-use crate::tier::{AnyTier, TierCounts};
 use crate::txn::{Durability, ManagerShare, Snapshot, TransactionManager};
 
 /// Time between two rounds of the housekeeping.

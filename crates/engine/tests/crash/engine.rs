@@ -8,8 +8,6 @@ use millpond::internals::btree::BulkOptions;
 use millpond::internals::heap::RecordId;
 use millpond::internals::io::PageStore;
 use millpond::internals::pool::SyncMode;
-use millpond::internals::store::options::policy_choice::PolicyChoice;
-use millpond::internals::tier::BackTier;
 use millpond::{
     Compression, Db, Error, EvictionMode, HashIndex, Heap, Isolation, KeyRange, Options, Placement,
     RawTree, Savepoint, Snapshot, Structure, Txn, TxnOptions,
@@ -18,6 +16,9 @@ use millpond::{
 use millpond_base::Share;
 use millpond_base::cleaning::Cleaning;
 use millpond_device::{Device, MemoryDevice, PowerSupply};
+use millpond_policies::chosen::ChosenPolicy;
+use millpond_policies::info::Tier;
+use millpond_tier::BackTier;
 
 use crate::oracle::{State, Tree};
 use crate::plan::Start;
@@ -168,8 +169,9 @@ fn whole(devices: &Devices) -> Result<Arc<dyn Device>, TierError> {
     match BackTier::options_of(&*data, &*fast)? {
         None => Ok(data),
         Some(options) => {
-            let policy = PolicyChoice::parse_for_tier("t2-lru").expect("a policy of a second tier");
-            let host = |shape: &_| policy.tier_host(shape);
+            let policy =
+                ChosenPolicy::parse("t2-lru", Tier::Second).expect("a policy of a second tier");
+            let host = |shape: &_| policy.erased_host(shape);
             Ok(Arc::new(BackTier::open(data, fast, &options, host)?))
         }
     }

@@ -13,9 +13,10 @@ use millpond::internals::btree::BulkOptions;
 use millpond::internals::io::PageStore;
 use millpond_device::{Device, FileDevice, FileOptions};
 
-use millpond::internals::store::options::policy_choice::PolicyChoice;
-use millpond::internals::tier::BackTier;
 use millpond::{Db, Options, Tree};
+use millpond_policies::chosen::ChosenPolicy;
+use millpond_policies::info::Tier;
+use millpond_tier::BackTier;
 
 use super::memory::{CHILD, grown, status};
 use super::place;
@@ -68,8 +69,8 @@ const WORKS: [(&str, u64, Work); 9] = [
         let device = |path: &Path| FileDevice::open(path, &FileOptions::default()).unwrap();
         let (store, cache) = (device(path), device(&cache_of(path)));
         let options = BackTier::options_of(&store, &cache).unwrap().unwrap();
-        let policy = PolicyChoice::parse_for_tier("t2-lru").unwrap();
-        let host = |shape: &_| policy.tier_host(shape);
+        let policy = ChosenPolicy::parse("t2-lru", Tier::Second).unwrap();
+        let host = |shape: &_| policy.erased_host(shape);
         let tier = BackTier::open(Arc::new(store), Arc::new(cache), &options, host).unwrap();
         assert!(tier.counts().dirty > 500, "the tier has what the store has not");
         let destaging = measured(|| tier.give_up().unwrap());

@@ -12,10 +12,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::schedules::{check, seed};
-use millpond::internals::store::options::policy_choice::PolicyChoice;
-use millpond::internals::tier::{BackTier, TierOptions};
 use millpond_base::{PageId, Reason};
+use millpond_policies::chosen::ChosenPolicy;
+use millpond_policies::info::Tier;
+use millpond_tier::{BackTier, TierOptions};
+
+use crate::schedules::{check, seed};
 use millpond_device::{
     Alignment, Device, DeviceError, FaultyDevice, MemoryDevice, ReadRequest, Tag, WriteRequest,
 };
@@ -106,8 +108,8 @@ fn open(below: Arc<dyn Device>, fast: Arc<dyn Device>) -> BackTier {
     let bytes = 16_384 + 65_536 + SLOTS * (PAGE + 96);
     let (page_bytes, unit) = (PAGE as u32, PAGE as u32);
     let options = TierOptions { bytes, page_bytes, unit, seed: 7, writes_back: true };
-    let policy = PolicyChoice::parse_for_tier("lru-io").unwrap();
-    BackTier::open(below, fast, &options, |shape| policy.tier_host(shape)).unwrap()
+    let policy = ChosenPolicy::parse("lru-io", Tier::Second).unwrap();
+    BackTier::open(below, fast, &options, |shape| policy.erased_host(shape)).unwrap()
 }
 
 impl World {

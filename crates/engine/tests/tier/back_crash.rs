@@ -6,13 +6,13 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use fastrand::Rng;
-use millpond::internals::tier::{BackTier, TierError, TierOptions};
 use millpond_base::rounds::rounds;
 use millpond_base::{PageId, Reason};
 use millpond_device::{
     Device, DeviceError, Fault, FaultyDevice, MemoryDevice, PowerSupply, ReadRequest, Tag,
     WriteRequest,
 };
+use millpond_tier::{BackTier, TierError, TierOptions};
 
 use super::{PAGE, POLICIES, back_options, open_back};
 

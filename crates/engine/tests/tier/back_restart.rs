@@ -5,11 +5,12 @@ use std::sync::Arc;
 use millpond::internals::admin::check::CATALOG;
 use millpond::internals::admin::dump::{DumpReader, DumpWriter, Form, Item};
 use millpond::internals::admin::salvage::salvage;
-use millpond::internals::io::{BackMark, PageStore};
-use millpond::internals::tier::BackTier;
+use millpond::internals::io::PageStore;
 use millpond::{Compression, Db, Error, Options, error::TierError};
 use millpond_base::Reason;
 use millpond_device::{Device, MemoryDevice};
+use millpond_tier::BackMark;
+use millpond_tier::BackTier;
 
 use super::{PAGE, back_options, content, open_as, open_back, options, read, write};
 

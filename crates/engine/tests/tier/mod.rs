@@ -11,10 +11,11 @@ mod stress;
 use std::io::{IoSlice, IoSliceMut};
 use std::sync::Arc;
 
-use millpond::internals::store::options::policy_choice::PolicyChoice;
-use millpond::internals::tier::{BackTier, Identity, SecondTier, TierError, TierOptions};
 use millpond_base::{PageId, Reason};
 use millpond_device::{Device, DeviceError, ReadRequest, Tag, WriteRequest};
+use millpond_policies::chosen::ChosenPolicy;
+use millpond_policies::info::Tier;
+use millpond_tier::{BackTier, Identity, SecondTier, TierError, TierOptions};
 
 /// Every policy of a second tier that can run live.
 const POLICIES: [&str; 11] = [
@@ -49,8 +50,8 @@ fn open_back(
     options: &TierOptions,
     policy: &str,
 ) -> Result<BackTier, TierError> {
-    let policy = PolicyChoice::parse_for_tier(policy).unwrap();
-    BackTier::open(below, fast, options, |shape| policy.tier_host(shape))
+    let policy = ChosenPolicy::parse(policy, Tier::Second).unwrap();
+    BackTier::open(below, fast, options, |shape| policy.erased_host(shape))
 }
 
 fn open_as(
@@ -60,8 +61,8 @@ fn open_as(
     policy: &str,
     identity: Option<Identity>,
 ) -> Result<SecondTier, TierError> {
-    let policy = PolicyChoice::parse_for_tier(policy).unwrap();
-    SecondTier::open(below, fast, options, move |_| identity, |shape| policy.tier_host(shape))
+    let policy = ChosenPolicy::parse(policy, Tier::Second).unwrap();
+    SecondTier::open(below, fast, options, move |_| identity, |shape| policy.erased_host(shape))
 }
 
 fn open(below: Arc<dyn Device>, fast: Arc<dyn Device>, pages: u64, policy: &str) -> SecondTier {

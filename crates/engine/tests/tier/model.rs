@@ -4,12 +4,12 @@ use std::io::{IoSlice, IoSliceMut};
 use std::sync::Arc;
 
 use fastrand::Rng;
-use millpond::internals::tier::{SecondTier, TierOptions};
 use millpond_base::{PageId, Reason};
 use millpond_device::{
     Device, Faults, FaultyDevice, MemoryDevice, ReadFault, ReadFaultDevice, ReadFaults,
     ReadRequest, Tag, WriteRequest,
 };
+use millpond_tier::{SecondTier, TierOptions};
 
 use super::{PAGE, POLICIES, open_as, options, read};
 

@@ -8,11 +8,11 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 
-use millpond::internals::tier::Identity;
 use millpond_device::{
     Alignment, Device, DeviceError, Errno, FileDevice, FileOptions, OpenFileError, ReadRequest,
     WriteRequest, open_above_standard,
 };
+use millpond_tier::Identity;
 use rustix::fs::{FallocateFlags, SeekFrom, fallocate, seek};
 
 /// How far apart two times of a file may be and look the same: more than a tick of any kernel.

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use millpond::internals::tier::TierError;
 use millpond_device::{DeviceError, OpenFileError};
+use millpond_tier::TierError;
 
 use crate::protocol::errors;
 

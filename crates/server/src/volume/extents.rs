@@ -1,6 +1,6 @@
 //! The holes of a volume, and the content of its cache.
 
-use millpond::internals::tier::Residency;
+use millpond_tier::Residency;
 
 use super::error::VolumeError;
 use super::requests::Volume;

@@ -4,10 +4,11 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use millpond::internals::io::BackMark;
-use millpond::internals::store::options::policy_choice::PolicyChoice;
-use millpond::internals::tier::{AnyTier, BackTier, SecondTier, TierError, TierOptions};
 use millpond_device::{Device, Errno, FileDevice, FileOptions, OpenFileError, real_path};
+use millpond_policies::chosen::ChosenPolicy;
+use millpond_policies::info::Tier;
+use millpond_tier::BackMark;
+use millpond_tier::{AnyTier, BackTier, SecondTier, TierError, TierOptions};
 
 use super::backing::BackingFile;
 use super::error::{OpenVolumeError, VolumeError};
@@ -183,7 +184,7 @@ fn open_tier(
     cache: &CacheSpec,
     spec: &VolumeSpec,
 ) -> Result<(AnyTier, Arc<FileDevice>), OpenVolumeError> {
-    let policy = PolicyChoice::parse_for_tier(&cache.policy)
+    let policy = ChosenPolicy::parse(&cache.policy, Tier::Second)
         .map_err(|error| OpenVolumeError::Policy(error.to_string()))?;
     let options = TierOptions {
         bytes: cache.bytes,
@@ -198,7 +199,7 @@ fn open_tier(
     let fast = Arc::new(open_cache_file(&cache.path, backing, &file_options, spec.block)?);
     let (below, told) = (backing.clone(), backing.clone());
     let identity = move |_: &dyn Device| told.identity();
-    let host = |shape: &_| policy.tier_host(shape);
+    let host = |shape: &_| policy.erased_host(shape);
     if options.writes_back {
         let tier = BackTier::open(below, fast.clone(), &options, host)?.destaging_ahead();
         return Ok((AnyTier::Back(Arc::new(tier)), fast));
@@ -206,7 +207,7 @@ fn open_tier(
     if !spec.read_only && BackTier::is_pair(&*below, &*fast)? {
         // The backing file gets what it has not.
         let back = TierOptions { writes_back: true, ..options };
-        let host = |shape: &_| policy.tier_host(shape);
+        let host = |shape: &_| policy.erased_host(shape);
         let tier = BackTier::open(below.clone(), fast.clone(), &back, host)?;
         tier.give_up().map_err(TierError::Device)?;
     }

@@ -5,9 +5,9 @@ use std::ops::{Range, RangeInclusive};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use millpond::internals::tier::{AnyTier, TierCounts};
 use millpond_base::{PageId, Reason};
 use millpond_device::{AlignedBuffer, Device, DeviceError, ReadRequest, Tag, WriteRequest};
+use millpond_tier::{AnyTier, TierCounts};
 
 use super::backing::BackingFile;
 use super::error::VolumeError;

@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use millpond_base::Lsn;
+use millpond_tier::TierError;
 
 use crate::btree::{BulkError, StreamError, WriteError};
 use crate::encoding::codec::DecodeError;
@@ -17,7 +18,6 @@ use crate::store::error::backup::BackupError;
 use crate::store::error::display::{count, only_fronts, shown, with_causes};
 use crate::store::error::lab::LabError;
 use crate::store::options::OptionsError;
-use crate::tier::TierError;
 use crate::txn::TxnError;
 use crate::{hash_index, heap};
 

@@ -5,6 +5,7 @@
 use std::error::Error as StdError;
 
 use millpond_device::{DeviceError, OpenFileError};
+use millpond_tier::TierError;
 
 use crate::btree::{BulkError, StreamError, WriteError};
 use crate::hash_index::WriteError as HashWriteError;
@@ -20,7 +21,6 @@ use crate::pool::{PoolError, StorageError};
 use crate::recovery::RecoveryError;
 use crate::store::error::{BackupError, Error};
 use crate::store::options::OptionsError;
-use crate::tier::TierError;
 use crate::txn::TxnError;
 
 /// Category of an [`Error`]. The bindings of other languages expose the categories as codes and
@@ -215,10 +215,11 @@ fn of_tier(error: &TierError) -> ErrorKind {
         TierError::Device(error) => of_device(error),
         TierError::NotATier { .. } | TierError::NotItsStore { .. } => ErrorKind::OtherType,
         TierError::CacheMissing { .. } => ErrorKind::Incomplete,
-        TierError::OtherSize { .. } | TierError::TooSmall { .. } => ErrorKind::Invalid,
         TierError::Damaged { .. } => ErrorKind::Damaged,
         TierError::Version { .. } => ErrorKind::Version,
         TierError::TooLarge { .. } => ErrorKind::Memory,
+        // `OtherSize`, `TooSmall`, and later ones.
+        _ => ErrorKind::Invalid,
     }
 }
 

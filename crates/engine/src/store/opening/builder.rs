@@ -14,6 +14,7 @@ use std::sync::Arc;
 
 use millpond_device::{Device, FileDevice, FileOptions, OpenFileError, planted, real_path};
 use millpond_policies::contract::Shape;
+use millpond_tier::AnyTier;
 
 use crate::io::{CreateError, OpenError, PageStore, SpillFile, is_probe};
 use crate::log::LogOptions;
@@ -29,7 +30,6 @@ use crate::store::options::memory_limit::SystemRoots;
 use crate::store::options::{Options, PAGE_SIZE_DEFAULT, Plan};
 use crate::store::stats::stat_file::{PUBLISH_PERIOD, Publisher};
 use crate::store::store::Store;
-use crate::tier::AnyTier;
 use crate::{btree, hash_index, heap};
 
 /// The place of a store.

@@ -4,16 +4,17 @@ use std::path::Path;
 use std::sync::Arc;
 
 use millpond_device::{Device, FileDevice, FileOptions, file::new_file::create_like, real_path};
+use millpond_policies::chosen::ChosenPolicy;
+use millpond_tier::BackMark;
+use millpond_tier::{AnyTier, BackTier, Identity, SecondTier, TierError, TierOptions};
 
-use crate::io::{BackMark, PageStore, superblock_of};
+use crate::io::{PageStore, superblock_of};
 use crate::page::PageSize;
 use crate::page::superblock::Compression;
 use crate::store::error::Error;
 use crate::store::opening::remains::Created;
 use crate::store::options::memory_limit::SystemRoots;
-use crate::store::options::policy_choice::PolicyChoice;
 use crate::store::options::{Options, TierPlan};
-use crate::tier::{AnyTier, BackTier, Identity, SecondTier, TierError, TierOptions};
 
 /// A store's device, and the same as a second tier if it has one.
 pub(super) struct Tiered {
@@ -70,7 +71,7 @@ pub(super) fn tiered(
         Some(fast) => fast,
         None => open_file(&asked.path, device.path(), created, &tier, &options.file_options())?,
     };
-    let host = |shape: &_| policy.tier_host(shape);
+    let host = |shape: &_| policy.erased_host(shape);
     let tier = if tier.writes_back {
         AnyTier::Back(Arc::new(BackTier::open(device, fast, &tier, host)?.destaging_ahead()))
     } else {
@@ -87,9 +88,9 @@ fn make_whole(
     device: &Arc<dyn Device>,
     fast: &Arc<dyn Device>,
     options: &TierOptions,
-    policy: &PolicyChoice,
+    policy: &ChosenPolicy,
 ) -> Result<(), TierError> {
-    let host = |shape: &_| policy.tier_host(shape);
+    let host = |shape: &_| policy.erased_host(shape);
     let tier = BackTier::open(device.clone(), fast.clone(), options, host)?;
     Ok(tier.give_up()?)
 }

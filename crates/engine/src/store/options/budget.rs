@@ -16,11 +16,12 @@
 //! All of it is charged at its largest, so that the process stays within the number whatever
 //! happens; what a cautious charge leaves over is less than one frame and the slack of ghosts.
 
+use millpond_policies::chosen::ChosenPolicy;
+
 use crate::pool::translation::page_table::PageTable;
 use crate::pool::writeback::write::Writes;
 use crate::pool::{FRAME_HEADER_BYTES, Optimistic};
 use crate::store::options::choices::TranslationMode;
-use crate::store::options::policy_choice::PolicyChoice;
 
 /// Frames that a pool has at least: the pages that one operation holds at a time, times a few
 /// threads, and a cooling stage.
@@ -69,7 +70,7 @@ pub struct Demand<'a> {
     /// The translation, which decides if there is a page table.
     pub translation: TranslationMode,
     /// The policy whose state must fit.
-    pub policy: &'a PolicyChoice,
+    pub policy: &'a ChosenPolicy,
     /// Bytes that tell where pages are.
     pub map_bytes: u64,
     /// Bytes that a second tier takes.
@@ -191,10 +192,12 @@ impl Budget {
 
 #[cfg(test)]
 mod tests {
+    use millpond_policies::info::Tier;
+
     use super::*;
 
-    fn policy(text: &str) -> PolicyChoice {
-        PolicyChoice::parse(text).unwrap()
+    fn policy(text: &str) -> ChosenPolicy {
+        ChosenPolicy::parse(text, Tier::First).unwrap()
     }
 
     #[test]

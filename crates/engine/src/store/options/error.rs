@@ -1,10 +1,11 @@
 //! Errors of options.
 
+use millpond_tier::TierError;
+
 use crate::pool::{EvictionMode, SyncMode};
 use crate::store::options::budget::BudgetError;
 use crate::store::options::choices::TranslationMode;
 use crate::store::options::policy_choice::PolicyError;
-use crate::tier::TierError;
 
 use crate::store::options::limits::*;
 

@@ -385,7 +385,7 @@ mod tests {
     #[test]
     fn the_defaults_open_a_store_on_this_machine() {
         let plan = Options::new().plan(&SystemRoots::default(), None).unwrap();
-        assert_eq!((plan.page_size, plan.policy.info.id), (PAGE_SIZE_DEFAULT, "tide"));
+        assert_eq!((plan.page_size, plan.policy.chosen.info.id), (PAGE_SIZE_DEFAULT, "tide"));
         assert!(plan.budget.total() <= SystemRoots::default().default_memory());
         assert!(Options::new().may_create() && !Options::new().read_only(true).may_create());
     }

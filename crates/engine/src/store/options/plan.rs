@@ -1,6 +1,9 @@
 //! The plan of one store, computed from its options: page size, policy, frames.
 
 use millpond_base::Seed;
+use millpond_policies::chosen::ChosenPolicy;
+use millpond_policies::info::Tier;
+use millpond_tier::{TierError, TierOptions};
 
 use crate::log::options::BUFFER_MAX;
 use crate::page::superblock::Placement;
@@ -14,7 +17,6 @@ use crate::store::options::policy_choice::PolicyChoice;
 use crate::store::options::error::OptionsError;
 use crate::store::options::limits::*;
 use crate::store::options::options::Options;
-use crate::tier::{TierError, TierOptions};
 
 impl Options {
     /// Returns what the options amount to for a store with pages of `store_page_size` bytes, or for
@@ -49,7 +51,7 @@ impl Options {
         let demand = Demand {
             page_size,
             translation: self.lab.translation,
-            policy: &policy,
+            policy: &policy.chosen,
             map_bytes,
             tier_bytes: tier.as_ref().map_or(0, |tier| tier.memory_bytes),
             log_bytes: if self.lab.log { log_buffer(memory, page_size) } else { 0 },
@@ -72,12 +74,12 @@ impl Options {
             return Ok(None);
         };
         let policy =
-            PolicyChoice::parse_for_tier(&asked.policy).map_err(OptionsError::TierPolicy)?;
+            ChosenPolicy::parse(&asked.policy, Tier::Second).map_err(OptionsError::TierPolicy)?;
         let (bytes, seed) = (asked.bytes, self.lab.seed);
         // The unit depends on the store, and the number of slots does not depend on the unit.
         let (page_bytes, unit, writes_back) = (page_size, page_size, asked.write_back);
         let options = TierOptions { bytes, page_bytes, unit, seed, writes_back };
-        let policy_bytes = policy.tier_bytes(options.frames()?);
+        let policy_bytes = policy.erased_bytes(options.frames()?);
         let policy_bytes = policy_bytes
             .ok_or_else(|| BudgetError::Unbounded { policy: policy.spec.to_string() })?;
         let memory_bytes = options.table_bytes().saturating_add(policy_bytes);
@@ -194,7 +196,7 @@ pub struct Plan {
 #[derive(Clone, Debug)]
 pub struct TierPlan {
     /// Policy of the tier.
-    pub policy: PolicyChoice,
+    pub policy: ChosenPolicy,
     /// Size options of the tier.
     pub options: TierOptions,
     /// Bytes of memory that it takes at most.

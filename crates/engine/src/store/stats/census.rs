@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use millpond_base::FrameId;
 use millpond_base::sync::unmodelled::Mutex;
+use millpond_tier::AnyTier;
 
 use crate::io::PageStore;
 use crate::pool::{Pool, PoolStrategy, State};
@@ -13,7 +14,6 @@ use crate::stats::Statistics;
 use crate::store::named::Named;
 use crate::store::opened::Opened;
 use crate::store::stats::Stats;
-use crate::tier::AnyTier;
 use crate::txn::TransactionManager;
 
 /// Headers that a census looks at, about. In a larger pool it takes every n-th one and counts it n

@@ -8,10 +8,10 @@ use millpond_base::sync::atomic::Ordering;
 use millpond_device::{DeviceError, Errno, Operation, ReadRequest, WriteRequest};
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::tier::parts::{ToCache, write_slots};
-use crate::tier::waiting::{NewCopy, WaitingCopy};
-use crate::tier::write_back::back_device::BackDevice;
-use crate::tier::write_back::tables::{Incoming, Overlap};
+use crate::parts::{ToCache, write_slots};
+use crate::waiting::{NewCopy, WaitingCopy};
+use crate::write_back::back_device::BackDevice;
+use crate::write_back::tables::{Incoming, Overlap};
 
 /// Tries to get what stands in the way of a write to storage.
 const TRIES: u32 = 100;
@@ -356,12 +356,12 @@ impl BackDevice {
     }
 
     /// From now on copies of what was read wait until [`BackDevice::write_waiting`] is called.
-    pub(in crate::tier) fn let_copies_wait(&self) {
+    pub(crate) fn let_copies_wait(&self) {
         self.waiting.begin(u32::try_from(self.spare_slots).unwrap_or(u32::MAX) / 4);
     }
 
     /// Writes copies that wait, if they are many; or any, if `even_few`.
-    pub(in crate::tier) fn write_waiting(&self, even_few: bool) {
+    pub(crate) fn write_waiting(&self, even_few: bool) {
         let waiting = self.waiting.take(even_few);
         self.write_copies(waiting.iter().map(WaitingCopy::as_new).collect());
     }

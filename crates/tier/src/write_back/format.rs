@@ -45,9 +45,9 @@
 use millpond_device::{AlignedBuffer, Device, DeviceError};
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::tier::back_layout::{BLOCK, BackLayout};
-use crate::tier::directory::{BACK_MAGIC, ENTRY_BYTES, Entry, Layout, put, u32_at, u64_at};
-use crate::tier::error::TierError;
+use crate::back_layout::{BLOCK, BackLayout};
+use crate::directory::{BACK_MAGIC, ENTRY_BYTES, Entry, Layout, put, u32_at, u64_at};
+use crate::error::TierError;
 
 const VERSION: u32 = 1;
 const BATCH_MAGIC: &[u8; 8] = b"MILLJRNL";

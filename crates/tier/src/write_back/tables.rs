@@ -5,12 +5,12 @@ use std::ops::Range;
 use millpond_base::{FrameId, Mark, PageId};
 use millpond_device::{Tag, planted};
 
-use crate::tier::cache::{Cache, Fill};
-use crate::tier::copy::Copy;
-use crate::tier::directory::Entry;
-use crate::tier::dirty::{BUSY, Extent, NO_OWNER, OVERWRITTEN, PINNED};
-use crate::tier::frames::{DIRTY, Frame, Frames, HAS_COPY, RESIDENT};
-use crate::tier::write_back::format::{Kind, Record};
+use crate::cache::{Cache, Fill};
+use crate::copy::Copy;
+use crate::directory::Entry;
+use crate::dirty::{BUSY, Extent, NO_OWNER, OVERWRITTEN, PINNED};
+use crate::frames::{DIRTY, Frame, Frames, HAS_COPY, RESIDENT};
+use crate::write_back::format::{Kind, Record};
 
 /// A page that is being written to a slot.
 #[derive(Clone, Debug)]

@@ -15,9 +15,9 @@ use millpond_device::{Alignment, Device, DeviceError, ReadRequest, WriteRequest}
 use millpond_policies::contract::Shape;
 use millpond_policies::policy_host::ErasedPolicyHost;
 
-use crate::tier::error::TierError;
-use crate::tier::options::TierOptions;
-use crate::tier::write_back::back_device::BackDevice;
+use crate::error::TierError;
+use crate::options::TierOptions;
+use crate::write_back::back_device::BackDevice;
 
 /// How long the thread waits after an error before it tries again.
 const PAUSE: Duration = Duration::from_secs(1);

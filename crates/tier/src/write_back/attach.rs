@@ -9,23 +9,23 @@ use std::sync::Arc;
 
 use millpond_base::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use millpond_base::sync::{Condvar, Mutex};
+use millpond_base::uuid::new_uuid;
 use millpond_device::{AlignedBuffer, Device, DeviceError};
 use millpond_policies::contract::Shape;
 use millpond_policies::policy_host::ErasedPolicyHost;
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::io::{BackMark, MARK_BYTES};
-use crate::page::superblock::new_uuid;
-use crate::tier::back_layout::BackLayout;
-use crate::tier::cache::Cache;
-use crate::tier::directory::{Entry, is_other_file};
-use crate::tier::error::TierError;
-use crate::tier::frames::spare_of;
-use crate::tier::options::TierOptions;
-use crate::tier::waiting::Waiting;
-use crate::tier::write_back::back_device::BackDevice;
-use crate::tier::write_back::bell::Bell;
-use crate::tier::write_back::format::{Header, Journal, Kind, Record, State, load_directory};
+use crate::back_layout::BackLayout;
+use crate::back_mark::{BackMark, MARK_BYTES};
+use crate::cache::Cache;
+use crate::directory::{Entry, is_other_file};
+use crate::error::TierError;
+use crate::frames::spare_of;
+use crate::options::TierOptions;
+use crate::waiting::Waiting;
+use crate::write_back::back_device::BackDevice;
+use crate::write_back::bell::Bell;
+use crate::write_back::format::{Header, Journal, Kind, Record, State, load_directory};
 
 impl BackDevice {
     /// A tier above `below`, with its cache on `fast`: the one that it was opened with last, or if

@@ -1,6 +1,6 @@
 //! Layout of the file of a tier that writes back: drawn in `write_back::format`.
 
-use crate::tier::directory::{ENTRY_BYTES, Layout};
+use crate::directory::{ENTRY_BYTES, Layout};
 
 /// Alignment of headers, snapshots and batches of the journal, in bytes.
 pub(super) const BLOCK: u64 = 4096;

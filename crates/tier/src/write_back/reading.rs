@@ -4,10 +4,10 @@ use std::io::IoSliceMut;
 
 use millpond_device::{AlignedBuffer, DeviceError, ReadRequest, planted};
 
-use crate::tier::copy::Copy;
-use crate::tier::parts::{ToCache, read_below};
-use crate::tier::write_back::back_device::BackDevice;
-use crate::tier::write_back::tables::Whereabouts;
+use crate::copy::Copy;
+use crate::parts::{ToCache, read_below};
+use crate::write_back::back_device::BackDevice;
+use crate::write_back::tables::Whereabouts;
 
 /// A part of a request that is in a slot.
 struct InSlot {

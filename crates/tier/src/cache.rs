@@ -19,11 +19,11 @@ use millpond_device::{Tag, planted};
 use millpond_policies::contract::{Access, NEVER, Shape};
 use millpond_policies::policy_host::ErasedPolicyHost;
 
-use crate::tier::copy::Copy;
-use crate::tier::counts::TierCounts;
-use crate::tier::directory::{Entry, Layout};
-use crate::tier::dirty::EXTENT_BYTES;
-use crate::tier::frames::{COOLING, DIRTY, Frame, Frames, HAS_COPY, RESIDENT, Slot, frames_of};
+use crate::copy::Copy;
+use crate::counts::TierCounts;
+use crate::directory::{Entry, Layout};
+use crate::dirty::EXTENT_BYTES;
+use crate::frames::{COOLING, DIRTY, Frame, Frames, HAS_COPY, RESIDENT, Slot, frames_of};
 
 /// A copy to be read; to be given back with [`Cache::unpin`].
 #[derive(Clone, Copy, Debug)]

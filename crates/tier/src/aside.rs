@@ -11,9 +11,9 @@ use std::sync::Arc;
 use millpond_base::PageId;
 use millpond_device::{AlignedBuffer, ReadRequest, Tag};
 
-use crate::tier::cache::{Fill, Found, Place};
-use crate::tier::parts::{FromCache, ToCache};
-use crate::tier::second_tier::SecondTier;
+use crate::cache::{Fill, Found, Place};
+use crate::parts::{FromCache, ToCache};
+use crate::second_tier::SecondTier;
 
 /// A page that is asked for.
 #[derive(Clone, PartialEq, Eq, Debug)]

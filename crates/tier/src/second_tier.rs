@@ -25,16 +25,16 @@ use millpond_policies::contract::Shape;
 use millpond_policies::policy_host::ErasedPolicyHost;
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::tier::cache::{Cache, Place};
-use crate::tier::counts::TierCounts;
-pub use crate::tier::directory::Identity;
-use crate::tier::directory::{Layout, load, mark_closed, mark_open};
-use crate::tier::error::TierError;
-use crate::tier::frames::frames_of;
-use crate::tier::options::TierOptions;
-use crate::tier::parts::{FromCache, ToCache, grow_for_slot, read_below, write_slots};
-use crate::tier::waiting::{NewCopy, Waiting, WaitingCopy};
-use crate::tier::write_back::BackTier;
+use crate::cache::{Cache, Place};
+use crate::counts::TierCounts;
+pub use crate::directory::Identity;
+use crate::directory::{Layout, load, mark_closed, mark_open};
+use crate::error::TierError;
+use crate::frames::frames_of;
+use crate::options::TierOptions;
+use crate::parts::{FromCache, ToCache, grow_for_slot, read_below, write_slots};
+use crate::waiting::{NewCopy, Waiting, WaitingCopy};
+use crate::write_back::BackTier;
 
 /// Errors in a row after which a cache is out of use.
 const ERRORS_MAX: u32 = 16;

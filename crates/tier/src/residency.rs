@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use millpond_base::PageId;
 
-use crate::tier::cache::Cache;
-use crate::tier::copy::Copy;
+use crate::cache::Cache;
+use crate::copy::Copy;
 
 /// State of some bytes in a tier.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -8,7 +8,7 @@
 //! 3. **A place leaves the directory after storage has it, durably**, or what it had is not needed
 //!    by anybody.
 //! 4. **Storage below is marked**: its first sector is in the cache until the tier is given up, so
-//!    that nobody takes it for whole (`io::back_mark`).
+//!    that nobody takes it for whole (`back_mark`).
 //! 5. **A copy is proven** by its checksum each time it is read. Of one that storage has, too, that
 //!    is read instead; another is an error.
 //! 6. **A failed sync is final**: no later one says that something is durable.
@@ -28,13 +28,13 @@ use millpond_base::sync::{Condvar, Mutex, MutexGuard};
 use millpond_base::{Mark, PageId};
 use millpond_device::{Alignment, Device, DeviceError, ReadRequest, WriteRequest};
 
-use crate::tier::back_layout::BackLayout;
-use crate::tier::cache::Cache;
-use crate::tier::counts::TierCounts;
-use crate::tier::parts::grow_for_slot;
-use crate::tier::waiting::Waiting;
-use crate::tier::write_back::bell::Bell;
-use crate::tier::write_back::format::{Journal, State};
+use crate::back_layout::BackLayout;
+use crate::cache::Cache;
+use crate::counts::TierCounts;
+use crate::parts::grow_for_slot;
+use crate::waiting::Waiting;
+use crate::write_back::bell::Bell;
+use crate::write_back::format::{Journal, State};
 
 /// Bytes that may wait to be discarded at most, however small the cache is.
 const SUPERSEDED_LEAST: u64 = 1 << 20;
@@ -85,7 +85,7 @@ impl std::fmt::Debug for BackDevice {
 }
 
 /// The tables, held. Who waits for a slot is notified of an arrival when they are given back.
-pub(in crate::tier) struct CacheGuard<'c> {
+pub(crate) struct CacheGuard<'c> {
     cache: MutexGuard<'c, Cache>,
     arrival: &'c Condvar,
 }
@@ -147,7 +147,7 @@ impl BackDevice {
         self.cache().check()
     }
 
-    pub(in crate::tier) fn cache(&self) -> CacheGuard<'_> {
+    pub(crate) fn cache(&self) -> CacheGuard<'_> {
         // A thread that panicked between two steps of the tables is a bug in them.
         let cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
         CacheGuard { cache, arrival: &self.arrival }

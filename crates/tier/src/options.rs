@@ -1,10 +1,10 @@
 //! How a second tier is made.
 
-use crate::tier::back_layout::BackLayout;
-use crate::tier::directory::Layout;
-use crate::tier::dirty::EXTENT_BYTES;
-use crate::tier::error::TierError;
-use crate::tier::frames::{FRAME_BYTES, FRAMES_MIN, frames_of, spare_of};
+use crate::back_layout::BackLayout;
+use crate::directory::Layout;
+use crate::dirty::EXTENT_BYTES;
+use crate::error::TierError;
+use crate::frames::{FRAME_BYTES, FRAMES_MIN, frames_of, spare_of};
 
 /// How a second tier is made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

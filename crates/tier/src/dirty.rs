@@ -12,7 +12,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Range;
 
-use crate::tier::copy::Copy;
+use crate::copy::Copy;
 
 pub(super) const NO_OWNER: u32 = u32::MAX;
 

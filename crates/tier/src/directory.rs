@@ -32,7 +32,7 @@
 use millpond_device::{AlignedBuffer, Device, planted};
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::tier::error::TierError;
+use crate::error::TierError;
 
 /// The version that this code reads and writes.
 const VERSION: u32 = 1;

@@ -8,8 +8,8 @@ use std::sync::{MutexGuard, PoisonError};
 use millpond_base::sync::unmodelled::Mutex;
 use millpond_device::AlignedBuffer;
 
-use crate::tier::cache::Fill;
-use crate::tier::parts::ToCache;
+use crate::cache::Fill;
+use crate::parts::ToCache;
 
 /// Copies that wait, at most, before they are written.
 const WAITING_MAX: usize = 64;

@@ -12,8 +12,8 @@ use millpond_base::sync::atomic::Ordering;
 use millpond_device::{AlignedBuffer, DeviceError, ReadRequest, WriteRequest, planted};
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::tier::dirty::Extent;
-use crate::tier::write_back::back_device::BackDevice;
+use crate::dirty::Extent;
+use crate::write_back::back_device::BackDevice;
 
 /// Extents that are written to storage together where nothing goes on without.
 const BATCH: usize = 128;
@@ -136,7 +136,7 @@ impl BackDevice {
         loop {
             let places: Vec<u64> = {
                 let cache = self.cache();
-                let all = cache.tables.dirty.all().filter(|e| !e.has(crate::tier::dirty::PINNED));
+                let all = cache.tables.dirty.all().filter(|e| !e.has(crate::dirty::PINNED));
                 all.map(|extent| extent.copy.offset).take(BATCH).collect()
             };
             if places.is_empty() {
@@ -191,7 +191,7 @@ impl BackDevice {
     /// Reads these slots, which are pinned, and proves what is read.
     pub(super) fn read_slots(
         &self,
-        copies: &[crate::tier::copy::Copy],
+        copies: &[crate::copy::Copy],
     ) -> (Vec<AlignedBuffer>, Vec<Result<(), DeviceError>>) {
         let mut buffers: Vec<AlignedBuffer> =
             copies.iter().map(|copy| AlignedBuffer::new(copy.length as usize)).collect();
@@ -203,7 +203,7 @@ impl BackDevice {
         self.fast.read_batch(&mut reads);
         let results: Vec<_> = reads.into_iter().map(|read| read.result).collect();
         drop(parts);
-        let proven = |((copy, bytes), result): ((&crate::tier::copy::Copy, &AlignedBuffer), _)| {
+        let proven = |((copy, bytes), result): ((&crate::copy::Copy, &AlignedBuffer), _)| {
             let result: Result<(), DeviceError> = result;
             result.and_then(|()| self.prove(copy.slot, copy.checksum, bytes))
         };

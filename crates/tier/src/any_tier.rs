@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use millpond_device::Device;
 
-use crate::tier::counts::TierCounts;
-use crate::tier::residency::Residency;
-use crate::tier::second_tier::SecondTier;
-use crate::tier::write_back::BackTier;
+use crate::counts::TierCounts;
+use crate::residency::Residency;
+use crate::second_tier::SecondTier;
+use crate::write_back::BackTier;
 
 /// A second tier.
 #[derive(Clone, Debug)]

@@ -6,7 +6,7 @@ use std::ops::{Range, RangeInclusive};
 
 use millpond_device::{Device, DeviceError, ReadRequest, WriteRequest};
 
-use crate::tier::cache::{Fill, Found};
+use crate::cache::{Fill, Found};
 
 /// Slots that are written together: no more buffers go into one system call (`IOV_MAX`).
 const TOGETHER: usize = 256;

@@ -7,9 +7,9 @@ use millpond_device::planted;
 use millpond_policies::contract::{Cooled, Host, OfferOutcome, PageState, RefusalReason};
 use millpond_policies::parts::PageMap;
 
-use crate::tier::copy::Copy;
-use crate::tier::directory::Layout;
-use crate::tier::dirty::Dirty;
+use crate::copy::Copy;
+use crate::directory::Layout;
+use crate::dirty::Dirty;
 
 /// Slots beyond one for each frame, at most.
 const SPARE_SLOTS: u32 = 256;

@@ -6,8 +6,8 @@ use millpond_base::sync::MutexGuard;
 use millpond_base::sync::atomic::Ordering;
 use millpond_device::{DeviceError, planted};
 
-use crate::tier::write_back::back_device::BackDevice;
-use crate::tier::write_back::format::{Journal, State, batch, batch_offset};
+use crate::write_back::back_device::BackDevice;
+use crate::write_back::format::{Journal, State, batch, batch_offset};
 
 impl BackDevice {
     pub(super) fn journal(&self) -> MutexGuard<'_, Journal> {

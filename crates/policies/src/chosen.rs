@@ -1,0 +1,293 @@
+//! A policy named by text, `watt(write_weight=2)`: found in the registry and checked for a tier,
+//! with the bytes that its state takes.
+
+use std::any::TypeId;
+use std::fmt;
+
+use millpond_base::nearest::nearest;
+
+use crate::config::{Config, ParamError, Spec};
+use crate::contract::{HitHook, Policy, PolicySpec, Shape};
+use crate::info::{Info, Tier};
+use crate::policy_host::{ErasedPolicyHost, PolicyHost};
+use crate::registry::{Visitor, visit_all};
+
+/// A policy that a store or a second tier cannot run with.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PolicyError {
+    /// No policy has that name.
+    #[error("there is no policy '{id}'{hint}: `millpond policies` lists them")]
+    Unknown {
+        /// The name given.
+        id: String,
+        /// " (did you mean …?)", or nothing.
+        hint: String,
+    },
+    /// The policy needs a feature that a live store lacks.
+    #[error("policy '{id}' {reason}: simulate it (`millpond sim`), or choose another one")]
+    NotLive {
+        /// The policy.
+        id: &'static str,
+        /// The missing feature.
+        reason: &'static str,
+    },
+    /// The policy needs a feature that a second tier lacks.
+    #[error("policy '{id}' must know the future: choose another one for the second tier")]
+    NotForTiers {
+        /// The policy.
+        id: &'static str,
+    },
+    /// The text cannot be read, or a parameter cannot be.
+    #[error(transparent)]
+    Param(#[from] ParamError),
+}
+
+/// A policy that exists and can run in a tier, with parameters that are valid.
+#[derive(Clone)]
+pub struct ChosenPolicy {
+    /// The specification as written.
+    pub spec: Spec,
+    /// The policy's row in the catalog.
+    pub info: Info,
+    /// Bytes of `info.frame_bytes` that are stored in the frame's header.
+    meta_bytes: usize,
+    /// Bytes beside the frames that a new policy allocates per frame, at most.
+    birth_bytes_per_frame: f64,
+    /// Bytes that do not depend on the pool: hands, counts.
+    fixed_bytes: u64,
+    ghosts_max: fn(&Spec, u32) -> u64,
+    hook: TypeId,
+    host: ErasedHost,
+}
+
+/// Hosts a policy without its type; its parameters were checked.
+type ErasedHost = fn(&Spec, &Shape) -> Box<dyn ErasedPolicyHost>;
+
+impl fmt::Debug for ChosenPolicy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ChosenPolicy({})", self.spec)
+    }
+}
+
+/// A ghost is found by its page id in a hash table that is at least 7/16 full: a key, a position
+/// and a control byte, 16/7 times.
+const GHOST_INDEX_BYTES: u64 = 40;
+
+/// A policy is made for pools of these sizes, to see what it allocates: 2048 to 4096 frames in
+/// small steps, because tables that are powers of two are least full just beyond some size that
+/// only the policy knows.
+fn birth_sizes() -> impl Iterator<Item = u32> {
+    (16..=32).map(|sixteenth| sixteenth * 128)
+}
+/// A size in between may be worse than its neighbours by less than so much.
+const BIRTH_MARGIN: f64 = 17.0 / 16.0;
+
+impl ChosenPolicy {
+    /// Reads a policy's name and parameters, and checks them for `tier`. A second tier takes any
+    /// policy that need not know the future, also those of a first tier.
+    ///
+    /// # Errors
+    /// [`PolicyError`]: no policy has that name, it cannot run in the tier, or a parameter is
+    /// wrong.
+    pub fn parse(text: &str, tier: Tier) -> Result<ChosenPolicy, PolicyError> {
+        ChosenPolicy::find(Spec::parse(text)?, tier, Vec::new())
+    }
+
+    /// Returns the shipped policy that `spec` names. `others` are further names that a user may
+    /// have meant, for the hint.
+    ///
+    /// # Errors
+    /// Same as [`ChosenPolicy::parse`].
+    pub fn find(
+        spec: Spec,
+        tier: Tier,
+        others: Vec<&'static str>,
+    ) -> Result<ChosenPolicy, PolicyError> {
+        let mut search = Search { spec, tier, found: None, names: others };
+        visit_all(&mut search);
+        let Search { spec, found, names, .. } = search;
+        found.unwrap_or_else(|| {
+            let hint = match nearest(&spec.id, names) {
+                Some(near) => format!(" (did you mean '{near}'?)"),
+                None => String::new(),
+            };
+            Err(PolicyError::Unknown { id: spec.id, hint })
+        })
+    }
+
+    /// Returns `P` with the parameters of `spec`.
+    ///
+    /// # Errors
+    /// Same as [`ChosenPolicy::parse`].
+    pub fn of<P: Policy>(spec: &Spec, tier: Tier) -> Result<ChosenPolicy, PolicyError> {
+        Facts::of::<P>().choose(spec, tier)
+    }
+
+    /// Returns the type of the policy's hit hook.
+    pub fn hook(&self) -> TypeId {
+        self.hook
+    }
+
+    /// Creates the policy for a cache of that shape, in its host.
+    pub fn erased_host(&self, shape: &Shape) -> Box<dyn ErasedPolicyHost> {
+        (self.host)(&self.spec, shape)
+    }
+
+    /// Bytes of the policy in a cache of `frames` frames that have no header for its metadata, at
+    /// most: [`ChosenPolicy::state_bytes`] and the metadata.
+    pub fn erased_bytes(&self, frames: u32) -> Option<u64> {
+        Some(self.state_bytes(frames)? + u64::from(frames) * self.meta_bytes as u64)
+    }
+
+    /// Bytes that the policy's state takes at most beside a pool of `frames` frames: list nodes,
+    /// ghosts and the index of ghosts. `None` if its parameters let it keep ghosts without bound.
+    pub fn state_bytes(&self, frames: u32) -> Option<u64> {
+        let ghosts = (self.ghosts_max)(&self.spec, frames);
+        let per_frame = (f64::from(self.info.frame_bytes) - self.meta_bytes as f64).max(0.0);
+        let of_frames = |per_frame: f64| (f64::from(frames) * per_frame).ceil() as u64;
+        let per_ghost = self.info.ghost_bytes.ceil() as u64 + GHOST_INDEX_BYTES;
+        let declared = ghosts.checked_mul(per_ghost)?.checked_add(of_frames(per_frame))?;
+        declared.max(of_frames(self.birth_bytes_per_frame)).checked_add(self.fixed_bytes)
+    }
+}
+
+struct Search {
+    spec: Spec,
+    tier: Tier,
+    found: Option<Result<ChosenPolicy, PolicyError>>,
+    names: Vec<&'static str>,
+}
+
+impl Visitor for Search {
+    fn visit<P: Policy>(&mut self) {
+        self.names.push(P::INFO.id);
+        if P::INFO.id == self.spec.id {
+            self.found = Some(ChosenPolicy::of::<P>(&self.spec, self.tier));
+        }
+    }
+}
+
+/// Type-independent properties of a policy. There are some sixty policies, so only code that needs
+/// the type is compiled for each.
+struct Facts {
+    info: Info,
+    needs_future: bool,
+    meta_bytes: usize,
+    hook: TypeId,
+    check: fn(&Spec) -> Result<(), ParamError>,
+    /// Bytes beside the frames that a new one allocates; 0 if its parameters are invalid.
+    birth_bytes: fn(&Spec, u32) -> usize,
+    ghosts_max: fn(&Spec, u32) -> u64,
+    host: ErasedHost,
+}
+
+impl Facts {
+    fn of<P: Policy>() -> Facts {
+        Facts {
+            info: P::INFO,
+            needs_future: P::NEEDS_FUTURE,
+            meta_bytes: size_of::<<<P as PolicySpec>::Hook as HitHook>::Meta>(),
+            hook: TypeId::of::<P::Hook>(),
+            check: |spec| spec.config::<P::Config>()?.check(),
+            birth_bytes: |spec, frames| {
+                let shape = Shape { frames, pages_dense: None, seed: 1 };
+                let made = spec.config::<P::Config>().map(|config| P::new(&config, &shape));
+                made.map_or(0, |policy| policy.state_bytes())
+            },
+            ghosts_max: |spec, frames| {
+                spec.config::<P::Config>().map_or(0, |config| P::ghosts_max(&config, frames))
+            },
+            host: |spec, shape| {
+                let config = spec.config::<P::Config>().unwrap_or_default();
+                Box::new(PolicyHost::<P>::new(&config, shape))
+            },
+        }
+    }
+
+    /// For a cache of that tier.
+    fn choose(self, spec: &Spec, tier: Tier) -> Result<ChosenPolicy, PolicyError> {
+        let Facts { info, meta_bytes, hook, birth_bytes, ghosts_max, host, .. } = self;
+        let not_live = |reason| Err(PolicyError::NotLive { id: info.id, reason });
+        if tier == Tier::Second {
+            if self.needs_future {
+                return Err(PolicyError::NotForTiers { id: info.id });
+            }
+        } else if info.tier == Tier::Second {
+            return not_live("is made for a second-tier cache");
+        } else if self.needs_future || !info.live {
+            return not_live("must know the future, or cannot run live");
+        }
+        (self.check)(spec)?;
+        let fixed = birth_bytes(spec, 1);
+        let of_frames = |frames| birth_bytes(spec, frames).saturating_sub(fixed) as f64;
+        let per_frame = |frames| of_frames(frames) / f64::from(frames);
+        Ok(ChosenPolicy {
+            spec: spec.clone(),
+            info,
+            meta_bytes,
+            birth_bytes_per_frame: birth_sizes().map(per_frame).fold(0.0, f64::max) * BIRTH_MARGIN,
+            fixed_bytes: fixed as u64,
+            ghosts_max,
+            hook,
+            host,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<ChosenPolicy, PolicyError> {
+        ChosenPolicy::parse(text, Tier::First)
+    }
+
+    #[test]
+    fn a_policy_is_found_with_its_parameters() {
+        let choice = parse("lean-evict(cooling=25%)").unwrap();
+        assert_eq!(
+            (choice.info.id, choice.spec.to_string()),
+            ("lean-evict", "lean-evict(cooling=25%)".to_string())
+        );
+        for id in ["random", "lru", "watt", "arc", "sieve"] {
+            assert_eq!(parse(id).unwrap().info.id, id);
+        }
+    }
+
+    #[test]
+    fn what_cannot_run_says_why() {
+        let text = |text: &str| parse(text).unwrap_err().to_string();
+        assert!(text("lean-evikt").contains("did you mean 'lean-evict'"), "{}", text("lean-evikt"));
+        assert!(text("lean-evict(cooling=x)").contains("cooling"));
+        assert!(text("lean-evict(").contains("missing"));
+        let offline = parse("opt").unwrap_err();
+        assert!(matches!(offline, PolicyError::NotLive { id: "opt", .. }), "{offline}");
+        assert!(matches!(parse("tq"), Err(PolicyError::NotLive { .. })));
+        assert!(matches!(parse(""), Err(PolicyError::Param(_))));
+    }
+
+    #[test]
+    fn every_live_policy_is_charged_at_least_what_it_allocates_when_it_is_made() {
+        struct Charge(usize);
+        impl Visitor for Charge {
+            fn visit<P: Policy>(&mut self) {
+                let Ok(choice) = parse(P::INFO.id) else { return };
+                for frames in [1_000, 7_400, 20_000, 29_000, 33_000] {
+                    let shape = Shape { frames, pages_dense: None, seed: 1 };
+                    let made = P::new(&P::Config::default(), &shape).state_bytes() as u64;
+                    let Some(charged) = choice.state_bytes(frames) else {
+                        panic!("{} keeps ghosts without bound by default", P::INFO.id)
+                    };
+                    assert!(made <= charged, "{}, {frames} frames: {made}", P::INFO.id);
+                    let most = u64::from(frames) * 500 + (64 << 10);
+                    assert!(charged <= most, "{}, {frames} frames: {charged}", P::INFO.id);
+                }
+                self.0 += 1;
+            }
+        }
+        let mut charge = Charge(0);
+        visit_all(&mut charge);
+        assert!(charge.0 > 30, "{}", charge.0);
+    }
+}
