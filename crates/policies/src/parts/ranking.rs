@@ -25,7 +25,7 @@ impl<K: Ord + Copy> Ranking<K> {
         self.heap.len()
     }
 
-    /// Whether no frame is ranked.
+    /// Returns `true` if no frame is ranked.
     pub fn is_empty(&self) -> bool {
         self.heap.is_empty()
     }

@@ -12,7 +12,7 @@ use millpond_base::{FrameId, PageId};
 use super::list::{Links, List};
 use super::map::PageSlots;
 
-/// What a frame is to a stack.
+/// The state of a frame in a stack.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Heat {
     /// Not in the stack.
@@ -60,7 +60,7 @@ impl RecencyStack {
         self.list.len()
     }
 
-    /// Whether there is no node.
+    /// Returns `true` if there is no node.
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
@@ -77,7 +77,7 @@ impl RecencyStack {
         (self.pages.len() - self.free.len()) as u32
     }
 
-    /// What `frame` is.
+    /// Returns the state of `frame`.
     #[inline(always)]
     pub fn heat(&self, frame: FrameId) -> Heat {
         self.heat[frame.index()]
