@@ -164,8 +164,9 @@ impl Csv {
         self.roles = roles;
     }
 
-    /// Where `--columns` gives numbers, the first line is a header if no field that means
-    /// something is a number or an operation, and one is a usual header or should be a number.
+    /// Returns `true` if the first line is a header. With `--columns` given by number it is one if
+    /// no field that means something is a number or an operation, and one is a usual header or
+    /// should be a number.
     fn looks_like_header(&self, fields: &[String]) -> bool {
         let known = self.roles.iter().zip(fields).filter_map(|(role, field)| {
             let role = role.filter(|role| *role != Role::Time)?;

@@ -69,7 +69,7 @@ impl Input {
         &self.buf[self.start..self.end]
     }
 
-    /// Whether the stream has ended or failed, so that `data` is all there will be.
+    /// Returns `true` if the stream has ended or failed, so that `data` is all there will be.
     pub(crate) fn is_at_end(&self) -> bool {
         self.eof || self.failed.is_some()
     }

@@ -54,7 +54,7 @@ impl Zipf {
         if self.power == 0.0 { x.ln() } else { (x.powf(self.power) - 1.0) * self.root }
     }
 
-    /// Where the integral is `area`.
+    /// Returns the point at which the integral is `area`.
     #[inline]
     fn place(&self, area: f64) -> f64 {
         if self.power == 0.0 {

@@ -37,7 +37,7 @@ pub struct TraceStat {
     pub pages: u64,
     /// References that write.
     pub writes: u64,
-    /// Their share, 0 to 1.
+    /// Share of the references that write, 0 to 1.
     pub write_share: f64,
     /// Pages with more than 2 % of the references (watt table 2, as its caption says).
     pub hot_pages: u64,
@@ -57,7 +57,7 @@ pub struct TraceStat {
     pub footprint: Vec<FootprintPoint>,
     /// The storage view, for traces with write reasons.
     pub storage: Option<StorageStat>,
-    /// What the reader remarked: ids that were mapped, sizes that were ignored.
+    /// Remarks of the reader: ids that were mapped, sizes that were ignored.
     pub notes: Vec<String>,
 }
 
