@@ -1,8 +1,8 @@
 //! The interface that a driver of live runs needs of a store, and nothing more.
 //!
-//! One driver has to run over Millpond, over its in-memory twin and over engines of others
-//! without favouring any of them, so the trait is what an ordered key-value engine is at heart:
-//! named tables of byte keys and byte values, in the order of the keys' bytes.
+//! One driver has to run over Millpond, over its in-memory twin and over engines of others without
+//! favouring any of them. The trait is therefore an ordered key-value engine at heart: named tables
+//! of byte keys and byte values, in the order of the keys' bytes.
 //!
 //! * **Zero-copy.** Reads, updates and scans hand the bytes to a closure where they lie. The
 //!   closures are type parameters, so that an engine that can inline them does: no virtual call, no

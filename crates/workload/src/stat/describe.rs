@@ -1,9 +1,8 @@
 //! All that `trace stat` says about a trace, in one pass over it.
 //!
-//! The core is table 2 of watt: references, pages, share of writes, hot pages, top ten. Its
-//! caption calls pages with more than 2 % of all references hot, but the numbers it prints for
-//! Zipf traces are those of a threshold of 1 % (see the generator `zipf-ro`), so both are
-//! counted.
+//! The core is table 2 of watt: references, pages, share of writes, hot pages, top ten. Its caption
+//! calls pages with more than 2 % of all references hot, but the numbers it prints for Zipf traces
+//! are those of a threshold of 1 % (see the generator `zipf-ro`). Both are therefore counted.
 
 use millpond_base::{Mark, Reason};
 use serde::Serialize;
