@@ -1,7 +1,7 @@
 //! The recency stack of LIRS and its kin: hot frames, cold frames and ghosts in one order of use.
 //!
-//! A node is a frame, or a ghost that took the place of the frame its page left, so that nothing
-//! points from one to the other and a hit finds its node without a look-up. The cold nodes, ghosts
+//! A node is a frame, or a ghost that took the place of the frame its page left. Nothing therefore
+//! points from one to the other, and a hit finds its node without a look-up. The cold nodes, ghosts
 //! included, are also chained among themselves in the same order: the oldest one is found at once.
 //!
 //! Invariants: (1) the cold chain holds exactly the cold nodes and ghosts of the stack, in the
