@@ -1,4 +1,5 @@
-//! What a page value costs: `cargo run --release -p millpond-policies --example watt_value`.
+//! Measures the cost of a page value: `cargo run --release -p millpond-policies --example
+//! watt_value`.
 //!
 //! Nanoseconds per candidate, as an eviction values them: a batch is drawn at random, its cache
 //! lines are prefetched together, then each is valued, by each set of instructions that the

@@ -123,7 +123,8 @@ pub unsafe fn host<P: Policy>(policy: P) -> Result<(Box<dyn Cold<AnyHook>>, AnyP
     Ok((Box::new(AsAny(policy)), params))
 }
 
-/// The same for a policy that any number of threads use at once.
+/// `policy` for a pool that is compiled for `AnyHook`, to be used by any number of threads at
+/// once.
 ///
 /// # Errors
 /// [`TooLarge`].

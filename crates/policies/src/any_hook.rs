@@ -39,13 +39,13 @@ pub const PARAM_BYTES: usize = 256;
 pub struct TooLarge {
     /// The policy.
     pub policy: &'static str,
-    /// What is too large.
+    /// The part that is too large: metadata or parameters.
     pub what: &'static str,
-    /// How large it is.
+    /// Size of that part in bytes.
     pub bytes: usize,
-    /// How it is aligned.
+    /// Alignment of that part in bytes.
     pub align: usize,
-    /// How large it may be.
+    /// Largest size that a live pool lends, in bytes.
     pub most: usize,
 }
 
@@ -110,9 +110,9 @@ pub struct AnyParams {
     hit: Hit,
     tick: TickSource,
     cools: bool,
-    /// Whether `on_hit` does anything.
+    /// `true` if `on_hit` does anything.
     has_hook: bool,
-    /// Whether zeros are a fresh meta.
+    /// `true` if zeroed memory is a fresh meta.
     zeroed: bool,
     on_hit: Hook,
     reset: Hook,
@@ -232,7 +232,8 @@ fn fits<T>(policy: &'static str, what: &'static str, most: usize) -> Result<(), 
     Err(TooLarge { policy, what, bytes, align, most })
 }
 
-/// Whatever hot half its parameters stand for. Its constants are the most that any policy asks.
+/// A hot half chosen at run time by its parameters. The constants are the most that any policy
+/// asks.
 pub struct AnyHook;
 
 impl HitHook for AnyHook {

@@ -48,7 +48,7 @@ pub use crate::host::{Cooled, Host, OfferOutcome, PageState, RefusalReason};
 use crate::info::Info;
 pub use crate::zeroed::Zeroed;
 
-/// How many frames an eviction must free, and how far it may search.
+/// A request to evict: the number of frames to free, and the bound of the search.
 #[derive(Clone, Copy, Debug)]
 pub struct EvictRequest {
     /// Frames to free, at least 1.
@@ -75,13 +75,14 @@ pub struct Shape {
     pub seed: u64,
 }
 
-/// What both kinds of cold half share: name, types, construction, invariant check.
+/// The common part of both kinds of cold half: name, types, construction, invariant check.
 pub trait PolicySpec: Sized + Send + 'static {
     /// The policy's row in the catalog.
     const INFO: Info;
-    /// Whether [`Access::next`] must be known.
+    /// `true` if the policy needs to know [`Access::next`].
     const NEEDS_FUTURE: bool = false;
-    /// Whether it draws from [`Shape::seed`]: if not, one run gives the result for every seed.
+    /// `true` if the policy draws from [`Shape::seed`]. If not, one run gives the result for every
+    /// seed.
     const IS_RANDOM: bool = false;
     /// The hot half.
     type Hook: HitHook;
@@ -97,7 +98,8 @@ pub trait PolicySpec: Sized + Send + 'static {
         Default::default()
     }
 
-    /// Which end of an access counts; called once, and only if [`HitHook::UNFIX`].
+    /// Returns the end of an access that counts as the reference. Called once, and only if
+    /// [`HitHook::UNFIX`].
     fn hit_on(&self) -> HitOn {
         HitOn::Fix
     }
@@ -140,9 +142,9 @@ pub trait Policy: PolicySpec {
     #[inline(always)]
     fn revive(&mut self, _frames: Frames<'_, Self::Hook>, _frame: FrameId) {}
 
-    /// Whether the page that missed should be cached at all. Called before `miss`, and only by
-    /// hosts that can bypass the cache; the others admit every page, and a policy to which an
-    /// unwanted page is admitted places it where its next victim is.
+    /// Returns `true` if the page that missed should be cached at all. Called before `miss`, and
+    /// only by hosts that can bypass the cache; the others admit every page, and a policy to which
+    /// an unwanted page is admitted places it where its next victim is.
     #[inline(always)]
     fn wants(&mut self, _access: &Access) -> bool {
         true
@@ -209,8 +211,8 @@ pub trait OpenPolicy: PolicySpec + Sync {
         host: &mut H,
     ) -> u32;
 
-    /// The same for a host that has the policy to itself, such as a simulator: plain instructions
-    /// may replace the locked ones of `evict`. The victims must be the same.
+    /// Like `evict`, for a host that has the policy to itself, such as a simulator: plain
+    /// instructions may replace the locked ones of `evict`. The victims must be the same.
     #[inline(always)]
     fn evict_alone<H: Host + ?Sized>(
         &mut self,

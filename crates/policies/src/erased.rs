@@ -1,7 +1,7 @@
 //! The cold half with its type forgotten: what a live pool keeps behind a latch.
 //!
-//! A pool's hit path must be compiled for its hot half, of which there are few; the cold half is
-//! asked only when pages are admitted and evicted, where a virtual call costs nothing that can be
+//! A pool's hit path must be compiled for its hot half, of which there are few. The cold half is
+//! called only when pages are admitted and evicted, where a virtual call costs nothing that can be
 //! measured. So a pool is generic over [`HitHook`] and holds a `Box<dyn Cold<T>>` or, if any number
 //! of threads may use the policy at once, a `Box<dyn OpenCold<T>>`.
 //!

@@ -53,7 +53,7 @@ impl<'a, T: HitHook> Frames<'a, T> {
         Frames { base, stride, len, _metas: PhantomData }
     }
 
-    /// The same lines, with what hot half `U` keeps in them.
+    /// Views the frames' metadata as that of hot half `U`.
     ///
     /// # Safety
     /// Each meta of the view must begin with a valid `U::Meta`, for `'a`.
@@ -62,7 +62,7 @@ impl<'a, T: HitHook> Frames<'a, T> {
         Frames { base: self.base, stride: self.stride, len: self.len, _metas: PhantomData }
     }
 
-    /// The same for another hot half that keeps the same in each frame: for policies that wrap one.
+    /// Views the frames for another hot half with the same `Meta`: for policies that wrap one.
     #[inline(always)]
     pub fn alike<U: HitHook<Meta = T::Meta>>(self) -> Frames<'a, U> {
         Frames { base: self.base, stride: self.stride, len: self.len, _metas: PhantomData }
@@ -74,7 +74,7 @@ impl<'a, T: HitHook> Frames<'a, T> {
         self.len
     }
 
-    /// Whether there is no frame.
+    /// Returns `true` if there is no frame.
     #[inline(always)]
     pub fn is_empty(self) -> bool {
         self.len == 0

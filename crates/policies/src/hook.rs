@@ -19,11 +19,11 @@ pub struct Access {
     /// Position in the trace of the page's next reference, or [`NEVER`]. Known only to policies
     /// with [`PolicySpec::NEEDS_FUTURE`](crate::contract::PolicySpec::NEEDS_FUTURE); 0 otherwise.
     pub next: u64,
-    /// The same for the page's next *read*.
+    /// Like `next`, for the page's next *read*.
     pub next_read: u64,
 }
 
-/// What a hit costs, which decides how a live pool must deliver hits to the policy.
+/// The cost of a hit, which decides how a live pool must deliver hits to the policy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Hit {
     /// A hit changes nothing.
@@ -34,7 +34,7 @@ pub enum Hit {
     Central,
 }
 
-/// Which clock a policy wants in [`Access::now`].
+/// The clock that a policy wants in [`Access::now`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TickSource {
     /// None: `now` is 0.
@@ -47,7 +47,7 @@ pub enum TickSource {
     PerEviction,
 }
 
-/// Which end of an access counts as the reference (gilbert 1.2.8).
+/// The end of an access that counts as the reference (gilbert 1.2.8).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum HitOn {
     /// The fix, that is, the beginning. Loading a page is not a hit.
@@ -58,7 +58,7 @@ pub enum HitOn {
     Both,
 }
 
-/// What a policy remembers of a page that missed; only the policy interprets the number.
+/// A policy's memory of a page that missed; only the policy interprets the number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct GhostHit(pub u32);
 
@@ -73,28 +73,28 @@ pub trait HitHook: Send + Sync + 'static {
     type Meta: Default + Send + Sync;
     /// Run-time parameters of the hit path, read once when a store or a simulation opens.
     type Params: Copy + Default + Send + Sync;
-    /// What a hit costs.
+    /// The most that a hit costs.
     const HIT: Hit;
-    /// Which clock is wanted.
+    /// The clock that the policy wants.
     const TICK: TickSource = TickSource::None;
-    /// Whether the policy cools frames ([`Host::cool`](crate::host::Host::cool)), so that a hit may
-    /// have to revive one.
+    /// `true` if the policy cools frames ([`Host::cool`](crate::host::Host::cool)), so that a hit
+    /// may have to revive one.
     const COOLS: bool = false;
-    /// Whether [`PolicySpec::hit_on`](crate::contract::PolicySpec::hit_on) may return anything but
-    /// [`HitOn::Fix`].
+    /// `true` if [`PolicySpec::hit_on`](crate::contract::PolicySpec::hit_on) may return anything
+    /// but [`HitOn::Fix`].
     const UNFIX: bool = false;
-    /// Whether [`HitHook::on_hit`] reads [`Access::page`]. If not, a host need not look the page
+    /// `true` if [`HitHook::on_hit`] reads [`Access::page`]. If not, a host need not look the page
     /// up.
     const READS_PAGE: bool = true;
 
-    /// Whether there is anything beside a frame, which a hit or a load might change. If not, a host
+    /// `true` if there is metadata beside a frame that a hit or a load might change. If not, a host
     /// need not look for it.
     const KEEPS_META: bool = size_of::<Self::Meta>() > 0;
 
-    /// Whether [`HitHook::on_hit`] would change nothing. Where [`HitHook::screen`] returns
-    /// [`Screen::AskFirst`], a live pool calls this first, without [`Access::page`], and does
-    /// nothing more if it is true: the case of nearly every hit should be recognised here, in few
-    /// instructions.
+    /// Returns `true` if [`HitHook::on_hit`] would change nothing. Where [`HitHook::screen`]
+    /// returns [`Screen::AskFirst`], a live pool calls this first, without [`Access::page`], and
+    /// does nothing more if it is true: the case of nearly every hit should be recognised here, in
+    /// few instructions.
     #[inline(always)]
     fn is_noop(_meta: &Self::Meta, _params: &Self::Params, _access: &Access) -> bool {
         false
@@ -108,7 +108,7 @@ pub trait HitHook: Send + Sync + 'static {
     #[inline(always)]
     fn reset(_meta: &Self::Meta, _params: &Self::Params, _access: &Access) {}
 
-    /// What a live pool does first with a hit under these parameters.
+    /// Returns the first step of a live pool on a hit under these parameters.
     #[inline(always)]
     fn screen(_params: &Self::Params) -> Screen {
         match (Self::HIT, Self::TICK) {
@@ -119,21 +119,21 @@ pub trait HitHook: Send + Sync + 'static {
         }
     }
 
-    /// What a hit costs under these parameters; never more than [`HitHook::HIT`]. This and the next
-    /// three differ from the constants only where the hot half is chosen at run time
+    /// Returns the cost of a hit under these parameters; never more than [`HitHook::HIT`]. This and
+    /// the next three differ from the constants only where the hot half is chosen at run time
     /// ([`AnyHook`](crate::any_hook::AnyHook)); elsewhere they are compiled away.
     #[inline(always)]
     fn hit_cost(_params: &Self::Params) -> Hit {
         Self::HIT
     }
 
-    /// Which clock is wanted under these parameters.
+    /// Returns the clock that is wanted under these parameters.
     #[inline(always)]
     fn tick_source(_params: &Self::Params) -> TickSource {
         Self::TICK
     }
 
-    /// Whether frames cool under these parameters.
+    /// Returns `true` if frames cool under these parameters.
     #[inline(always)]
     fn cools(_params: &Self::Params) -> bool {
         Self::COOLS
@@ -145,24 +145,24 @@ pub trait HitHook: Send + Sync + 'static {
         Self::Meta::default()
     }
 
-    /// Whether memory full of zeros equals what [`HitHook::fresh`] returns under these parameters.
-    /// A live pool then writes no frame's `Meta` when it opens; else it writes all of them, which
-    /// touches its whole memory. `Zeroed::fresh()` is that statement for types with
+    /// Returns `Some` if zeroed memory equals the result of [`HitHook::fresh`] under these
+    /// parameters. A live pool then writes no frame's `Meta` when it opens; else it writes all of
+    /// them, which touches its whole memory. `Zeroed::fresh()` is that statement for types with
     /// [`zeros!`](crate::zeros).
     fn zeroed(_params: &Self::Params) -> Option<Zeroed<Self::Meta>> {
         None
     }
 }
 
-/// What a live pool does first with a hit.
+/// The first step of a live pool on a hit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum Screen {
     /// Nothing: no hit reaches the policy.
     Ignore,
-    /// It asks [`HitHook::is_noop`], and delivers the hit if that is false.
+    /// The pool asks [`HitHook::is_noop`], and delivers the hit if that is false.
     AskFirst,
-    /// It delivers the hit.
+    /// The pool delivers the hit.
     Deliver,
 }
 
@@ -175,7 +175,7 @@ impl HitHook for CentralHook {
     const HIT: Hit = Hit::Central;
 }
 
-/// The same with a clock of references.
+/// Like `CentralHook`, with a clock of references.
 pub struct TimedCentralHook;
 
 impl HitHook for TimedCentralHook {

@@ -9,20 +9,20 @@ pub enum RefusalReason {
     /// only for a page that was dropped a moment ago, before
     /// [`Policy::forget`](crate::contract::Policy::forget) is called for it (rule 2).
     Absent,
-    /// Its latch is held, or could not be acquired at once. Temporary.
+    /// The frame's latch is held, or could not be acquired at once. Temporary.
     Latched,
     /// Another thread has it pinned. Temporary.
     Pinned,
-    /// It is dirty; its write was started. Temporary: offer it again later.
+    /// The page is dirty; its write was started. Temporary: offer it again later.
     Dirty,
-    /// It can never be evicted: metadata, a root.
+    /// The page can never be evicted: metadata, a root.
     Permanent,
-    /// It changed while it was examined. Temporary.
+    /// The frame changed while it was examined. Temporary.
     Changed,
 }
 
 impl RefusalReason {
-    /// Whether offering the frame again later can succeed.
+    /// Returns `true` if offering the frame again later can succeed.
     pub fn is_temporary(self) -> bool {
         self != RefusalReason::Permanent
     }
@@ -35,23 +35,23 @@ pub enum OfferOutcome {
     Taken(PageId),
     /// The page stays resident.
     Refused(RefusalReason),
-    /// This frame must be evicted first: it holds a swizzled child of the offered page.
+    /// The named frame must be evicted first: it holds a swizzled child of the offered page.
     EvictChildFirst(FrameId),
 }
 
 /// The outcome of asking to let a frame cool.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Cooled {
-    /// It cools from now on; a hit revives it
+    /// The frame cools from now on; a hit revives it
     /// ([`Policy::revive`](crate::contract::Policy::revive)).
     Yes,
     /// The frame stays hot.
     Refused(RefusalReason),
-    /// This frame must cool first: it holds a swizzled child.
+    /// The named frame must cool first: it holds a swizzled child.
     CoolChildFirst(FrameId),
 }
 
-/// Whether evicting the page in a frame costs a write.
+/// The state of a page, which decides if its eviction costs a write.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PageState {
     /// Evicting it costs no write.
@@ -63,7 +63,7 @@ pub enum PageState {
     PreClean,
 }
 
-/// The other side of an eviction: what a policy may ask and do while it chooses.
+/// The host's side of an eviction: the questions and actions open to a policy while it chooses.
 pub trait Host {
     /// Offers `frame` as the victim. Rules 2 and 3 of the module hold.
     fn offer(&mut self, frame: FrameId) -> OfferOutcome;
@@ -74,13 +74,14 @@ pub trait Host {
         Cooled::Refused(RefusalReason::Permanent)
     }
 
-    /// Whether evicting the page in `frame` costs a write; `Clean` for a frame without one.
+    /// Returns the state of the page in `frame`, which decides if its eviction costs a write;
+    /// `Clean` for a frame without one.
     fn state(&self, _frame: FrameId) -> PageState {
         PageState::Clean
     }
 
-    /// Whether a policy should stop early: the host has refused enough dirty frames that the
-    /// request is met once they are written. Called after a refusal, if at all.
+    /// Returns `true` if a policy should stop early: the host has refused enough dirty frames that
+    /// the request is met once they are written. Called after a refusal, if at all.
     #[inline(always)]
     fn has_enough(&self) -> bool {
         false

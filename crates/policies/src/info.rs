@@ -39,7 +39,7 @@ pub enum References {
     All,
 }
 
-/// Which idea a policy is built on.
+/// The idea that a policy is built on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Family {
     /// Chance.
@@ -66,7 +66,7 @@ pub enum Family {
     Offline,
 }
 
-/// Where a policy can be used.
+/// The tier in which a policy can be used.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Tier {
     /// In a buffer pool.
@@ -82,7 +82,7 @@ pub struct Info {
     pub id: &'static str,
     /// One line: what it does.
     pub summary: &'static str,
-    /// Which idea it is built on.
+    /// The idea that the policy is built on.
     pub family: Family,
     /// Bélády's class.
     pub class: Class,
@@ -92,7 +92,7 @@ pub struct Info {
     pub references: References,
     /// Buffer pool or second tier.
     pub tier: Tier,
-    /// Whether it can run in a live pool, too; offline policies cannot.
+    /// `true` if the policy can run in a live pool, too; offline policies cannot.
     pub live: bool,
     /// Bytes kept for each frame: `Meta` and list nodes with the default parameters.
     pub frame_bytes: f32,
@@ -103,7 +103,7 @@ pub struct Info {
 }
 
 impl Class {
-    /// As printed: 1, 2, 3 or offline.
+    /// Returns the class as printed: 1, 2, 3 or offline.
     pub fn name(self) -> &'static str {
         match self {
             Class::One => "1",
@@ -115,7 +115,7 @@ impl Class {
 }
 
 impl Age {
-    /// As printed.
+    /// Returns the name as printed.
     pub fn name(self) -> &'static str {
         match self {
             Age::Ignored => "none",
@@ -127,7 +127,7 @@ impl Age {
 }
 
 impl References {
-    /// As printed.
+    /// Returns the name as printed.
     pub fn name(self) -> &'static str {
         match self {
             References::Ignored => "none",
@@ -139,7 +139,7 @@ impl References {
 }
 
 impl Family {
-    /// As printed.
+    /// Returns the name as printed.
     pub fn name(self) -> &'static str {
         match self {
             Family::Random => "random",

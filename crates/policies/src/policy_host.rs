@@ -96,7 +96,7 @@ impl<P: Policy> PolicyHost<P> {
         self.policy.will_reference(page);
     }
 
-    /// Whether the policy wants the page that missed.
+    /// Returns `true` if the policy wants the page that missed.
     #[inline(always)]
     pub fn wants(&mut self, access: &Access) -> bool {
         self.policy.wants(access)

@@ -9,7 +9,7 @@ use crate::contract::{
     PageState, Policy, RefusalReason, Shape, TickSource,
 };
 
-/// What a frame holds.
+/// The state of a frame.
 #[derive(Clone, Default)]
 pub(crate) struct TestFrame {
     pub page: Option<u64>,
@@ -17,7 +17,7 @@ pub(crate) struct TestFrame {
     pub cooling: bool,
     /// Why its page stays where it is.
     pub refuse: Option<RefusalReason>,
-    /// Its page stays while there is another one: the page in the last frame is evicted first.
+    /// The page stays while there is another one: the page in the last frame is evicted first.
     pub has_others_below: bool,
 }
 
@@ -95,7 +95,7 @@ impl<P: Policy> TestPool<P> {
         TestPool { policy, metas, host: TestHost::new(frames), now: 0 }
     }
 
-    /// The same with parameters as on the command line; the id is not looked at.
+    /// Creates a pool with parameters as on the command line; the id is not looked at.
     pub fn of(spec: &str, frames: u32) -> TestPool<P> {
         TestPool::new(&Spec::parse(spec).unwrap().config().unwrap(), frames)
     }

@@ -201,7 +201,7 @@ fn ghosts_are_never_more_than_stated() {
     report(failures);
 }
 
-/// The same body as the fuzz target `policy_ops`, over bytes drawn by seed.
+/// Runs the body of the fuzz target `policy_ops`, over bytes drawn by seed.
 #[test]
 fn random_operation_bytes_find_no_fault() {
     let kinds = kinds();

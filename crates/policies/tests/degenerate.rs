@@ -84,7 +84,7 @@ fn degenerate_parameters_give_the_simpler_policy() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// What is in the pool after each reference.
+/// The pages in the pool after each reference.
 fn contents(trace: &[(u64, Mark)], outcomes: &[Outcome]) -> Vec<HashSet<u64>> {
     let mut now = HashSet::new();
     let step = |((page, _), outcome): (&(u64, Mark), &Outcome)| {

@@ -1,4 +1,4 @@
-//! How fast traces are decoded: `cargo run --release --example decode_speed -- TRACE…`
+//! Measures the speed of decoding traces: `cargo run --release --example decode_speed -- TRACE…`
 //!
 //! Prints the best of five passes over each file, after one that warms the page cache, in
 //! millions of references per second of wall time.

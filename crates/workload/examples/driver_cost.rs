@@ -1,5 +1,5 @@
-//! What the drivers of live runs cost by themselves: nanoseconds per draw, step and transaction
-//! over a store that does nothing, and, to see how much that is, over a `BTreeMap`.
+//! Measures the cost of the drivers of live runs by themselves: nanoseconds per draw, step and
+//! transaction over a store that does nothing, and, to see how much that is, over a `BTreeMap`.
 //!
 //! `cargo run --release -p millpond-workload --example driver_cost [warehouses]`
 //!

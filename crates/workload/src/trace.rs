@@ -63,7 +63,7 @@ impl Batch {
     }
 }
 
-/// What went wrong with a trace: which file, where, and what to do.
+/// An error of a trace, with the file, the place and the remedy.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TraceError {
@@ -90,7 +90,7 @@ pub enum TraceError {
     UnknownFormat {
         /// The file.
         path: PathBuf,
-        /// What was seen, and which option names a format.
+        /// The finding, and the option that names a format.
         reason: String,
     },
     /// The trace holds no reference.

@@ -8,7 +8,7 @@ use millpond_workload::trace::{Batch, TraceError};
 /// Pages of a request, or of an object, at most.
 const RUN_MAX: u64 = 1 << 24;
 
-/// What a trace holds: references, the least and the largest page, the last page.
+/// Contents of a trace: references, the least and the largest page, the last page.
 type Read = Result<(u64, u64, u64, u64), TraceError>;
 
 fn read_bytes(bytes: Vec<u8>, options: &ReadOptions) -> Read {

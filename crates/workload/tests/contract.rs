@@ -9,7 +9,7 @@ use millpond_workload::live::{
     check_contract,
 };
 
-/// How a store of this file misbehaves.
+/// The misbehaviour of a store of this file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Fault {
     None,

@@ -18,7 +18,7 @@ fn loaded() -> (MemoryStore, Tables) {
     (store, tables)
 }
 
-/// What is found after `plant` has damaged a fresh store.
+/// Returns the violations found after `plant` has damaged a fresh store.
 fn found(plant: impl FnOnce(&mut MemorySession, &Tables)) -> Vec<Violation> {
     let (store, tables) = loaded();
     let mut session = store.session().unwrap();

@@ -1,4 +1,4 @@
-//! What is written reads back equal, and what cannot be written leaves nothing behind.
+//! A written trace reads back equal, and a trace that cannot be written leaves nothing behind.
 
 use std::fs;
 use std::path::Path;

@@ -8,11 +8,11 @@ use super::error::ParamError;
 /// One parameter, for listings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParamInfo {
-    /// Its name.
+    /// Name of the parameter.
     pub name: &'static str,
-    /// What it takes.
+    /// Description of the values that are accepted.
     pub takes: String,
-    /// Its default, as it would be written.
+    /// Default value, as it would be written.
     pub default: String,
     /// One line of help.
     pub help: String,
@@ -29,7 +29,7 @@ pub trait Config: Default + Clone + Send + Sync + 'static {
     /// [`ParamError`] when there is none of that name or it cannot have that value.
     fn set(&mut self, policy: &str, name: &str, value: &str) -> Result<(), ParamError>;
 
-    /// Whether the parameters can be together: what ranges alone do not say.
+    /// Verifies that the parameters are consistent, which ranges alone cannot express.
     ///
     /// # Errors
     /// [`ParamError::Impossible`] for one of those that contradict each other.
@@ -40,8 +40,9 @@ pub trait Config: Default + Clone + Send + Sync + 'static {
     /// Every parameter's present value, in order, as it would be written.
     fn values(&self) -> Vec<(&'static str, String)>;
 
-    /// The same policy for a sample that has this share of the pages: numbers of frames and of
-    /// references shrink by as much, rates per reference grow; what is relative stays.
+    /// Returns the parameters of the policy for a sample with this share of the pages. Numbers of
+    /// frames and of references shrink by as much, rates per reference grow; what is relative
+    /// stays.
     fn scaled(&self, share: f64) -> Self {
         let _ = share;
         self.clone()

@@ -23,7 +23,7 @@ pub enum ParamError {
         name: String,
         /// The value given.
         value: String,
-        /// What it takes.
+        /// Description of the values that are accepted.
         expected: String,
     },
     /// The value is of the right type, and impossible.
@@ -39,9 +39,9 @@ pub enum ParamError {
     /// A policy was not written as `id` or `id(name=value,…)`.
     #[error("cannot read policy '{text}': {reason}")]
     Syntax {
-        /// What was given.
+        /// The text given.
         text: String,
-        /// What is wrong with it.
+        /// The fault in the text.
         reason: String,
     },
 }

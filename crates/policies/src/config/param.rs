@@ -13,7 +13,7 @@ pub trait Param: Sized + Clone + 'static {
     fn read(text: &str) -> Option<Self>;
     /// Writes it so that `read` gives it back.
     fn write(&self) -> String;
-    /// What it takes, for messages: "a whole number".
+    /// Returns a description of the values accepted, for messages: "a whole number".
     fn takes() -> String;
     /// The value for a sample that has this share of the pages: the same, but for a type whose
     /// values may be numbers of frames.

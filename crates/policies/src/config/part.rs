@@ -30,7 +30,7 @@ impl Part {
         }
     }
 
-    /// As a number of frames of the pool: at most all of them.
+    /// Returns the part as a number of frames of the pool, at most all of them.
     pub fn frames_of(self, frames: u32) -> u32 {
         self.of(frames).min(u64::from(frames)) as u32
     }

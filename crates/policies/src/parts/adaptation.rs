@@ -1,7 +1,7 @@
-//! How the target of ARC, CAR and CART moves when a ghost is hit.
+//! The step by which the target of ARC, CAR and CART moves when a ghost is hit.
 
 choice! {
-    /// How far a target moves.
+    /// The size of a target's step.
     pub enum Adaptation {
         /// By the quotient of two lengths, at least 1.
         Real = "real",

@@ -15,7 +15,7 @@ use super::list::{Links, List};
 use super::offers::offer_in_turn;
 use crate::contract::{EvictRequest, GhostHit, Host, Shape};
 
-/// Which of the lists a page is in.
+/// The list that a page is in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Side {
     /// T1, or B1.
@@ -62,7 +62,7 @@ impl Balance {
         }
     }
 
-    /// Which list `frame` is in.
+    /// Returns the list that `frame` is in.
     #[inline(always)]
     pub fn side(&self, frame: u32) -> Side {
         self.side[frame as usize]
@@ -130,7 +130,7 @@ impl Balance {
         {}
     }
 
-    /// Which list gives the next victim; `tie` if the page that comes has a ghost in B2.
+    /// Returns the list that gives the next victim; `tie` if the page that comes has a ghost in B2.
     #[inline(always)]
     fn source(&self, tie: bool) -> usize {
         let once = f64::from(self.lists[ONCE].len());

@@ -22,7 +22,7 @@ struct Bucket {
     higher: u32,
 }
 
-/// Which of the frames with the least count is evicted first.
+/// The order of eviction among the frames with the least count.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Oldest {
     /// The one that reached the count first.
@@ -66,7 +66,7 @@ impl Buckets {
         self.len
     }
 
-    /// Whether there is no frame.
+    /// Returns `true` if there is no frame.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -98,7 +98,8 @@ impl Buckets {
         self.place(frame, count, lower, at);
     }
 
-    /// The same; quick if few counts are greater.
+    /// Adds `frame` with `count`, searching from the greatest count down; quick if few counts are
+    /// greater.
     fn add_high(&mut self, frame: u32, count: u32) {
         self.count_in(count);
         let mut higher = NIL;

@@ -18,7 +18,7 @@ use crate::contract::{EvictRequest, Host, RefusalReason};
 use crate::zeroed::zeroed;
 
 choice! {
-    /// How the least dense frame is found; what is found is the same.
+    /// The method of finding the least dense frame; every method finds the same frame.
     pub enum Search {
         /// By the tournament.
         Tournament = "tournament",
@@ -66,7 +66,7 @@ impl From<Stored> for Match {
     }
 }
 
-/// What is known of a frame; zeros are one that takes no part.
+/// One frame's entry in the tournament; zeros are a frame that takes no part.
 #[derive(Clone, Copy)]
 struct Entrant {
     loaded: u64,
@@ -119,7 +119,7 @@ impl Tournament {
         }
     }
 
-    /// Whether `frame` takes part.
+    /// Returns `true` if `frame` takes part.
     #[inline(always)]
     pub fn has(&self, frame: u32) -> bool {
         self.references(frame) != ABSENT
@@ -211,7 +211,7 @@ impl Tournament {
         (winner != ABSENT).then_some(winner)
     }
 
-    /// The same by looking at every frame.
+    /// Finds the least dense frame by looking at every frame.
     fn scan(&self) -> Option<u32> {
         let mut least = None;
         for frame in (0..self.entrants.len() as u32).filter(|&f| self.has(f)) {
@@ -265,7 +265,8 @@ impl Tournament {
         taken
     }
 
-    /// Whether `a` is less dense than `b` now: a/(now − a₀) < b/(now − b₀), without division.
+    /// Returns `true` if `a` is less dense than `b` now: a/(now − a₀) < b/(now − b₀), without
+    /// division.
     #[inline(always)]
     fn is_below(&self, a: u32, b: u32) -> bool {
         let (ahead, _) = self.lead(a, b);

@@ -30,7 +30,7 @@ impl<const N: usize> FrameLists<N> {
         self.lists[list].len()
     }
 
-    /// Whether list `list` is empty.
+    /// Returns `true` if list `list` is empty.
     #[inline(always)]
     pub fn is_empty(&self, list: usize) -> bool {
         self.lists[list].is_empty()

@@ -40,7 +40,7 @@ impl<K: Copy> Ghosts<K> {
         self.nodes.len() - self.free.len()
     }
 
-    /// Whether there is none.
+    /// Returns `true` if there is no ghost.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -57,13 +57,13 @@ impl<K: Copy> Ghosts<K> {
         self.slots.prefetch(page);
     }
 
-    /// What ghost `node` remembers.
+    /// Returns the memory of ghost `node`.
     #[inline(always)]
     pub fn memory(&self, node: u32) -> &K {
         &self.nodes[node as usize].memory
     }
 
-    /// What ghost `node` remembers, to change.
+    /// Returns the memory of ghost `node`, to be changed.
     #[inline(always)]
     pub fn memory_mut(&mut self, node: u32) -> &mut K {
         &mut self.nodes[node as usize].memory

@@ -10,7 +10,7 @@ const ARITY: usize = 4;
 /// A min-heap over frames `0..frames`.
 pub struct Heap<K> {
     items: Vec<(K, u32)>,
-    /// Where each frame is in `items`, counted from one.
+    /// Position of each frame in `items`, counted from one.
     place: Vec<u32>,
 }
 
@@ -32,7 +32,7 @@ impl<K: Ord + Copy> Heap<K> {
         self.items.len()
     }
 
-    /// Whether the heap is empty.
+    /// Returns `true` if the heap is empty.
     pub fn is_empty(&self) -> bool {
         self.items.is_empty()
     }

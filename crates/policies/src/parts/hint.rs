@@ -1,4 +1,5 @@
-//! What a first tier says with a request: why it reads or writes, and what that foretells.
+//! Hints that a first tier sends with a request: the reason of the read or write, and the request
+//! that it foretells.
 
 use millpond_base::{Mark, Reason};
 
@@ -31,15 +32,15 @@ impl Hint {
         }
     }
 
-    /// Whether the page will probably be read here next.
+    /// Returns `true` if the page will probably be read here next.
     #[inline(always)]
     pub fn is_positive(self) -> bool {
         self >= Hint::Replace
     }
 }
 
-/// Whether a cache was full at some time: hint-aware policies take every page until then, and only
-/// well-recommended ones afterwards (li 3.3.2).
+/// The cold start of a cache, which ends when the cache is full. Hint-aware policies take every
+/// page until then, and only well-recommended ones afterwards (li 3.3.2).
 ///
 /// Once over, the cold start stays over: a frame that is freed later waits for a page that is
 /// wanted.
@@ -56,7 +57,7 @@ impl ColdStart {
         ColdStart { resident: 0, frames, is_over: false }
     }
 
-    /// Whether the cache was full, or had to evict, before now.
+    /// Returns `true` if the cache was full, or had to evict, before now.
     #[inline(always)]
     pub fn is_over(&self) -> bool {
         self.is_over

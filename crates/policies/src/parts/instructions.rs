@@ -3,10 +3,10 @@
 // Where only the portable instructions exist, the terms are unused.
 #![cfg_attr(any(feature = "model", miri, tsan, not(target_arch = "x86_64")), allow(dead_code))]
 
-/// What values are computed with.
+/// The instruction set that values are computed with.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Instructions {
-    /// What every machine of the target has.
+    /// The instructions of every machine of the target.
     Portable,
     /// AVX2: eight stamps at a time, as in watt's listing 3.
     Avx2,
@@ -19,7 +19,8 @@ impl Instructions {
     pub const ALL: [Instructions; 3] =
         [Instructions::Portable, Instructions::Avx2, Instructions::Avx512];
 
-    /// Whether this machine has them. Model checkers and interpreters have none but the portable.
+    /// Returns `true` if this machine has these instructions. Model checkers and interpreters have
+    /// none but the portable.
     pub fn are_here(self) -> bool {
         match self {
             Instructions::Portable => true,
@@ -39,12 +40,12 @@ impl Instructions {
     }
 }
 
-/// What the value of each line needs of its log's shape, and of the clock besides now.
+/// The terms that a batch of values has in common: the shape of the log, and ticks of the clock.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Terms {
     /// The tick that ages are taken at.
     pub(super) aged_from: u32,
-    /// What the second ring's value counts.
+    /// Weight of the second ring's value.
     pub(super) weight: f32,
     /// The lanes of each ring.
     pub(super) lanes: [u16; 2],

@@ -29,12 +29,12 @@ pub enum Below {
     Lru,
 }
 
-/// Which references are correlated with the one before.
+/// The references that are correlated with the one before.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Period {
-    /// Those that come no more than this number of references after it; 0 for none.
+    /// References at most this number of references after the one before; 0 for none.
     References(u64),
-    /// Those to this number of most recently referenced pages; 0 for none.
+    /// References to this number of most recently referenced pages; 0 for none.
     Pages(u32),
 }
 
@@ -49,8 +49,8 @@ enum Place {
 
 zeros!(enum Place::Out);
 
-/// What is kept of pages that left: up to K − 1 references each, oldest departure first. Without
-/// a limit there is no order to keep.
+/// The retained history of pages that left: up to K − 1 references each, oldest departure first.
+/// Without a limit there is no order to keep.
 struct History {
     ghosts: Ghosts<u8>,
     stamps: Vec<u64>,

@@ -1,6 +1,6 @@
 //! A heap of frames whose keys may have risen since it last looked.
 //!
-//! Policies whose hits only ever raise a key need not touch a heap on a hit: the key is written
+//! Policies whose hits only ever raise a key need not touch a heap on a hit. The key is written
 //! beside it, and a frame that reaches the top with an old key sinks to its place then. Each such
 //! repair is paid by at least one hit, and the least frame is exactly the least.
 //!

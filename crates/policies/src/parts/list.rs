@@ -113,7 +113,7 @@ impl List {
         self.len
     }
 
-    /// Whether there is no node.
+    /// Returns `true` if there is no node.
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
         self.len == 0

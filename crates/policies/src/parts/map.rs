@@ -186,7 +186,7 @@ impl PageMap {
         self.len
     }
 
-    /// Whether no page is mapped.
+    /// Returns `true` if no page is mapped.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -324,7 +324,8 @@ impl SlotArray {
         }
     }
 
-    /// Whether looking up pages some time ahead pays: the array outgrew a core's own caches.
+    /// Returns `true` if looking up pages some time ahead pays: the array outgrew a core's own
+    /// caches.
     pub fn wants_prefetch(&self) -> bool {
         self.0.len() * size_of::<u32>() > 1 << 20
     }

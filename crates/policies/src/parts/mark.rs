@@ -9,7 +9,7 @@ use crate::contract::{
 };
 
 choice! {
-    /// Which events set a usage bit (gilbert 1.2.8).
+    /// The events that set a usage bit (gilbert 1.2.8).
     pub enum MarkOn {
         /// Hits, when they begin.
         Fix = "fix",
@@ -59,7 +59,7 @@ impl HitHook for MarkHook {
     }
 }
 
-/// The same for policies whose parameters say which end of an access counts.
+/// Like `MarkHook`, for policies whose parameters say which end of an access counts.
 pub struct MarkOnHit;
 
 impl HitHook for MarkOnHit {
@@ -83,7 +83,7 @@ impl HitHook for MarkOnHit {
     }
 }
 
-/// Whether the mark is set; it is clear afterwards.
+/// Clears the mark and returns `true` if it was set.
 #[inline(always)]
 pub fn take_mark(mark: &AtomicBool) -> bool {
     let set = mark.load(Relaxed);

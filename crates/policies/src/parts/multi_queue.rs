@@ -16,7 +16,7 @@ use super::position::Position;
 use crate::contract::{Access, EvictRequest, GhostHit, Host, Shape};
 
 choice! {
-    /// Which queue a page of frequency *f* belongs to.
+    /// The queue that a page of frequency *f* belongs to.
     pub enum Rank {
         /// Queue *f*: one frequency each, the rest in the last one (li 3.3.3).
         Linear = "linear",
@@ -46,7 +46,7 @@ impl MultiQueueConfig {
     }
 }
 
-/// Where a frame that is in no queue is.
+/// The queue number of a frame that is in no queue.
 const NOWHERE: u32 = u32::MAX;
 
 #[derive(Clone, Copy)]
@@ -100,7 +100,7 @@ impl MultiQueue {
         self.queues.iter().map(List::len).sum()
     }
 
-    /// Whether all queues are empty.
+    /// Returns `true` if all queues are empty.
     pub fn is_empty(&self) -> bool {
         self.occupied.iter().all(|word| *word == 0)
     }
@@ -163,7 +163,7 @@ impl MultiQueue {
         self.occupied[0] |= 1;
     }
 
-    /// What the out queue knows of a page that comes back; it is taken out.
+    /// Removes a page that comes back from the out queue and returns its entry there.
     #[inline]
     pub fn ghost_hit(&mut self, page: PageId) -> GhostHit {
         match self.ghosts.find(page) {

@@ -20,9 +20,9 @@ pub fn offer_in_turn<S: ?Sized, H: Host + ?Sized>(
     offer_from_queue(request, host, state, candidate, taken, refused, |_, _| ())
 }
 
-/// The same from an order that hits do not change. There an inner page with swizzled children, one
-/// of which is evicted in its place, would be the next candidate again, a root for ever: each
-/// victim would be drawn at random. `stayed` moves it elsewhere.
+/// Like `offer_in_turn`, for an order that hits do not change. In such an order an inner page with
+/// swizzled children, one of which is evicted in its place, would be the next candidate again, a
+/// root for ever: each victim would be drawn at random. `stayed` moves it elsewhere.
 #[inline(always)]
 pub fn offer_from_queue<S: ?Sized, H: Host + ?Sized>(
     request: &EvictRequest,
@@ -67,8 +67,8 @@ pub fn offer_drawn<H: Host + ?Sized>(
     offer_in_turn(request, host, &mut (), |()| Some(draw()), |(), _, _| (), |(), _, _| ())
 }
 
-/// The same where `draw` returns several at a time. No more are drawn than are offered, unless the
-/// host has enough.
+/// Like `offer_drawn`, for a `draw` that returns several frames at a time. No more are drawn than
+/// are offered, unless the host has enough.
 #[inline(always)]
 pub fn offer_sampled<H: Host + ?Sized, I: Iterator<Item = u32>>(
     request: &EvictRequest,

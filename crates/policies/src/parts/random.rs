@@ -54,7 +54,7 @@ impl Random {
         from(self.0.fetch_add(STEP.wrapping_mul(count as u64), Relaxed), count, bound)
     }
 
-    /// The same as `sample` for the only thread there is, without a locked instruction.
+    /// Like `sample`, for the only thread there is, without a locked instruction.
     #[inline(always)]
     pub fn sample_alone(&mut self, count: usize, bound: u32) -> impl Iterator<Item = u32> + use<> {
         let at = self.0.load(Relaxed);
@@ -62,7 +62,7 @@ impl Random {
         from(at, count, bound)
     }
 
-    /// The same as `below` for the only thread there is, without a locked instruction.
+    /// Like `below`, for the only thread there is, without a locked instruction.
     #[inline(always)]
     pub fn below_alone(&mut self, bound: u32) -> u32 {
         let at = self.0.load(Relaxed);

@@ -7,8 +7,9 @@ use crate::contract::{EvictRequest, Host};
 
 /// A heap of victims. The frame with the least key is evicted first.
 ///
-/// A refused frame is set aside until the end of the eviction and keeps its key: each eviction
-/// offers a frame at most once, and so finds one that can be evicted wherever it is in the order.
+/// A refused frame is set aside until the end of the eviction and keeps its key. Each eviction
+/// therefore offers a frame at most once, and so finds one that can be evicted wherever it is in
+/// the order.
 pub struct Ranking<K> {
     heap: Heap<K>,
     aside: Vec<(K, u32)>,
@@ -25,7 +26,7 @@ impl<K: Ord + Copy> Ranking<K> {
         self.heap.len()
     }
 
-    /// Whether no frame is ranked.
+    /// Returns `true` if no frame is ranked.
     pub fn is_empty(&self) -> bool {
         self.heap.is_empty()
     }

@@ -1,7 +1,7 @@
 //! The recency stack of LIRS and its kin: hot frames, cold frames and ghosts in one order of use.
 //!
-//! A node is a frame, or a ghost that took the place of the frame its page left, so that nothing
-//! points from one to the other and a hit finds its node without a look-up. The cold nodes, ghosts
+//! A node is a frame, or a ghost that took the place of the frame its page left. Nothing therefore
+//! points from one to the other, and a hit finds its node without a look-up. The cold nodes, ghosts
 //! included, are also chained among themselves in the same order: the oldest one is found at once.
 //!
 //! Invariants: (1) the cold chain holds exactly the cold nodes and ghosts of the stack, in the
@@ -12,7 +12,7 @@ use millpond_base::{FrameId, PageId};
 use super::list::{Links, List};
 use super::map::PageSlots;
 
-/// What a frame is to a stack.
+/// The state of a frame in a stack.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Heat {
     /// Not in the stack.
@@ -60,7 +60,7 @@ impl RecencyStack {
         self.list.len()
     }
 
-    /// Whether there is no node.
+    /// Returns `true` if there is no node.
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
@@ -77,7 +77,7 @@ impl RecencyStack {
         (self.pages.len() - self.free.len()) as u32
     }
 
-    /// What `frame` is.
+    /// Returns the state of `frame`.
     #[inline(always)]
     pub fn heat(&self, frame: FrameId) -> Heat {
         self.heat[frame.index()]

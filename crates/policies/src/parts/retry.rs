@@ -15,7 +15,7 @@ use super::offers::offer_from_queue;
 use crate::config::Part;
 use crate::contract::{EvictRequest, Host, RefusalReason};
 
-/// Which end of the main queue victims come from.
+/// The end of the main queue that victims come from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum End {
     /// The end that frames do not enter at: a queue.
@@ -24,12 +24,12 @@ pub enum End {
     Newest,
 }
 
-/// What becomes of frames that are never evicted.
+/// The treatment of frames that are never evicted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Permanent {
-    /// They are not offered again.
+    /// Such frames are not offered again.
     Excluded,
-    /// They wait for a retry like others.
+    /// Such frames wait for a retry like others.
     Retried,
 }
 

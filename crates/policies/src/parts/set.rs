@@ -3,7 +3,7 @@
 //! The members lie densely in an array, in no order that means anything; each frame knows its
 //! place there, so that inserting, removing and drawing are O(1) however few members are left.
 
-/// Where a frame that is not in the set is.
+/// The position of a frame that is not in the set.
 const OUT: u32 = u32::MAX;
 
 /// A set over frames `0..frames`.
@@ -24,13 +24,13 @@ impl FrameSet {
         self.members.len() as u32
     }
 
-    /// Whether there is no member.
+    /// Returns `true` if there is no member.
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
         self.members.is_empty()
     }
 
-    /// Whether `frame` is a member.
+    /// Returns `true` if `frame` is a member.
     #[inline(always)]
     pub fn has(&self, frame: u32) -> bool {
         self.place[frame as usize] != OUT

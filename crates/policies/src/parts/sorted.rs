@@ -27,7 +27,7 @@ pub const ABSENT: u32 = 0;
 /// A stamp later than any: the frame is not offered until it is used again.
 pub const NEVER: u32 = u32::MAX;
 
-/// How far stamps may be ahead of the clock that a sort was given.
+/// The most that stamps may be ahead of the clock that a sort was given.
 const AHEAD: u32 = 1 << 20;
 
 /// The stamp of a reference at `now`: neither [`ABSENT`] nor [`NEVER`].
@@ -69,11 +69,11 @@ impl HitHook for LastStamp {
 /// An entry to be sorted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Candidate {
-    /// Where it comes: least first.
+    /// The sort key: least first.
     pub order: u64,
     /// The frame.
     pub frame: u32,
-    /// What the frame's stamp must still be when the entry's turn comes.
+    /// The stamp that the frame must still have when the entry's turn comes.
     pub stamp: u32,
 }
 
@@ -81,7 +81,7 @@ pub struct Candidate {
 pub trait Stamps {
     /// Every frame that may be offered.
     fn collect(&self, candidates: &mut Vec<Candidate>);
-    /// Whether the entry's stamp is still that of its frame.
+    /// Returns `true` if the entry's stamp is still that of its frame.
     fn is_current(&self, frame: FrameId, stamp: u32) -> bool;
     /// The frame with that stamp was taken, and may be in use again already.
     fn taken(&self, frame: FrameId, stamp: u32);
@@ -269,7 +269,7 @@ impl Sorted {
     }
 }
 
-/// Which list is served, and from which index on.
+/// Splits a position into the list that is served and the index of its next entry.
 #[inline(always)]
 fn split(position: u64) -> (usize, u32) {
     ((position >> 32) as usize % 2, position as u32)

@@ -16,7 +16,7 @@ use millpond_base::sync::atomic::{
 /// Stamps in a line.
 pub const SLOTS: usize = 15;
 
-/// The same, rounded up to whole vectors.
+/// Stamps in a line, rounded up to whole vectors.
 const LANES: usize = 16;
 
 /// One value for each lane.
@@ -52,7 +52,7 @@ impl Default for Stamps {
     }
 }
 
-/// Where a log begins and ends in the line.
+/// The place of a log in the line: its first slot and its length.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ring {
     head: u8,
@@ -75,7 +75,7 @@ impl Ring {
         usize::from(self.len)
     }
 
-    /// Whether nothing is logged.
+    /// Returns `true` if nothing is logged.
     pub fn is_empty(self) -> bool {
         self.len == 0
     }
@@ -85,8 +85,8 @@ impl Ring {
         (((1u32 << self.len()) - 1) << self.first) as u16
     }
 
-    /// What each slot's place in the order is, 1 for the head's, where the head is `head`; 0 for
-    /// slots of other rings.
+    /// Returns each slot's place in the order, counted back from 1 for `head`; 0 for slots of other
+    /// rings.
     pub fn orders(self, head: usize) -> Lanes {
         let mut orders = [0.0; LANES];
         for back in 0..self.len() {
@@ -152,7 +152,7 @@ impl Stamps {
         self.heads.iter().for_each(|head| head.store(0, Relaxed));
     }
 
-    /// Where the rings' heads are, by the rings' numbers.
+    /// Returns the positions of the rings' heads, by the rings' numbers.
     #[inline(always)]
     pub fn heads(&self) -> [u8; 2] {
         [self.heads[0].load(Relaxed), self.heads[1].load(Relaxed)]
@@ -189,13 +189,13 @@ impl Stamps {
         let _ = self.state.compare_exchange(ABSENT, state, Relaxed, Relaxed);
     }
 
-    /// Whether the frame may be chosen.
+    /// Returns `true` if the frame may be chosen.
     #[inline(always)]
     pub fn is_live(&self) -> bool {
         self.state.load(Relaxed) == LIVE
     }
 
-    /// Whether the frame holds a page that no thread tries to evict.
+    /// Returns `true` if the frame holds a page that no thread tries to evict.
     pub fn is_known(&self) -> bool {
         self.state.load(Relaxed) != ABSENT
     }
@@ -209,13 +209,13 @@ pub struct Copied {
 }
 
 impl Copied {
-    /// Where the rings' heads are, by the rings' numbers.
+    /// Returns the positions of the rings' heads, by the rings' numbers.
     #[inline(always)]
     pub fn heads(&self) -> [u8; 2] {
         self.heads
     }
 
-    /// Where the ring's head is.
+    /// Returns the position of the ring's head.
     #[inline(always)]
     pub fn head(&self, ring: Ring) -> usize {
         usize::from(self.heads[usize::from(ring.head & 1)])

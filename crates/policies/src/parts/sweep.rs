@@ -17,7 +17,7 @@ use millpond_base::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use crate::contract::{EvictRequest, HitOn, Host, RefusalReason};
 
 choice! {
-    /// Which events change a usage count (gilbert 1.2.10).
+    /// The events that change a usage count (gilbert 1.2.10).
     pub enum CountOn {
         /// Hits, when they begin.
         Fix = "fix",
@@ -39,7 +39,7 @@ impl CountOn {
         }
     }
 
-    /// Whether a refusal counts as a reference.
+    /// Returns `true` if a refusal counts as a reference.
     pub fn refusals(self) -> bool {
         matches!(self, CountOn::FixFull | CountOn::UnfixFull)
     }
@@ -48,7 +48,7 @@ impl CountOn {
 /// Frames claimed at a time.
 const RUN: u64 = 16;
 
-/// Where the counts are, and what a refusal does to one.
+/// Access to the counts, and the effect of a refusal on one.
 pub trait Counts {
     /// The count of `frame`.
     fn count(&self, frame: FrameId) -> &AtomicU32;
@@ -61,7 +61,7 @@ pub struct Hand {
     at: AtomicU64,
 }
 
-/// What was seen since the last victim, or since the last whole round.
+/// The hand's record since the last victim, or since the last whole round.
 struct Round {
     steps: u64,
     least: u32,

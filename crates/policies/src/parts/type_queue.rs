@@ -35,7 +35,7 @@ config! {
 /// No position, or an infinite distance.
 const NEVER: u64 = u64::MAX;
 
-/// What is known of a page's writes and reads.
+/// The record of a page's writes and reads.
 #[derive(Clone, Copy, Debug)]
 struct Past {
     /// Position of the first positive write since the last read; `NEVER` if there is none.
@@ -190,7 +190,7 @@ impl TypeQueue {
         }
     }
 
-    /// Whether a page that missed is worth a frame. A read is noted in the out queue.
+    /// Returns `true` if a page that missed is worth a frame. A read is noted in the out queue.
     #[inline]
     pub fn wants(&mut self, access: &Access) -> bool {
         let now = self.position.at(access.now);

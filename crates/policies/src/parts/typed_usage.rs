@@ -37,7 +37,7 @@ config! {
 }
 
 impl TypedUsageConfig {
-    /// What the hit path and the sweep need.
+    /// Returns the parameters of the hit path and the sweep.
     pub fn usage(&self) -> Usage<Weights> {
         let params = Weights {
             f: [self.f, self.f_root, self.f_root_1, self.f_deep],
@@ -47,7 +47,7 @@ impl TypedUsageConfig {
     }
 }
 
-/// Which of the four weights a page has.
+/// Returns the index of a page's weight among the four.
 #[inline(always)]
 fn class_of(mark: Mark) -> u32 {
     match (mark.kind().is_btree(), mark.depth()) {

@@ -15,14 +15,14 @@ use crate::contract::{
 };
 use crate::info::Info;
 
-/// What a reference does to a usage count: all that tells one GCLOCK from another.
+/// The effect of a reference on a usage count: all that tells one GCLOCK from another.
 pub trait UsageRule: HitHook {
     /// The policy's row in the catalog.
     const INFO: Info;
     /// The parameters.
     type Config: Config;
 
-    /// What the hit path and the sweep need of the parameters.
+    /// Extracts the parameters of the hit path and the sweep.
     fn read(config: &Self::Config) -> Usage<Self::Params>;
 
     /// The usage count beside a frame.
@@ -40,11 +40,11 @@ pub trait UsageRule: HitHook {
 
 /// The parameters that every GCLOCK has, and its own.
 pub struct Usage<P> {
-    /// What the hit path knows.
+    /// The parameters of the hit path.
     pub params: P,
     /// S: what a pass of the hand takes, at least 1.
     pub step: u32,
-    /// Which events count as references.
+    /// The events that count as references.
     pub variant: CountOn,
 }
 

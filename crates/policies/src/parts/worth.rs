@@ -1,4 +1,4 @@
-//! What a page is worth by its timestamps: WATT's page value, in all of the variants that its
+//! The value of a page by its timestamps: WATT's page value, in all of the variants that its
 //! authors tried (watt 3.1, 3.2 and 4.3).
 //!
 //! [`Tracking`] says where a reference is logged and is what the hit path needs; [`Worth`] makes a
@@ -14,7 +14,7 @@ use super::instructions::{Instructions, Terms};
 use super::stamps::{Copied, Lanes, Ring, SLOTS, Stamps, greatest_product};
 
 choice! {
-    /// What is logged where.
+    /// The lists of a log, and the references that each one holds.
     pub enum StampLog {
         /// Accesses of both kinds in one list, writes in another one, too.
         Both = "both",
@@ -26,20 +26,20 @@ choice! {
 }
 
 choice! {
-    /// How subfrequencies become a value.
+    /// The function that makes one value of the subfrequencies.
     pub enum Aggregate {
         /// The greatest.
         Max = "max",
         /// The least.
         Min = "min",
-        /// Their mean.
+        /// The mean of the subfrequencies.
         Mean = "mean",
-        /// Their median.
+        /// The median of the subfrequencies.
         Median = "median",
     }
 }
 
-/// Where the hit path logs.
+/// The rings that the hit path logs to.
 #[derive(Clone, Copy, Debug)]
 pub struct Tracking {
     log: StampLog,
@@ -66,7 +66,8 @@ impl Tracking {
         [self.first, self.second]
     }
 
-    /// Whether a reference at `tick` is logged: nearly every one is not the first of its epoch.
+    /// Returns `true` if a reference at `tick` is already logged: nearly every one is not the first
+    /// of its epoch.
     #[inline(always)]
     pub fn knows(&self, stamps: &Stamps, tick: u32, mark: Mark) -> bool {
         // Its stamp, but for the last tick there is, at which an empty log passes for a full one.
@@ -115,7 +116,7 @@ pub fn stamp(tick: u32) -> u32 {
 #[repr(align(64))]
 struct Numerators(Lanes);
 
-/// How a log becomes a value.
+/// The function that makes a value of a log.
 #[derive(Clone)]
 pub struct Worth {
     tracking: Tracking,
@@ -155,8 +156,8 @@ impl Worth {
             .by(Instructions::best())
     }
 
-    /// The same with other instructions; the portable ones if the machine lacks them, or the
-    /// variant has no vector form.
+    /// Computes values with `instructions`; with the portable ones if the machine lacks them, or
+    /// the variant has no vector form.
     #[must_use]
     pub fn by(mut self, instructions: Instructions) -> Worth {
         let has_form = self.aggregate == Aggregate::Max && self.tracking.log != StampLog::Bit;
@@ -183,7 +184,7 @@ impl Worth {
         [of(0), of(1)]
     }
 
-    /// What a batch of values at `now` has in common.
+    /// Returns the terms that a batch of values at `now` has in common.
     #[cfg_attr(any(feature = "model", miri, tsan, not(target_arch = "x86_64")), allow(dead_code))]
     #[inline]
     pub(super) fn terms(&self, now: u32) -> Terms {
@@ -200,7 +201,7 @@ impl Worth {
         }
     }
 
-    /// What the second ring's value counts.
+    /// Returns the weight of the second ring's value.
     #[inline(always)]
     fn weight(&self) -> f32 {
         self.write_weight + if self.tracking.log == StampLog::Strict { 1.0 } else { 0.0 }

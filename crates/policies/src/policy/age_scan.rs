@@ -63,7 +63,7 @@ pub struct AgeScan {
 struct View<'a> {
     scan: &'a AgeScan,
     stamps: LastStamps<'a>,
-    /// Whether this eviction met a refusal: then it takes whatever it can get.
+    /// `true` once this eviction met a refusal: from then on it takes any frame it can get.
     refused: Cell<bool>,
 }
 

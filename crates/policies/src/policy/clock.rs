@@ -49,7 +49,7 @@ fn claim(hand: &AtomicU32, len: u32) -> u32 {
     hand.fetch_update(Relaxed, Relaxed, |at| Some(after(at, len))).unwrap_or_else(|at| at)
 }
 
-/// The same for the only thread there is.
+/// Like `claim`, for the only thread there is.
 #[inline(always)]
 fn claim_alone(hand: &AtomicU32, len: u32) -> u32 {
     let at = hand.load(Relaxed);

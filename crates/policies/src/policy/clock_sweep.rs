@@ -37,7 +37,7 @@ config! {
     }
 }
 
-/// What the hit path knows.
+/// The parameters of the hit path.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct ClockSweepParams {
     max: u32,

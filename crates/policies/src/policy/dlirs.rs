@@ -77,7 +77,7 @@ impl Dlirs {
         while self.sets.lir() > hot && self.demote() {}
     }
 
-    /// Whether `frame` was demoted; it no longer is.
+    /// Clears the mark of a demoted frame and returns `true` if it was set.
     fn take_demoted(&mut self, frame: FrameId) -> bool {
         let was = std::mem::replace(&mut self.is_demoted[frame.index()], false);
         self.demoted -= u32::from(was);

@@ -44,7 +44,7 @@ config! {
     }
 }
 
-/// What the hit path knows.
+/// The parameters of the hit path.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct V1Params {
     first: u32,

@@ -42,7 +42,7 @@ config! {
     }
 }
 
-/// What the hit path knows.
+/// The parameters of the hit path.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct V2Params {
     first: u32,

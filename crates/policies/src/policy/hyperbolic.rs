@@ -56,7 +56,7 @@ config! {
     }
 }
 
-/// What a frame's page has done since it was loaded.
+/// A page's references, and the time of its load.
 #[derive(Default, Debug)]
 pub struct Rate {
     references: AtomicU32,
@@ -92,7 +92,7 @@ impl HitHook for CountRate {
     }
 }
 
-/// What a page that is offered had, if it stays.
+/// The rate of an offered page, to be restored if the page stays.
 #[derive(Clone, Copy)]
 pub struct Kept {
     references: u32,
@@ -115,7 +115,7 @@ impl Candidate {
         Candidate { frame, references: rate.references.load(Relaxed), age }
     }
 
-    /// Whether it is worth less than `other`.
+    /// Returns `true` if the frame is worth less than `other`.
     #[inline(always)]
     fn is_below(self, other: Candidate) -> bool {
         u64::from(self.references) * u64::from(other.age)
@@ -313,7 +313,7 @@ mod tests {
         value[0]
     }
 
-    /// What `evict(wanted)` takes by watt's listing 2, one look after the other.
+    /// The victims of `evict(wanted)` by watt's listing 2, one look after the other.
     fn by_the_listing(pool: &TestPool<Hyperbolic>, bits: u64, wanted: usize) -> Vec<u64> {
         let mut random = fastrand::Rng::with_seed(bits);
         let frames = pool.metas.len() as u32;

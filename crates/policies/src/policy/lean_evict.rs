@@ -96,7 +96,7 @@ pub struct LeanEvict {
     stage: List,
     /// Offers refused since one was taken.
     refused_in_row: u32,
-    /// What the stage may hold now: its share, or more after it was refused as a whole.
+    /// Frames that the stage may hold now: its share, or more after it was refused as a whole.
     limit: u32,
 }
 
@@ -203,7 +203,7 @@ impl LeanEvict {
         }
     }
 
-    /// How many frames the stage shall hold now.
+    /// Returns the number of frames that the stage shall hold now.
     #[inline(always)]
     fn target(&mut self) -> u32 {
         let held = self.stage.len();

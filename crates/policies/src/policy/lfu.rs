@@ -31,7 +31,7 @@ use crate::info::{Age, Class, Family, Info, References, Tier};
 use crate::parts::{Buckets, LateHeap, Oldest, PageMap};
 
 choice! {
-    /// Which of the pages with the least count is evicted.
+    /// The order of eviction among the pages with the least count.
     pub enum LfuTie {
         /// The least recently used.
         Recency = "recency",
@@ -43,9 +43,9 @@ choice! {
 }
 
 choice! {
-    /// Whose references are counted.
+    /// The span over which a page's references are counted.
     pub enum LfuCount {
-        /// Those since the page was loaded.
+        /// References since the page was loaded.
         Cached = "cached",
         /// All since the beginning.
         Perfect = "perfect",

@@ -32,7 +32,7 @@ use crate::info::{Age, Class, Family, Info, References, Tier};
 use crate::parts::offer_drawn;
 
 choice! {
-    /// Who counts.
+    /// The scope of a counter.
     pub enum Counter {
         /// All threads with one counter.
         Shared = "shared",

@@ -38,7 +38,7 @@ use crate::info::{Age, Class, Family, Info, References, Tier};
 use crate::parts::density::{Search, Tournament};
 
 choice! {
-    /// What ageing does to a count.
+    /// The effect of ageing on a count.
     pub enum Aging {
         /// Subtracts, down to 0.
         Subtract = "subtract",
@@ -61,7 +61,7 @@ config! {
     }
 }
 
-/// What the hit path knows of ageing.
+/// The hit path's parameters of ageing.
 #[derive(Clone, Copy, Debug)]
 pub struct Ageing {
     aging: Aging,
@@ -91,7 +91,7 @@ impl Ageing {
         if circle - times <= circle / 256 { 0 } else { times as u32 }
     }
 
-    /// What is left of a count after `times` ageings.
+    /// Returns a count after `times` ageings.
     fn aged(&self, count: u32, times: u32) -> u32 {
         if self.aging == Aging::Subtract {
             return count.saturating_sub((self.by * f64::from(times)).min(4e9) as u32);

@@ -44,10 +44,10 @@ config! {
 /// Bits of a key that is not negative, which ascend as the keys do; and the last reference.
 type Key = (u64, u64);
 
-/// What a permanent refusal adds to a key: 2 to that many references.
+/// The number that a permanent refusal adds to a key: 2 to that many references.
 const FOREVER: f64 = 1e12;
 
-/// How sums shrink and grow.
+/// The rule by which sums shrink and grow.
 #[derive(Clone, Copy)]
 struct Decay {
     lambda: f64,

@@ -53,7 +53,7 @@ choice! {
     }
 }
 
-/// How many pages that left are remembered: `none`, or a part of the pool, or `all`.
+/// Number of pages remembered after they left: `none`, or a part of the pool, or `all`.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Retained(pub Part);
 

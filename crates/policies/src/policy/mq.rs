@@ -35,7 +35,7 @@ use crate::parts::{Ghosts, Links, List};
 use crate::zeroed::zeroed;
 
 choice! {
-    /// Which queue a count belongs to.
+    /// The queue that a count belongs to.
     pub enum Rank {
         /// Queue k, from 1, for count k.
         Linear = "linear",

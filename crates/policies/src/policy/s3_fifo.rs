@@ -44,7 +44,7 @@ use crate::info::{Age, Class, Family, Info, References, Tier};
 use crate::parts::{Counted, FrameLists, Ghosts, List};
 
 choice! {
-    /// Where new pages are put while the pool fills up for the first time.
+    /// The queue for new pages while the pool fills up for the first time.
     pub enum Fill {
         /// To the small queue.
         Small = "small",

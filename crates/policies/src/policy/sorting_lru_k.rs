@@ -89,7 +89,7 @@ impl Ring {
         (&self.stamps[at], all)
     }
 
-    /// What an entry of the list must find again.
+    /// Returns the mark that an entry of the list must find again at its frame.
     #[inline(always)]
     fn mark(stamp: u32, all: bool) -> u32 {
         if all { stamp } else { stamp ^ BELOW }

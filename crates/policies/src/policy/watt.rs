@@ -53,7 +53,7 @@ use crate::parts::hunt::{Hunted, Plan, hunt};
 use crate::parts::stamps::{Ring, SLOTS, Stamps};
 use crate::parts::worth::{Aggregate, StampLog, Tracking, Worth, stamp};
 
-/// How quickly the clock advances: epochs per replacement of the whole cache.
+/// The speed of the clock: epochs per replacement of the whole cache.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Epochs {
     /// A number of epochs.
@@ -124,7 +124,7 @@ fn one_line(config: &WattConfig) -> Result<(), ParamError> {
     })
 }
 
-/// Which clock stamps come from.
+/// The clock that stamps come from.
 pub trait WattClock: Send + Sync + 'static {
     /// The host's clock.
     const TICK: TickSource;
@@ -448,7 +448,8 @@ mod tests {
         assert!(old >= 30, "only {old} of the 32 were in the older half");
     }
 
-    /// What `evict(wanted)` of the default takes by watt's listing 2, one look after the other.
+    /// The victims of `evict(wanted)` with the defaults, by watt's listing 2, one look after the
+    /// other.
     fn by_the_listing(pool: &TestPool<Watt>, bits: u64, wanted: usize) -> Vec<u64> {
         let mut random = fastrand::Rng::with_seed(bits);
         let frames = pool.metas.len() as u32;

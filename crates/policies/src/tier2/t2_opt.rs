@@ -33,11 +33,11 @@ use crate::info::{Age, Class, Family, Info, References, Tier};
 use crate::parts::{ColdStart, Ranking};
 
 choice! {
-    /// Which page is evicted.
+    /// The rule that names the victim.
     pub enum T2OptRule {
         /// The one whose next read is farthest ahead (li 3.4.1).
         Read = "read",
-        /// The same, but pages that are written before they are read first.
+        /// Like `Read`, but pages that are written before they are read go first.
         Exact = "exact",
     }
 }

@@ -55,13 +55,13 @@ config! {
     }
 }
 
-/// What a variant leaves out, to see what it is good for.
+/// The parts that a variant leaves out, to measure their benefit.
 pub trait Ablation: Send + 'static {
     /// The variant's id.
     const ID: &'static str;
-    /// Whether the reasons of writes are known.
+    /// `true` if the reasons of writes are known.
     const HINTS: bool = true;
-    /// Whether a page's rate changes with its age.
+    /// `true` if a page's rate changes with its age.
     const AGES: bool = true;
 }
 
@@ -102,7 +102,7 @@ const MEMORY: f64 = 12.0;
 const MEMORY_FRAMES: u32 = 4096;
 /// Late victims over which their rate is averaged.
 const VICTIMS: f32 = 64.0;
-/// What is known of a page.
+/// The record of a page's requests.
 #[derive(Clone, Copy, Debug, Default)]
 struct Past {
     /// Position of the last request.
@@ -173,7 +173,7 @@ impl<A: Ablation> TideIo<A> {
         if A::HINTS || hint == Hint::Read { hint } else { Hint::Replace }
     }
 
-    /// What is known of a page with this past, if any, once it was requested at `now`.
+    /// Returns the record of a page with this past, if any, after its request at `now`.
     fn after(&self, past: Option<&Past>, access: &Access, now: u64) -> Past {
         let hint = TideIo::<A>::hint(access);
         let mut next = Past { at: now, ..Past::default() };
@@ -303,7 +303,7 @@ impl<A: Ablation> TideIo<A> {
         }
     }
 
-    /// What is known of a page that is not resident; no longer as a ghost.
+    /// Returns the record of a page that is not resident, and removes its ghost.
     fn recall(&mut self, page: PageId) -> Option<Past> {
         let node = self.ghosts.find(page)?;
         Some(self.ghosts.drop_from(&mut self.left, node).1)

@@ -38,7 +38,7 @@ impl Header {
         Some(self.version.load(SeqCst)).filter(|v| v % 2 == 0)
     }
 
-    /// Whether the frame is unlatched and unchanged since `version` was read.
+    /// Returns `true` if the frame is unlatched and unchanged since `version` was read.
     pub fn is_still(&self, version: u64) -> bool {
         self.version.load(SeqCst) == version
     }

@@ -11,7 +11,7 @@ pub const RING: usize = 8;
 /// A hit not delivered yet: the frame, its version then, and the access.
 pub type Told = (FrameId, u64, Access);
 
-/// Where the cold half sits.
+/// The cold half, and the way in which it receives hits.
 pub enum PolicyHost<T: HitHook> {
     /// Under a mutex, notified of every hit at once: order is exact, each hit pays.
     Exact(Mutex<Box<dyn Cold<T>>>),

@@ -18,14 +18,14 @@ const FAN_OUT: u64 = 4;
 /// Tries before a thread gives up for good: far more than any schedule needs.
 const TRIES_MAX: u32 = 200_000;
 
-/// Where the table says a page is.
+/// The place of a page according to the table.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
     Loading,
     In(FrameId),
 }
 
-/// What a pool is made of.
+/// The parts of a pool.
 pub struct Setup<T: HitHook> {
     pub frames: u32,
     pub params: T::Params,
@@ -334,7 +334,7 @@ impl<T: HitHook> Pool<T> {
         self.free.lock().expect("no thread panicked").push(frame);
     }
 
-    /// What must hold when no thread is at work.
+    /// Verifies the pool while no thread is at work.
     pub fn check(&self) -> Result<(), String> {
         let table = self.table.lock().expect("no thread panicked").clone();
         let mut owners = vec![0u32; self.headers.len()];

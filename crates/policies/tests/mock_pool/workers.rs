@@ -9,7 +9,7 @@ use millpond_policies::contract::HitHook;
 
 use super::pool::{Pool, Setup};
 
-/// How much work there is.
+/// The amount of work.
 #[derive(Clone, Copy)]
 pub struct Load {
     pub threads: u32,
@@ -20,7 +20,7 @@ pub struct Load {
     pub skew: i32,
     /// The number of references in 16 that drop the page instead.
     pub drops: u32,
-    /// Whether one more thread evicts ahead.
+    /// `true` if one more thread evicts ahead.
     pub evicts_ahead: bool,
     pub seed: u64,
 }

@@ -43,7 +43,7 @@ pub enum Op {
     Clean { frame: u8 },
     /// A page's parent now points to it directly.
     Swizzle { child: u8, parent: u8 },
-    /// It no longer does.
+    /// A page's parent no longer points to it directly.
     Unswizzle { child: u8 },
     /// A page will never go.
     Permanent { frame: u8 },

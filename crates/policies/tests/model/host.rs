@@ -8,23 +8,23 @@ use millpond_policies::contract::{Cooled, Host, OfferOutcome, PageState, Refusal
 pub struct Frame {
     /// The page, from its load on.
     pub page: Option<PageId>,
-    /// Its load has not ended: the policy knows nothing of it.
+    /// The page's load has not ended: the policy knows nothing of it.
     pub loading: bool,
     pub pins: u32,
     pub latched: bool,
     pub permanent: bool,
     pub dirty: bool,
-    /// Its write was begun and has not ended.
+    /// The page's write was begun and has not ended.
     pub writing: bool,
     pub cooling: bool,
-    /// It was dropped while the policy evicted; the policy is notified afterwards.
+    /// The page was dropped while the policy evicted; the policy is notified afterwards.
     pub vanished: bool,
     pub parent: Option<u32>,
     pub children: Vec<u32>,
 }
 
 impl Frame {
-    /// Whether the policy must know the frame.
+    /// Returns `true` if the policy must know the frame.
     pub fn is_resident(&self) -> bool {
         self.page.is_some() && !self.loading
     }
@@ -49,7 +49,7 @@ pub struct ModelHost {
     /// Top-level questions of this eviction: offers that are not a child's, and coolings.
     pub offers: u64,
     pub coolings: u64,
-    /// What the policy did wrong.
+    /// The policy's mistake, if any.
     pub fault: Option<String>,
     /// A hash of every call and its result so far.
     pub log: u64,
@@ -95,7 +95,7 @@ impl ModelHost {
         all.filter(|f| self.frames[f.index()].is_resident()).collect()
     }
 
-    /// Whether some frame would be taken if it were offered, were it not for chance.
+    /// Returns `true` if some frame would be taken if it were offered, leaving chance aside.
     pub fn has_takeable(&self) -> bool {
         self.frames.iter().any(|f| {
             let free = f.pins == 0 && !f.latched && !f.permanent && !f.writing && !f.vanished;

@@ -10,14 +10,14 @@ use millpond_policies::contract::{
 
 use super::subject::{Kind, Subject};
 
-/// What one reference led to.
+/// The outcome of one reference.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Outcome {
     /// The page was there.
     Hit,
-    /// It was loaded into a free frame.
+    /// The page was loaded into a free frame.
     Loaded,
-    /// It was loaded, and this page went.
+    /// The page was loaded, and this other page went.
     Replaced(u64),
 }
 

@@ -10,7 +10,7 @@ use millpond_policies::registry::{Visitor, visit_all};
 
 /// A policy together with its frames' metadata.
 pub trait Subject {
-    /// What a hit does: the hot half, and the cold half if it receives hits.
+    /// Delivers a hit: to the hot half, and the cold half if it receives hits.
     fn hit(&mut self, frame: FrameId, access: &Access);
     fn revive(&mut self, frame: FrameId);
     fn wants(&mut self, access: &Access) -> bool;
@@ -92,7 +92,7 @@ impl<P: Policy> Subject for Seated<P> {
 
 type Make = fn(&Spec, &Shape) -> Result<Box<dyn Subject>, ParamError>;
 
-/// What can be said of a policy before there is one, and how to make one.
+/// A policy's static facts, and the function that creates one.
 #[derive(Clone)]
 pub struct Kind {
     pub info: Info,
@@ -134,13 +134,14 @@ impl Kind {
         (self.ghosts_max)(spec, frames).unwrap_or_else(|e| panic!("{spec}: {e}"))
     }
 
-    /// Whether the parameters of `spec` can be.
+    /// Verifies the parameters of `spec`.
     pub fn check_spec(&self, spec: &Spec) -> Result<(), ParamError> {
         (self.check_spec)(spec)
     }
 
-    /// Whether it examines frames by number, and so may offer one that holds no page. Policies that
-    /// receive every hit know which frames are resident, and so do those of the other families.
+    /// Returns `true` if the policy examines frames by number, and so may offer one that holds no
+    /// page. Policies that receive every hit know which frames are resident, and so do those of the
+    /// other families.
     pub fn may_offer_absent(&self) -> bool {
         const BY_NUMBER: &[&str] =
             &["loop", "sorting-lru", "sorting-lru-k", "age-scan", "lrd-v1", "lrd-v2", "t2-rand"];

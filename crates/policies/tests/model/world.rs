@@ -42,7 +42,7 @@ pub struct World<'a> {
     pub hits: u64,
     /// Pages evicted, in order.
     pub victims: Vec<PageId>,
-    /// Whether every step is followed by `check()`.
+    /// `true` if every step is followed by `check()`.
     pub checks: bool,
 }
 

@@ -51,12 +51,12 @@ impl Twin for LrfuTwin {
     }
 }
 
-/// How a WATT twin makes one value of many subfrequencies.
+/// The function by which a WATT twin makes one value of many subfrequencies.
 #[derive(Clone, Copy)]
 pub enum Combine {
     /// The highest.
     Max,
-    /// Their mean.
+    /// The mean of the subfrequencies.
     Mean,
 }
 

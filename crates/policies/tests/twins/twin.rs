@@ -1,4 +1,4 @@
-//! What a twin is.
+//! The trait of slow twins: one policy together with its pool.
 
 use crate::model::Outcome;
 
@@ -8,7 +8,7 @@ pub trait Twin {
     fn reference(&mut self, page: u64, is_write: bool) -> Outcome;
 }
 
-/// What came of a miss.
+/// Returns the outcome of a miss.
 pub fn missed(victim: Option<u64>) -> Outcome {
     victim.map_or(Outcome::Loaded, Outcome::Replaced)
 }

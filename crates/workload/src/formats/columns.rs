@@ -1,4 +1,4 @@
-//! Which column of a separated file means what.
+//! The meaning of each column of a separated file.
 
 use std::str::FromStr;
 
@@ -99,7 +99,7 @@ const VOLUME_HEADERS: &[&str] = &[
 /// Further headers that name a page.
 const PAGE_HEADERS: &[&str] = &["block", "block_id", "blockno", "lbn", "lba", "objid"];
 
-/// Where a column is: by number from 1, or by its name in the header.
+/// The place of a column: by number from 1, or by its name in the header.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Place {
     /// The number of the column, from 1.

@@ -14,9 +14,10 @@
 //! A header may be a comment. A line with a number where `--columns` says that there is one is a
 //! reference and never a header; a header that cannot be told from an id is an error.
 //!
-//! The crate `csv` would accept what is refused here, since it reads every text as some records:
-//! it appends the text behind a closing quote to the field, and a quote that is not closed swallows
-//! the rest of the trace. It has no separator that is a run of blanks, and drops comments unseen.
+//! The crate `csv` reads every text as some records, so it would accept the text that is refused
+//! here. It appends the text behind a closing quote to the field, and a quote that is not closed
+//! swallows the rest of the trace. It has no separator that is a run of blanks, and drops comments
+//! unseen.
 
 use std::borrow::Cow;
 
@@ -164,8 +165,9 @@ impl Csv {
         self.roles = roles;
     }
 
-    /// Where `--columns` gives numbers, the first line is a header if no field that means
-    /// something is a number or an operation, and one is a usual header or should be a number.
+    /// Returns `true` if the first line is a header. With `--columns` given by number it is one if
+    /// no field that means something is a number or an operation, and one is a usual header or
+    /// should be a number.
     fn looks_like_header(&self, fields: &[String]) -> bool {
         let known = self.roles.iter().zip(fields).filter_map(|(role, field)| {
             let role = role.filter(|role| *role != Role::Time)?;

@@ -1,4 +1,4 @@
-//! Which format a trace is in, from its name and its first bytes.
+//! Detects the format of a trace from its name and its first bytes.
 //!
 //! In this order, and the first that fits decides:
 //!

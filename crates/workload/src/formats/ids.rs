@@ -96,7 +96,7 @@ impl Ids {
         Some(n.wrapping_neg())
     }
 
-    /// What a user should know about the ids read so far.
+    /// Appends remarks for the user about the ids read so far.
     pub(crate) fn notes(&self, notes: &mut Vec<String>) {
         if let Mode::Names(names) = &self.mode {
             let n = names.len();

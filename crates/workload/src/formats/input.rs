@@ -2,7 +2,7 @@
 //!
 //! Compression is recognised by its magic number, never by the file's name alone. A damaged or cut
 //! stream does not end the data silently: the bytes before the damage are handed out, and the
-//! request for more is the error, so that it names the record that could not be read.
+//! request for more is the error. The error therefore names the record that could not be read.
 
 use std::io::{self, BufRead, BufReader, Cursor, Read};
 use std::path::{Path, PathBuf};
@@ -69,7 +69,7 @@ impl Input {
         &self.buf[self.start..self.end]
     }
 
-    /// Whether the stream has ended or failed, so that `data` is all there will be.
+    /// Returns `true` if the stream has ended or failed, so that `data` is all there will be.
     pub(crate) fn is_at_end(&self) -> bool {
         self.eof || self.failed.is_some()
     }

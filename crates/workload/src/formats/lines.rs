@@ -1,4 +1,5 @@
-//! What all line formats share: finding lines, expanding requests to pages, counting records.
+//! The common part of all line formats: finding lines, expanding requests to pages, counting
+//! records.
 //!
 //! A format parses one line into at most one [`Run`] of consecutive pages; [`Lines`] finds the
 //! lines in the input's buffer (no line is ever copied), spreads runs over batches, and turns a
@@ -102,7 +103,7 @@ fn scatter(id: u64) -> u64 {
     x ^ (x >> 31)
 }
 
-/// How far a block of lines was parsed.
+/// The progress in parsing a block of lines.
 pub(crate) struct Parsed {
     /// Bytes of whole lines that are done.
     pub bytes: usize,
@@ -141,7 +142,7 @@ pub(crate) trait LineFormat: Send {
         Parsed { bytes, lines, error: None }
     }
 
-    /// What a user should know about what was read so far.
+    /// Appends remarks for the user about the part read so far.
     fn notes(&self, notes: &mut Vec<String>);
 }
 

@@ -42,7 +42,7 @@ use super::spc::BLOCK;
 /// The columns, in the order in which they are written.
 pub(crate) const COLUMNS: [&str; 7] = ["page", "op", "reason", "kind", "depth", "scan", "lsn"];
 
-/// What they hold.
+/// Roles of the columns, in the order of `COLUMNS`.
 const ROLES: [Role; 7] =
     [Role::Page, Role::AccessKind, Role::Reason, Role::Kind, Role::Depth, Role::Scan, Role::Lsn];
 
@@ -73,9 +73,9 @@ struct Group {
     at: usize,
 }
 
-/// How rows become references where that is not one page each.
+/// The conversion of rows to references where a row is not one page.
 struct Pages {
-    /// Whether a row may be no page, or several.
+    /// `true` if a row may be no page, or several.
     are_runs: bool,
     page_size: u64,
     expand_sizes: bool,
@@ -386,7 +386,7 @@ fn with_own(own: Vec<Option<Role>>, usual: &[Option<Role>]) -> Vec<Option<Role>>
     own.iter().enumerate().map(|(at, own)| own.or(usual(at))).collect()
 }
 
-/// Whether a column has any value, as far as the file's statistics tell.
+/// Returns `true` if a column has any value, as far as the file's statistics tell.
 fn has_values(reader: &SerializedFileReader<File>, at: usize) -> bool {
     reader.metadata().row_groups().iter().any(|group| {
         let nulls = group.column(at).statistics().and_then(|s| s.null_count_opt());

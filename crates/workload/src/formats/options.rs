@@ -1,4 +1,4 @@
-//! What a caller may say about a trace before it is read: its format, columns and page size.
+//! Options that a caller may set before a trace is read: its format, columns and page size.
 
 use std::str::FromStr;
 
@@ -33,18 +33,18 @@ pub enum Format {
     Parquet,
 }
 
-/// What a user needs to know to choose a format.
+/// The description of a format, for the choice of one.
 #[derive(Clone, Copy, Debug)]
 pub struct FormatInfo {
     /// The format described.
     pub format: Format,
-    /// Its name on the command line.
+    /// Name of the format on the command line.
     pub id: &'static str,
-    /// What it is, in a line.
+    /// Summary of the format, in a line.
     pub summary: &'static str,
     /// One record of it.
     pub example: &'static str,
-    /// Whether it can be written too.
+    /// `true` if the format can be written too.
     pub writable: bool,
 }
 
@@ -148,7 +148,7 @@ pub struct ReadOptions {
     pub format: Option<Format>,
     /// Columns of a CSV file; its header decides where this is `None`.
     pub columns: Option<Columns>,
-    /// What words for operations mean, beside the usual ones.
+    /// Meanings of words for operations, beside the usual ones.
     pub ops: Ops,
     /// Bytes per page, for formats that address bytes. At least 1.
     pub page_size: u64,

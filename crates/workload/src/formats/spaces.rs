@@ -19,7 +19,7 @@ pub(crate) struct Spaces {
     names: HashMap<Box<[u8]>, u64>,
     /// The space of the line before.
     last: (Box<[u8]>, u64),
-    /// Whether a page of the first space reaches into the bits of the others.
+    /// `true` if a page of the first space reaches into the bits of the others.
     is_wide: bool,
 }
 

@@ -26,24 +26,24 @@ pub enum ParamKind {
 /// One parameter of a generator.
 #[derive(Clone, Copy, Debug)]
 pub struct ParamInfo {
-    /// Its name in `name=value`.
+    /// Name of the parameter in `name=value`.
     pub name: &'static str,
     /// The value where none is given.
     pub default: &'static str,
-    /// What it means.
+    /// Meaning of the parameter.
     pub help: &'static str,
-    /// Its type and range.
+    /// Type and range of the parameter.
     pub kind: ParamKind,
 }
 
 /// One generator.
 #[derive(Clone, Copy, Debug)]
 pub struct GeneratorInfo {
-    /// Its name on the command line.
+    /// Name of the generator on the command line.
     pub id: &'static str,
-    /// What it makes, in a line.
+    /// Summary of the trace that it generates, in a line.
     pub summary: &'static str,
-    /// Its parameters.
+    /// Parameters of the generator.
     pub params: &'static [ParamInfo],
     /// The paper and section that it follows.
     pub source: &'static str,

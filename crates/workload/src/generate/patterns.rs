@@ -87,7 +87,7 @@ pub(crate) struct Correlated {
     /// Draws the pages of the index, which are numbered behind those of the table.
     paths: Random,
     index: u64,
-    /// Whether the page of the index has been read, and that of the table is next.
+    /// `true` if the page of the index has been read, and that of the table is next.
     is_found: bool,
     operations: u64,
     begun: u64,

@@ -1,8 +1,8 @@
 //! The random numbers of the generators: xoshiro256++, and fixed ways from bits to values.
 //!
-//! A trace must be the same for the same seed on every machine and in every later version, so the
-//! steps from 64 random bits to a number are written here and not taken from a library whose
-//! next version may take other steps.
+//! A trace must be the same for the same seed on every machine and in every later version. The
+//! steps from 64 random bits to a number are therefore written here and not taken from a library
+//! whose next version may take other steps.
 
 use millpond_base::Seed;
 use rand_xoshiro::Xoshiro256PlusPlus;

@@ -2,9 +2,9 @@
 //! any size: how an engine takes data that nobody has sorted.
 //!
 //! Keys have 24 bytes and values 150, as in redb's published benchmark. Row 0, row 1, row 2, … have
-//! keys that are scattered evenly over the key space, so that counting up is inserting at random;
-//! and each value follows from its key, so that a reader can check an entry without a record of
-//! what was written. Threads take turns: worker t of T inserts rows t, t + T, t + 2T, …
+//! keys that are scattered evenly over the key space, so that counting up is inserting at random.
+//! Each value follows from its key, so that a reader can check an entry without a record of what
+//! was written. Threads take turns: worker t of T inserts rows t, t + T, t + 2T, …
 
 mod rows;
 mod worker;

@@ -64,7 +64,7 @@ pub fn value_of(key: &[u8]) -> [u8; VALUE_LEN] {
     value
 }
 
-/// Whether `value` is that of `key`, all of it.
+/// Returns `true` if all of `value` is the value of `key`.
 pub fn is_value_of(key: &[u8], value: &[u8]) -> bool {
     value == value_of(key)
 }

@@ -16,8 +16,8 @@ pub enum Distribution {
         /// The exponent θ.
         theta: f64,
     },
-    /// As YCSB's closed formula has it (Gray et al., SIGMOD '94): exact for the first two ranks,
-    /// near for the others. Meant for θ below 1.
+    /// YCSB's closed formula (Gray et al., SIGMOD '94): exact for the first two ranks, near for the
+    /// others. Meant for θ below 1.
     Ycsb {
         /// The exponent θ.
         theta: f64,
@@ -100,7 +100,7 @@ impl Chooser {
         Ok(Chooser { ranks, scramble, rows })
     }
 
-    /// How many rows it chooses among.
+    /// Returns the number of rows that it chooses among.
     pub fn rows(&self) -> u64 {
         self.rows
     }

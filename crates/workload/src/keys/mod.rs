@@ -1,4 +1,4 @@
-//! Which row next: the distributions from which live runs draw row numbers.
+//! Choice of the next row: the distributions from which live runs draw row numbers.
 //!
 //! A [`Chooser`] draws numbers from 0 to n − 1 with one of the [`Distribution`]s, and may
 //! spread the popular ones over the rows by a [`Scramble`]. Everything is drawn from one named

@@ -15,8 +15,8 @@ pub enum Scramble {
     Off,
     /// A fixed permutation: every rank has a row of its own, so the distribution is unchanged.
     Permute,
-    /// As YCSB does: the row is the 64-bit FNV-1a hash of the rank, modulo the rows. Ranks may
-    /// share a row, and a quarter to a third of the rows are never drawn.
+    /// YCSB's way: the row is the 64-bit FNV-1a hash of the rank, modulo the rows. Ranks may share
+    /// a row, and a quarter to a third of the rows are never drawn.
     Hash,
 }
 

@@ -1,12 +1,12 @@
 //! The exact Zipf distribution without tables: rank k (from 1) has a probability proportional to
 //! k^−θ, for any θ ≥ 0, 1 and above included.
 //!
-//! Rejection-inversion (Hörmann and Derflinger, ACM TOMACS 1996). The area under x^−θ between
-//! k − ½ and k + ½ is at least the bar k^−θ, as the function is convex. So: draw a point uniformly
-//! by area under the curve, by inverting its integral; round its place to the nearest rank; and
-//! keep it if it lies in that rank's bar, laid at the right-hand side of the rank's area. The
-//! first rank's area is cut to its bar. No more than a few per cent of the draws are rejected, and
-//! a bound on how far left of its rank a point may lie saves evaluating the bar for most.
+//! Rejection-inversion (Hörmann and Derflinger, ACM TOMACS 1996). The area under x^−θ between k − ½
+//! and k + ½ is at least the bar k^−θ, as the function is convex. So: draw a point uniformly by
+//! area under the curve, by inverting its integral. Round its place to the nearest rank. Keep it if
+//! it lies in that rank's bar, laid at the right-hand side of the rank's area. The first rank's
+//! area is cut to its bar. No more than a few per cent of the draws are rejected, and a bound on
+//! how far left of its rank a point may lie saves evaluating the bar for most.
 //!
 //! The tables of [`crate::generate::Zipf`] draw the same distribution faster for small n; here
 //! the cost does not depend on n, which may be billions.
@@ -54,7 +54,7 @@ impl Zipf {
         if self.power == 0.0 { x.ln() } else { (x.powf(self.power) - 1.0) * self.root }
     }
 
-    /// Where the integral is `area`.
+    /// Returns the point at which the integral is `area`.
     #[inline]
     fn place(&self, area: f64) -> f64 {
         if self.power == 0.0 {

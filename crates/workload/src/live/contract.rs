@@ -1,4 +1,4 @@
-//! Whether a store keeps the promises of the trait: one check for every adapter.
+//! Checks that a store keeps the promises of the trait: one check for every adapter.
 //!
 //! An adapter that returns wrong results would not crash a benchmark but falsify it. So each is
 //! held against a model first: random operations on keys that share prefixes and on values of all
@@ -34,11 +34,11 @@ pub enum Breach<E: Error + 'static> {
     /// Threads came to a result that no order of their operations explains.
     #[error("{what}: {found} instead of {expected} with two threads")]
     Race {
-        /// What was counted.
+        /// The events that were counted.
         what: &'static str,
         /// The count.
         found: u64,
-        /// What it must be.
+        /// The count that it must be.
         expected: u64,
     },
 }
@@ -253,7 +253,7 @@ fn check_races<S: Store>(store: &S, table: TableId) -> Result<(), Breach<S::Erro
     expect("removes of the same rows", removed, rounds)
 }
 
-/// How often `operation` returned true, of [`ROUNDS`] calls in each of two threads.
+/// Counts how often `operation` returned true, of [`ROUNDS`] calls in each of two threads.
 fn wins<S: Store>(
     store: &S,
     operation: impl Fn(&mut S::Session<'_>, u32) -> Result<bool, S::Error> + Sync,

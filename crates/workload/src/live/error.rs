@@ -1,4 +1,4 @@
-//! What can go wrong while a driver runs.
+//! Errors of a driver's run.
 
 use std::error::Error;
 

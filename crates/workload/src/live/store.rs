@@ -1,8 +1,8 @@
-//! What a driver of live runs asks of a store, and nothing more.
+//! The interface that a driver of live runs needs of a store, and nothing more.
 //!
-//! One driver has to run over Millpond, over its in-memory twin and over engines of others
-//! without favouring any of them, so the trait is what an ordered key-value engine is at heart:
-//! named tables of byte keys and byte values, in the order of the keys' bytes.
+//! One driver has to run over Millpond, over its in-memory twin and over engines of others without
+//! favouring any of them. The trait is therefore an ordered key-value engine at heart: named tables
+//! of byte keys and byte values, in the order of the keys' bytes.
 //!
 //! * **Zero-copy.** Reads, updates and scans hand the bytes to a closure where they lie. The
 //!   closures are type parameters, so that an engine that can inline them does: no virtual call, no
@@ -31,9 +31,9 @@ pub struct TableId(pub u32);
 /// Access of a transaction, announced before its first operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Access {
-    /// It only reads.
+    /// The transaction only reads.
     Read,
-    /// It may write.
+    /// The transaction may write.
     Write,
 }
 
@@ -46,7 +46,7 @@ pub enum Direction {
     Descending,
 }
 
-/// How far a scan will go, as far as the driver knows: a hint for prefetching and admission.
+/// The length of a scan, as far as the driver knows: a hint for prefetching and admission.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Extent {
     /// About this many rows.
@@ -60,7 +60,7 @@ pub enum Extent {
 pub struct Scan<'k> {
     /// The first key, if it exists; else its neighbour in the scan's direction.
     pub start: &'k [u8],
-    /// Which way.
+    /// Direction of the scan.
     pub direction: Direction,
     /// A hint; only the visitor's result ends a scan.
     pub extent: Extent,
@@ -88,7 +88,7 @@ impl<'k> Scan<'k> {
         Scan { start: &[], direction: Direction::Ascending, extent: Extent::Whole, end: None }
     }
 
-    /// The same before `end`: what a store that locks ranges wants to know beforehand.
+    /// Returns the scan bounded by `end`, which a store that locks ranges wants to know beforehand.
     #[inline]
     pub fn before(self, end: &'k [u8]) -> Scan<'k> {
         Scan { end: Some(end), ..self }
@@ -126,20 +126,20 @@ pub trait Session {
     /// Error of the operations.
     type Error: Error + Send + Sync + 'static;
 
-    /// Whether no writes of others are seen between [`Session::begin`] and [`Session::commit`].
+    /// `true` if no writes of others are seen between [`Session::begin`] and [`Session::commit`].
     ///
     /// Where it is false, drivers order their writes so that others see only whole things, and
     /// look twice where that is not enough.
     const ISOLATED: bool = false;
 
-    /// The same, where it is known only once the session is open.
+    /// Like `ISOLATED`, for a store that knows it only once the session is open.
     #[inline]
     fn is_isolated(&self) -> bool {
         Self::ISOLATED
     }
 
-    /// Whether [`Session::rollback`] undoes what was written. Drivers then write before they know
-    /// whether they will roll back, as a transaction would.
+    /// Returns `true` if [`Session::rollback`] undoes the writes. Drivers then write before they
+    /// know whether they will roll back, as a transaction would.
     #[inline]
     fn undoes(&self) -> bool {
         false

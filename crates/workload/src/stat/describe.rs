@@ -1,9 +1,8 @@
 //! All that `trace stat` says about a trace, in one pass over it.
 //!
-//! The core is table 2 of watt: references, pages, share of writes, hot pages, top ten. Its
-//! caption calls pages with more than 2 % of all references hot, but the numbers it prints for
-//! Zipf traces are those of a threshold of 1 % (see the generator `zipf-ro`), so both are
-//! counted.
+//! The core is table 2 of watt: references, pages, share of writes, hot pages, top ten. Its caption
+//! calls pages with more than 2 % of all references hot, but the numbers it prints for Zipf traces
+//! are those of a threshold of 1 % (see the generator `zipf-ro`). Both are therefore counted.
 
 use millpond_base::{Mark, Reason};
 use serde::Serialize;
@@ -37,7 +36,7 @@ pub struct TraceStat {
     pub pages: u64,
     /// References that write.
     pub writes: u64,
-    /// Their share, 0 to 1.
+    /// Share of the references that write, 0 to 1.
     pub write_share: f64,
     /// Pages with more than 2 % of the references (watt table 2, as its caption says).
     pub hot_pages: u64,
@@ -57,7 +56,7 @@ pub struct TraceStat {
     pub footprint: Vec<FootprintPoint>,
     /// The storage view, for traces with write reasons.
     pub storage: Option<StorageStat>,
-    /// What the reader remarked: ids that were mapped, sizes that were ignored.
+    /// Remarks of the reader: ids that were mapped, sizes that were ignored.
     pub notes: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! What a trace is like: sizes and shares, reuse distances, footprint, storage requests.
+//! Statistics of a trace: sizes and shares, reuse distances, footprint, storage requests.
 
 mod describe;
 mod footprint;

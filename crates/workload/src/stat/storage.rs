@@ -45,16 +45,16 @@ impl RequestType {
     }
 }
 
-/// What follows the requests of one type on their page.
+/// The requests that follow those of one type on the same page.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct NextRequest {
     /// The type.
     pub request: RequestType,
     /// Requests of this type.
     pub requests: u64,
-    /// Their share of all requests, 0 to 1.
+    /// Share of this type in all requests, 0 to 1.
     pub share: f64,
-    /// How many are followed by a READ of the same page.
+    /// Number followed by a READ of the same page.
     pub then_read: u64,
     /// … by a SYNCH.
     pub then_synch: u64,
@@ -69,7 +69,7 @@ pub struct NextRequest {
 }
 
 impl NextRequest {
-    /// How many are followed by a write of any reason.
+    /// Returns the number followed by a write of any reason.
     pub fn then_any_write(&self) -> u64 {
         self.then_synch + self.then_replace + self.then_recov + self.then_write
     }

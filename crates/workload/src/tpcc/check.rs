@@ -55,7 +55,7 @@ pub enum Violation {
         first: u32,
         /// The greatest NO_O_ID.
         last: u32,
-        /// How many there are.
+        /// Number of rows.
         rows: u64,
     },
     /// Condition 4: order lines are missing or left over.
@@ -66,7 +66,7 @@ pub enum Violation {
         district: u8,
         /// The sum of O_OL_CNT.
         announced: u64,
-        /// How many order lines there are.
+        /// Number of order lines.
         rows: u64,
     },
     /// The index of orders by customer does not hold the district's orders.
@@ -75,9 +75,9 @@ pub enum Violation {
         warehouse: u32,
         /// The district.
         district: u8,
-        /// How many orders there are.
+        /// Number of orders.
         orders: u64,
-        /// How many the index has; where the numbers agree, entries differ.
+        /// Number of entries in the index; where the numbers agree, entries differ.
         indexed: u64,
     },
 }
@@ -173,7 +173,7 @@ impl fmt::Display for Report {
     }
 }
 
-/// What the tables say of one district.
+/// Sums over the tables for one district.
 #[derive(Clone, Copy, Default, Debug)]
 struct Sums {
     next: Option<u32>,
@@ -258,7 +258,7 @@ fn judge_district(warehouse: u32, district: u8, sums: &Sums, violations: &mut Ve
     }
 }
 
-/// What all tables say of the warehouses and districts.
+/// Collects the sums of all tables for the warehouses and districts.
 fn collect<S: Session>(
     session: &mut S,
     tables: &Tables,

@@ -6,11 +6,11 @@ use super::scale::{Scale, ScaleError};
 /// A TPC-C run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Config {
-    /// How much data was loaded.
+    /// Amount of data loaded.
     pub scale: Scale,
     /// Shares of the transactions.
     pub mix: Mix,
-    /// Whether each worker keeps to one home warehouse (leanstore table I) instead of drawing one
+    /// `true` if each worker keeps to one home warehouse (leanstore table I) instead of drawing one
     /// for every transaction. Remote payments and remote stock remain.
     pub has_affinity: bool,
     /// Payments by customers of another warehouse, in per cent; 15 (clause 2.5.1.2).

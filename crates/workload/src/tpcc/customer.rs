@@ -1,4 +1,4 @@
-//! Which customer: by number, or by last name (clauses 2.5.2.2 and 2.6.2.2).
+//! Choice of a customer: by number, or by last name (clauses 2.5.2.2 and 2.6.2.2).
 
 use super::access::missing;
 use super::draw::last_name;
@@ -7,7 +7,7 @@ use super::rows::CustomerName;
 use super::worker::Worker;
 use crate::live::{DriveError, Scan, Session};
 
-/// How a terminal names a customer: by last name in 60 % of the cases.
+/// A terminal's way to name a customer: by last name in 60 % of the cases.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Named {
     Number(u32),

@@ -1,4 +1,4 @@
-//! What TPC-C draws at random: NURand, last names, texts (clauses 2.1.6 and 4.3.2).
+//! The random values of TPC-C: NURand, last names, texts (clauses 2.1.6 and 4.3.2).
 
 use millpond_base::Seed;
 
@@ -134,7 +134,7 @@ pub fn digits(random: &mut Random, into: &mut [u8]) {
     }
 }
 
-/// What marks a tenth of the items and stocks.
+/// The text that marks a tenth of the items and stocks.
 pub const ORIGINAL: &[u8] = b"ORIGINAL";
 
 /// A random text of 26 to 50 letters, a tenth of which hold [`ORIGINAL`] somewhere.

@@ -1,4 +1,4 @@
-//! How rows become bytes: typed fields at fixed places.
+//! The layout of rows in bytes: typed fields at fixed places.
 //!
 //! A row has one length and each field one offset, so that an update in place touches the bytes
 //! of its fields and no others, and a read decodes nothing that it does not want. Numbers are
@@ -43,7 +43,7 @@ macro_rules! number {
                 self.0 + $len
             }
 
-            /// Its value in `row`.
+            /// Returns the field's value in `row`.
             #[inline(always)]
             pub fn get(self, row: &[u8]) -> $type {
                 let mut bytes = [0; $len];
@@ -105,7 +105,7 @@ impl Text {
         self.at + self.len
     }
 
-    /// Its greatest length.
+    /// Returns the field's greatest length.
     #[expect(clippy::len_without_is_empty, reason = "a field's place is never empty")]
     pub const fn len(self) -> usize {
         self.len
@@ -167,7 +167,7 @@ macro_rules! layout {
 /// The fields of a row, each behind the one before.
 macro_rules! fields {
     ($at:expr;) => {
-        /// Where a row ends: its length in bytes.
+        /// Length of a row in bytes.
         pub const END: usize = $at;
     };
     (

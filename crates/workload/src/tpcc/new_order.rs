@@ -16,7 +16,7 @@ use super::scale::LINES_MAX;
 use super::worker::{Outcome, Worker};
 use crate::live::{DriveError, Session};
 
-/// What an order asks of one item.
+/// One item of an order: its supplier and its quantity.
 #[derive(Clone, Copy, Default, Debug)]
 struct Line {
     item: u32,

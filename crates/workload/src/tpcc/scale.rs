@@ -1,10 +1,10 @@
-//! How much data.
+//! The amount of data.
 
 /// Districts of a warehouse.
 pub const DISTRICTS: u8 = 10;
 /// The most lines of an order.
 pub(super) const LINES_MAX: usize = 15;
-/// How many orders of a district a StockLevel counts as recent.
+/// Number of orders of a district that a StockLevel counts as recent.
 pub(super) const ORDERS: u32 = 20;
 
 /// The cardinalities (clause 1.2.1): all of the specification's but for tests.
@@ -34,7 +34,7 @@ impl Scale {
         (u64::from(self.customers) * 7 / 10) as u32
     }
 
-    /// Whether there is anything to run on.
+    /// Verifies that there is data to run on.
     pub fn validate(&self) -> Result<(), ScaleError> {
         if self.warehouses == 0 || self.items == 0 || self.customers == 0 {
             return Err(ScaleError::Empty { scale: *self });

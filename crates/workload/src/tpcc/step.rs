@@ -16,13 +16,14 @@ const RETRIES_MAX: u32 = 10_000;
 /// The outcome of a step.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Step {
-    /// Which transaction it was.
+    /// Kind of the transaction.
     pub kind: Kind,
-    /// Whether it ended in the rollback that the specification asks of 1 % of the NewOrders.
+    /// `true` if the transaction ended in the rollback that the specification asks of 1 % of the
+    /// NewOrders.
     pub rolled_back: bool,
     /// Districts in which a Delivery delivered nothing.
     pub skipped: u8,
-    /// How often it was rolled back and done again because the store said so.
+    /// Number of times the transaction was rolled back and repeated because the store asked for it.
     pub retries: u32,
 }
 

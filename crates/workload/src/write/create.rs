@@ -1,4 +1,4 @@
-//! How a writer is chosen and created.
+//! Choice and creation of a writer.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ use crate::trace::TraceError;
 pub struct WriteOptions {
     /// The format, where the file's name does not say it.
     pub format: Option<Format>,
-    /// Whether there are the columns `page_lsn` and `rec_lsn`; Parquet only.
+    /// `true` if there are the columns `page_lsn` and `rec_lsn`; Parquet only.
     pub page_lsns: bool,
 }
 

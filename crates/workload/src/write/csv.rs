@@ -10,7 +10,7 @@ use super::text::push_number;
 pub(crate) struct CsvSink {
     output: Option<Output>,
     lines: Vec<u8>,
-    /// Whether there is an `lsn` column; decided by the first batch.
+    /// `true` if there is an `lsn` column; decided by the first batch.
     with_lsns: Option<bool>,
 }
 

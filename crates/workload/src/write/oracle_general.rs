@@ -1,9 +1,9 @@
 //! Writes oracleGeneral, whose records say when their object comes next.
 //!
-//! The next reference is only known afterwards. Pages are spooled to a file without a name; when
-//! the trace is complete they are read backwards, block by block, with a table of where each page
-//! was seen last; the records go to a second such file and from there to the target. Memory grows
-//! with the distinct pages, not with the trace.
+//! The next reference is only known afterwards. Pages are spooled to a file without a name. When
+//! the trace is complete they are read backwards, block by block, with a table of the last place of
+//! each page. The records go to a second such file and from there to the target. Memory grows with
+//! the distinct pages, not with the trace.
 //!
 //! Sizes are 1, so that a cache size in bytes is one in pages; the time is the reference's number
 //! in thousands.

@@ -1,4 +1,4 @@
-//! Where a trace is written: a temporary file that is renamed on success, or a stream.
+//! The target of a written trace: a temporary file that is renamed on success, or a stream.
 
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! What every writer offers, and how a source is written to one.
+//! The interface of every writer, and the function that writes a source to one.
 
 use millpond_base::Lsn;
 
@@ -30,7 +30,7 @@ pub trait Sink: Send {
     /// As [`Sink::write`]; the file then does not appear.
     fn finish(&mut self) -> Result<(), TraceError>;
 
-    /// What the format could not hold.
+    /// Returns remarks on the data that the format could not hold.
     fn notes(&self) -> Vec<String> {
         Vec::new()
     }

@@ -1,4 +1,4 @@
-//! What a key-value run does.
+//! The configuration of a key-value run.
 
 use crate::keys::{ChooserError, Distribution, Scramble};
 
@@ -81,7 +81,7 @@ pub struct Config {
     pub load_order: LoadOrder,
     /// Shares of the operations.
     pub mix: Mix,
-    /// Which rows.
+    /// Distribution of the rows.
     pub distribution: Distribution,
     /// Spread of popular rows.
     pub scramble: Scramble,

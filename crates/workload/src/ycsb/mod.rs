@@ -15,8 +15,8 @@
 //!
 //! **Values check themselves.** A field is eight bytes of version and then bytes that follow from
 //! row, field and version ([`Shape::check`]). With [`Config::verify`] every value read is checked
-//! in full; and as an update in place raises its field's version by one, the versions of a table
-//! sum to the number of updates it has seen, which finds lost ones.
+//! in full. An update in place raises its field's version by one, so the versions of a table sum to
+//! the number of updates it has seen, which finds lost ones.
 //!
 //! **Inserts do not collide**: worker t of T adds rows n + t, n + t + T, … behind the n loaded
 //! ones. `Latest` draws by age among a worker's own new rows, newest first, and then among the

@@ -102,8 +102,8 @@ impl Shape {
         }
     }
 
-    /// Whether `value` is one that a driver has written to `row`: every field's bytes follow from
-    /// the row, the field and the version that the field begins with.
+    /// Returns `true` if `value` is one that a driver has written to `row`: every field's bytes
+    /// follow from the row, the field and the version that the field begins with.
     pub fn check(&self, row: u64, value: &[u8]) -> bool {
         value.len() == self.value_len()
             && value
@@ -121,7 +121,7 @@ impl Shape {
     }
 }
 
-/// Where the stream of a field begins.
+/// Returns the start of the stream of a field.
 #[inline]
 fn stream(row: u64, field: u32, version: u64) -> u64 {
     mix(row ^ mix(version ^ (u64::from(field) << 56)))

@@ -36,7 +36,7 @@ impl Operation {
         Operation::ReadModifyWrite,
     ];
 
-    /// Its name in results.
+    /// Returns the name in results.
     pub fn name(self) -> &'static str {
         match self {
             Operation::Read => "read",
@@ -55,7 +55,7 @@ pub struct Step {
     pub operation: Operation,
     /// Rows that it read or wrote. 0 where the row was not there, or, for an insert, was there.
     pub rows: u32,
-    /// How often it was rolled back and done again because the store said so.
+    /// Number of times the operation was rolled back and repeated because the store asked for it.
     pub retries: u32,
 }
 

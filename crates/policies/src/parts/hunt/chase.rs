@@ -21,7 +21,7 @@ struct Hunt<'a, T: Hunted, H: ?Sized> {
     steps_left: u32,
     wanted: u32,
     taken: u32,
-    /// What the host said last.
+    /// The last result of the host's `has_enough`.
     has_enough: bool,
     /// Frames of a sample with its candidates; 0 if they cannot be drawn ahead.
     pass: u32,

@@ -1,4 +1,4 @@
-//! What a hunt remembers of the frames that it has drawn.
+//! A hunt's memory of the frames that it has drawn.
 
 /// Frames of a sample that are remembered, should better ones be refused.
 const BEST: usize = 8;

@@ -1,12 +1,12 @@
-//! What a hunt has to know of a policy.
+//! The interface of a policy to a hunt.
 
 use crate::contract::{HitHook, RefusalReason};
 
 /// A policy whose pages have values beside their frames, of which it can tell many at once.
 pub trait Hunted {
-    /// What is beside each frame.
+    /// The hot half, with the metadata beside each frame.
     type Hook: HitHook;
-    /// What [`Hunted::stay`] needs to undo [`Hunted::vanish`].
+    /// State that [`Hunted::stay`] needs to undo [`Hunted::vanish`].
     type Kept: Copy;
 
     /// The values at `now` of the pages with the metadata `of(0)`, `of(1)`, …: as many as `values`
@@ -18,17 +18,18 @@ pub trait Hunted {
         of: impl Fn(usize) -> &'a <Self::Hook as HitHook>::Meta,
     );
 
-    /// Whether the frame may be offered.
+    /// Returns `true` if the frame may be offered.
     fn is_live(meta: &<Self::Hook as HitHook>::Meta) -> bool;
 
-    /// Its page is offered now: it is not live until it stays, or another page is loaded.
+    /// The frame's page is offered now: the frame is not live until the page stays, or another page
+    /// is loaded.
     fn vanish(meta: &<Self::Hook as HitHook>::Meta) -> Self::Kept;
 
     /// The page was refused for that reason, or another one went for it.
     fn stay(meta: &<Self::Hook as HitHook>::Meta, kept: Self::Kept, why: Option<RefusalReason>);
 }
 
-/// How an eviction hunts.
+/// The parameters of an eviction's hunt.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Plan {
     /// Frames looked at to find the least valued one.

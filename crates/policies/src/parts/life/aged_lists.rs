@@ -70,7 +70,7 @@ impl AgedLists {
         self.len
     }
 
-    /// Whether no list has a frame.
+    /// Returns `true` if no list has a frame.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -109,7 +109,7 @@ impl AgedLists {
         (state, self.epoch.saturating_sub(last))
     }
 
-    /// Whether frames that are requested now come into this list.
+    /// Returns `true` if frames that are requested now come into this list.
     #[inline(always)]
     pub fn is_newest(&self, list: usize) -> bool {
         (list % LISTS) as u64 == self.epoch % GROUPS

@@ -1,4 +1,4 @@
-//! Which of many lists gives the next victim: lists in the order of a rate.
+//! Lists in the order of a rate, to find the one that gives the next victim.
 //!
 //! The order is made anew from time to time. In between lists become empty, and others that were
 //! empty are put into it where they belong.

@@ -17,12 +17,12 @@
 
 use super::aged_lists::{BUCKETS, width};
 
-/// How many waits of all classes of a hint are mixed into each of them.
+/// Waits of all classes of a hint that are mixed into each class.
 const LENT: f32 = 16.0;
 /// A rate ends where fewer than this share of the pages still wait.
 const FEW: f32 = 1e-3;
 
-/// What was counted for a class and a bucket of ages.
+/// Counts of a class and a bucket of ages.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counts {
     reads: f32,
@@ -47,14 +47,14 @@ impl Counts {
     }
 }
 
-/// How a page's wait for its next request ended.
+/// The event that ended a page's wait for its next request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum End {
-    /// It was read.
+    /// The page was read.
     Read,
-    /// It was written.
+    /// The page was written.
     Write,
-    /// It was forgotten before.
+    /// The page was forgotten before its next request.
     Unseen,
 }
 
@@ -96,7 +96,7 @@ impl LifeTables {
         *(if is_durable { &mut counts.cleaned } else { &mut counts.dirty }) += 1.0;
     }
 
-    /// What a page of this class and age saves per epoch, in reads.
+    /// Returns the I/O that a page of this class and age saves per epoch, in reads.
     #[inline(always)]
     pub fn rate(&self, class: usize, is_dirty: bool, bucket: usize) -> f32 {
         self.rates[(class * 2 + usize::from(is_dirty)) * BUCKETS + bucket]
@@ -127,7 +127,7 @@ impl LifeTables {
         }
     }
 
-    /// What is known of all classes of a hint, the first of which is `first`.
+    /// Returns the sum of the counts of all classes of a hint, the first of which is `first`.
     fn sum(&self, first: usize) -> [Counts; BUCKETS] {
         let mut all = [Counts::default(); BUCKETS];
         let of_hint = &self.counts[first * BUCKETS..(first + self.per_hint) * BUCKETS];
@@ -171,7 +171,7 @@ struct Hazards {
     known: usize,
 }
 
-/// What has come together since some age.
+/// Sums over the waits since some age.
 struct Kept {
     /// Of all pages, those that still wait, and of these, those that are still dirty.
     waits: f32,

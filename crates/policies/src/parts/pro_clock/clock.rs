@@ -27,7 +27,7 @@ impl Kind {
     }
 }
 
-/// How the target number of cold frames moves.
+/// The rule by which the target number of cold frames moves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ColdTarget {
     /// Not at all.
@@ -39,12 +39,12 @@ pub enum ColdTarget {
     Utility,
 }
 
-/// What a clock is made for.
+/// Options of a clock.
 #[derive(Clone, Copy, Debug)]
 pub struct ProClockOptions {
     /// Number of frames.
     pub frames: u32,
-    /// As in [`crate::contract::Shape`].
+    /// Number of pages if they are dense, as in [`crate::contract::Shape`].
     pub pages_dense: Option<u64>,
     /// The least and first target of cold frames, before it is clamped to the pool.
     pub cold_min: u32,
@@ -52,7 +52,7 @@ pub struct ProClockOptions {
     pub cold_max: u32,
     /// Ghosts at most.
     pub ghosts_max: u64,
-    /// How the target moves.
+    /// The rule by which the target moves.
     pub target: ColdTarget,
 }
 
@@ -112,7 +112,7 @@ impl ProClock {
         }
     }
 
-    /// Whether `page` has a ghost.
+    /// Returns `true` if `page` has a ghost.
     #[inline(always)]
     pub fn has_ghost(&self, page: PageId) -> bool {
         self.map.get(page).is_some()
@@ -175,7 +175,7 @@ impl ProClock {
         self.free.push(slot);
     }
 
-    /// Whether `frame` was demoted; it no longer is.
+    /// Clears the mark of a demoted frame and returns `true` if it was set.
     pub(super) fn take_demoted(&mut self, frame: u32) -> bool {
         let was = std::mem::replace(&mut self.is_demoted[frame as usize], false);
         self.demoted -= u32::from(was);

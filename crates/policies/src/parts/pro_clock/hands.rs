@@ -75,7 +75,7 @@ impl ProClock {
         self.hand_test = at;
     }
 
-    /// Where a hand continues: at its node, or at the oldest one.
+    /// Returns the node at which a hand continues: its own, or the oldest one.
     pub(super) fn start(&self, hand: u32) -> u32 {
         if hand == NIL { self.list.front().unwrap_or(NIL) } else { hand }
     }
