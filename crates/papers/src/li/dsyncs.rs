@@ -49,7 +49,7 @@ pub(super) fn figure(scale: Scale, traces: &Rc<RefCell<Traces>>) -> Result<Simul
     Simulated::new(plan, scale, traces)
 }
 
-/// What a policy saves of another one's total.
+/// Returns the share that a policy saves of another one's total.
 fn saved(ratio: Option<Interval>) -> Option<f64> {
     ratio.map(|ratio| 1.0 - ratio.mean)
 }

@@ -1,4 +1,4 @@
-//! How a live figure of a paper is written, on the frame of [`crate::experiment`].
+//! A guide to writing a live figure of a paper, on the frame of [`crate::experiment`].
 //!
 //! A figure lists its cells, each with what it needs, and runs one on request. What cells share, a
 //! loaded store above all, it keeps between calls: cells come in the order in which it lists them
@@ -120,7 +120,7 @@ impl Observer for Watched<'_> {
     }
 }
 
-/// What a live run reports, as what a figure reports: stopped, or failed.
+/// Converts the error of a live run to that of a figure: stopped, or failed.
 pub fn failed(error: BenchError) -> FigureError {
     match error {
         BenchError::Stopped => FigureError::Stopped,

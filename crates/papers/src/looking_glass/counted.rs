@@ -26,11 +26,11 @@ use millpond_bench::run::runner::Observer;
 pub struct StepRun {
     /// The steps.
     pub list: StepList,
-    /// How many of them are taken: 0 for the whole engine.
+    /// Number of steps that are taken: 0 for the whole engine.
     pub steps: usize,
-    /// What runs: one of [`StepList::loads`].
+    /// Load that runs: one of [`StepList::loads`].
     pub load: &'static str,
-    /// How much is loaded.
+    /// Scale of the data.
     pub scale: Scale,
     /// Transactions that are measured, after those that warm up: 100 at the quick scale, else 1000.
     pub transactions: u64,
@@ -48,7 +48,7 @@ impl StepRun {
         StepRun { list, steps, load, scale, transactions, seed: 1 }
     }
 
-    /// What counting at a scale takes, in seconds.
+    /// Seconds that counting takes at a scale.
     pub(super) fn seconds(scale: Scale) -> f64 {
         scale.pick(2.0, 8.0, 8.0)
     }

@@ -131,7 +131,7 @@ fn draw(rows: &Table) -> Section {
     section
 }
 
-/// What both ways can tell apart.
+/// Groups of components that both removal and samples can tell apart.
 const GROUPS: [&str; 3] = ["logging", "locking and transactions", "pool"];
 
 /// Of a whole: what each group takes away by removal, log first.
@@ -164,8 +164,8 @@ fn by_samples(rows: &Table, workload: &str) -> Option<[f64; 3]> {
     Some(sums.map(|sum| sum / whole))
 }
 
-/// What both ways have of each group; none of the samples' shares has an interval, so that nothing
-/// is decided.
+/// Compares each group's share by removal and by samples. The samples' shares have no interval, so
+/// nothing is decided.
 fn agree(rows: &Table, grid: &Grid, workload: &str) -> Claim {
     let says = format!("{workload}: by removal and by samples, components rank alike (ours)");
     let Some((removal, samples)) = by_removal(grid, workload).zip(by_samples(rows, workload))

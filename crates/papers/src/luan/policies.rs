@@ -3,9 +3,9 @@
 /// A policy: its name in the paper, and ours with its parameters.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Named {
-    /// As the paper has it, or what distinguishes a variant.
+    /// Name of the policy in the paper, or the difference that makes a variant.
     pub name: &'static str,
-    /// As `lrfu(lambda=1)`.
+    /// Policy with its parameters: `lrfu(lambda=1)`, for example.
     pub by: String,
 }
 

@@ -10,7 +10,7 @@
 
 use super::request::{Nanos, Request};
 
-/// What a disk is like.
+/// Specification of a disk.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct DiskSpec {
     /// One turn.
@@ -23,11 +23,11 @@ pub struct DiskSpec {
     pub cylinders: u64,
     /// Seeks over one cylinder, of random length in the mean, and over all cylinders.
     pub seeks: [Nanos; 3],
-    /// What a write needs more than a read after the arm or the head changed.
+    /// Time that a write needs more than a read after the arm or the head changed.
     pub write_settle: Nanos,
     /// Change of head.
     pub switch: Nanos,
-    /// What passes before the drive begins with a request.
+    /// Time that passes before the drive begins with a request.
     pub overhead: Nanos,
 }
 
@@ -77,7 +77,7 @@ impl DiskSpec {
         sectors * self.turn / self.track
     }
 
-    /// Where a sector lies on its track, in time of a turn.
+    /// Position of a sector on its track, in time of a turn.
     fn angle(&self, sector: u64) -> Nanos {
         let (track, at) = (sector / self.track, sector % self.track);
         self.passing((at + track * self.skew()) % self.track)
@@ -102,8 +102,8 @@ impl Disk {
         Disk { spec, track: 0 }
     }
 
-    /// When a request would be done that the drive has had since `arrived` and begins with at
-    /// `now`. What it does before a request is moved overlaps with the request before it.
+    /// Returns the time at which a request would be done that the drive has had since `arrived` and
+    /// begins with at `now`. The overhead of a request overlaps with the request before it.
     pub fn done_at(&self, now: Nanos, arrived: Nanos, request: &Request) -> Nanos {
         let spec = &self.spec;
         let begun = now.max(arrived + spec.overhead);

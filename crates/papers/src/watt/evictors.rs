@@ -213,7 +213,7 @@ fn claims_10(speed: &Grid) -> Vec<Claim> {
     claims
 }
 
-/// Which pages are evicted after which workload, as in the paper.
+/// Returns the pages that are evicted after a workload, as in the paper.
 fn pages_of(workload: &str) -> Pages {
     if workload == TPCC { Pages::Dirty } else { Pages::Clean }
 }

@@ -68,8 +68,8 @@ fn figure_13(scale: Scale, loaded: &Loaded) -> LiveFigure {
     LiveFigure::new(FIG_13, jobs, loaded, draw_13)
 }
 
-/// What the slower policies reach of WATT's transactions per second: where a number is printed
-/// that, else less than all.
+/// WATT's transactions per second over each slower policy's: the printed number, or `None` where
+/// the paper prints none and less than all is claimed.
 const PRINTED_13: [(&str, &str, &str, Option<f64>); 12] = [
     (READ_ONLY, "1 : 50", HYPERBOLIC_SHARED, None),
     (READ_ONLY, "1 : 50", LEAN, None),

@@ -139,9 +139,8 @@ fn agree(speed: Option<Interval>, misses: Option<Interval>) -> Evidence {
     }
 }
 
-/// Judges for each pair that certainly differs in speed in a pool, whether the faster variant
-/// misses less. These pairs are chosen by their speed, so their p-values count as often as there
-/// are pairs.
+/// Claims that the faster of two variants misses less, in each pool where one certainly is faster.
+/// These pairs are chosen by their speed, so their p-values count as often as there are pairs.
 fn agreement(sizes: &Sizes, names: &[&str]) -> Claim {
     let says = "in each pool the faster variants are those that miss less";
     let (mut agreed, mut against, mut open) = (0, Vec::new(), 0);

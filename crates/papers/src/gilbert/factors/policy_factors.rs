@@ -55,7 +55,7 @@ pub struct Factors {
 pub struct PolicyFactors {
     /// The policy.
     pub policy: String,
-    /// Reach of a hit.
+    /// Cost class of a hit: nothing, the frame's metadata, or the policy itself.
     pub hit: Hit,
     /// Hits in per cent of references, live; none where that was not run, or stalled.
     pub hit_percent: Option<Interval>,
