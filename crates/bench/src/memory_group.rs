@@ -41,12 +41,12 @@ pub enum LimitError {
     Refused {
         /// The file or folder.
         path: PathBuf,
-        /// What it said.
+        /// Error of the operating system.
         error: io::Error,
     },
 }
 
-/// What helps with version 2.
+/// Advice for version 2.
 const HOW: &str = "begin with `systemd-run --user --scope -p Delegate=yes millpond …`";
 
 /// A group that this process created and entered; it leaves when this is dropped.
@@ -54,7 +54,7 @@ const HOW: &str = "begin with `systemd-run --user --scope -p Delegate=yes millpo
 pub struct MemoryGroup {
     /// The group with the limit.
     limited: PathBuf,
-    /// Where the process came from.
+    /// Group that the process came from.
     own: PathBuf,
     /// The group that the process waits in, with version 2.
     beside: Option<PathBuf>,
@@ -123,12 +123,12 @@ impl MemoryGroup {
     }
 }
 
-/// How the versions call what they limit.
+/// Names of the limits in the two versions.
 #[derive(Clone, Copy)]
 struct Names {
     limit: &'static str,
     swap: &'static str,
-    /// Whether the limit of swap is that of memory and swap together.
+    /// `true` if the limit of swap is that of memory and swap together.
     is_sum: bool,
 }
 

@@ -21,7 +21,7 @@ pub struct Sampled {
     pub plain: [Outcome; 2],
     /// The run with it.
     pub outcome: Outcome,
-    /// What was sampled.
+    /// Samples of the run.
     pub profile: Profile,
 }
 
@@ -44,7 +44,7 @@ impl Sampled {
         self.plain.iter().map(Outcome::cpu_us_per_tx).sum::<f64>() / 2.0
     }
 
-    /// Whether it was stopped before its time.
+    /// Returns `true` if the run was stopped before its time.
     pub fn was_stopped(&self) -> bool {
         self.outcome.was_stopped || self.plain.iter().any(|run| run.was_stopped)
     }

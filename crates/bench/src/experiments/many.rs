@@ -20,7 +20,7 @@ pub const KEY_BYTES: usize = 24;
 /// Bytes of a value; those of redb's benchmark.
 pub const VALUE_BYTES: usize = 150;
 
-/// What is to be looked up.
+/// Set-up of the look-ups.
 #[derive(Clone, Debug)]
 pub struct Manies {
     /// Rows of the store.
@@ -39,7 +39,7 @@ pub struct Manies {
     pub seed: Seed,
 }
 
-/// What came out for calls of one number of keys.
+/// Results for calls of one number of keys.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Many {
     /// Keys of a call.

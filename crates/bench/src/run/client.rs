@@ -9,7 +9,7 @@ use millpond_workload::ycsb::{self, LoadOrder, Operation};
 
 use crate::error::BenchError;
 
-/// What is run.
+/// Workload of a run.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Workload {
     /// Key-value operations.
@@ -22,14 +22,14 @@ pub enum Workload {
     Inserts(inserts::Config),
 }
 
-/// What a step of a client did.
+/// Work done in a step of a client.
 #[derive(Clone, Copy, Debug)]
 pub struct Done {
-    /// Which kind of work it was: an index into [`Workload::classes`].
+    /// Kind of the work: an index into [`Workload::classes`].
     pub class: u8,
-    /// How many transactions, or rows, it counts for.
+    /// Number of transactions, or rows, that the step counts for.
     pub count: u32,
-    /// How often it was rolled back and restarted: deadlocks and lock timeouts.
+    /// Number of times that the work was rolled back and restarted: deadlocks and lock timeouts.
     pub retries: u32,
 }
 
@@ -89,9 +89,9 @@ const ROWS_PER_STEP: u32 = 100_000;
 pub struct Scanner {
     table: TableId,
     class: u8,
-    /// Where the next step begins: behind the last row seen.
+    /// Key at which the next step begins: behind the last row seen.
     next: Vec<u8>,
-    /// What the rows add up to: keeps their reading from being optimised away.
+    /// Sum over the rows: keeps their reading from being optimised away.
     sum: u64,
     /// Bytes of keys and values seen.
     bytes: u64,
@@ -178,7 +178,7 @@ impl Workload {
         }
     }
 
-    /// The same workload for `threads` threads.
+    /// Returns the workload for `threads` threads.
     pub fn with_threads(mut self, threads: u32) -> Workload {
         match &mut self {
             Workload::Ycsb(config) => config.threads = threads,
