@@ -1,8 +1,8 @@
 //! A memory limit for this process: a control group of its own, which it enters and leaves.
 //!
-//! What a process touches first while it is in a group counts for that group, page cache and
-//! shared mappings of files included; what it had before still counts for the group that it came
-//! from. So a run that is to have little memory makes its memory after [`MemoryGroup::enter`].
+//! Memory that a process touches first while it is in a group counts for that group, page cache and
+//! shared mappings of files included. Earlier memory still counts for the group that the process
+//! came from. So a run that is to have little memory makes its memory after [`MemoryGroup::enter`].
 //! No privilege is assumed, and none is acquired: where the group of this process may be written
 //! to, a limit can be had, and elsewhere the error says what is in the way.
 //!

@@ -2,9 +2,9 @@
 //! policy is named.
 //!
 //! `pages` runs candidates and classics with TPC-C in full-size warehouses and with key-value
-//! operations, in pools of several sizes, and judges them by regret ([`repeated`]): how far each is
-//! from the best one of each cell, in page reads plus twice the page writes. `throughput` runs the
-//! best ones with all threads, in memory and beyond it.
+//! operations, in pools of several sizes, and judges them by regret ([`repeated`]). Regret is the
+//! distance from the best one of each cell, in page reads plus twice the page writes. `throughput`
+//! runs the best ones with all threads, in memory and beyond it.
 
 use std::collections::BTreeMap;
 

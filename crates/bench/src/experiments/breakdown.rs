@@ -60,7 +60,7 @@ fn half(length: Length) -> Length {
 /// Loads `workload` into an engine, and samples it while it runs.
 ///
 /// # Errors
-/// What loading or a run reports, or that the process may not sample itself.
+/// Errors of loading or of a run, or that the process may not sample itself.
 pub fn sample(
     setup: &Setup,
     workload: &Workload,
@@ -77,7 +77,7 @@ pub fn sample(
 /// Samples an engine that is loaded while its workload, called `name`, runs.
 ///
 /// # Errors
-/// What a run reports, or that the process may not sample itself.
+/// Any error of the run, or that the process may not sample itself.
 pub fn sample_instance(
     instance: &mut dyn Instance,
     name: &str,

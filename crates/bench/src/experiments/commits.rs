@@ -115,7 +115,7 @@ struct Contestant<'w> {
 /// seed are those of the first.
 ///
 /// # Errors
-/// What the store or the device reports, or that the observer ended it.
+/// Any error of the store or the device, or that the observer ended it.
 pub fn commits(
     folder: &Path,
     contestants: &[Commits],

@@ -115,7 +115,7 @@ pub fn acid(base: &Setup, workload: &Workload) -> Vec<Step> {
 /// An observer that stops the contest gets what the rounds that were finished say.
 ///
 /// # Errors
-/// What a step reports, or that not even one round was finished.
+/// Any error of the step, or that not even one round was finished.
 pub fn contest(
     steps: &[Step],
     rounds: u32,

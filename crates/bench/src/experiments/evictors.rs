@@ -52,7 +52,7 @@ pub struct Speed {
 /// Runs the contest: for each way to evict, a [`Speed`] for each policy.
 ///
 /// # Errors
-/// What loading or a run reports, or that not even one round was finished.
+/// Errors of loading or of a run, or that not even one round was finished.
 pub fn contest(what: &Contest, observer: &mut dyn Observer) -> Result<Vec<Speed>, BenchError> {
     let mut instances: Vec<Box<dyn Instance>> = Vec::new();
     for policy in &what.policies {

@@ -67,7 +67,7 @@ pub fn live_policies() -> Vec<String> {
 /// An observer that stops the run gets what the rounds that were finished say.
 ///
 /// # Errors
-/// What a store reports, or that not even one round was finished.
+/// Any error of the store, or that not even one round was finished.
 pub fn openings(what: &Openings, observer: &mut dyn Observer) -> Result<Vec<Opening>, BenchError> {
     let folder = tempfile::tempdir_in(&what.folder).map_err(|error| {
         BenchError::Usage(format!("no store can be made in {}: {error}", what.folder.display()))

@@ -267,7 +267,7 @@ impl Stand {
 /// Loads both stores, and lets them commit in turns, in an order that is dealt.
 ///
 /// # Errors
-/// What a store reports, or that the observer ended it.
+/// Any error of the store, or that the observer ended it.
 pub fn pace(what: &Pace, observer: &mut dyn Observer) -> Result<Paced, BenchError> {
     let own = tempfile::Builder::new().prefix("millpond-pace").tempdir_in(&what.folder);
     let own =

@@ -61,7 +61,7 @@ pub trait Instance: Send {
     /// Runs the workload. `at_start` is called between warm-up and measurement.
     ///
     /// # Errors
-    /// What a client reports, or that the observer ended it too early.
+    /// Any error of the client, or that the observer ended it too early.
     fn run(
         &mut self,
         spec: &RunSpec,
@@ -73,7 +73,7 @@ pub trait Instance: Send {
     /// measurement.
     ///
     /// # Errors
-    /// What the client reports, or that there are others.
+    /// Any error of the client, or that there are others.
     fn run_on_this_thread(
         &mut self,
         steps: Steps,
@@ -89,7 +89,7 @@ pub trait Instance: Send {
     /// TPC-C's consistency conditions; `None` for other workloads.
     ///
     /// # Errors
-    /// What the store reports.
+    /// Any error of the store.
     fn check(&self) -> Result<Option<tpcc::Report>, BenchError>;
 
     /// Pages that the data have now.

@@ -41,13 +41,13 @@ pub trait Client: Send {
     /// Does the next piece of work.
     ///
     /// # Errors
-    /// What the workload or the store reports.
+    /// Any error of the workload or the store.
     fn step<S: Session>(&mut self, session: &mut S) -> Result<Done, DriveError<S::Error>>;
 
     /// Commits a transaction that outlasts steps, if there is one: the run is over.
     ///
     /// # Errors
-    /// What the store reports.
+    /// Any error of the store.
     fn finish<S: Session>(&mut self, _session: &mut S) -> Result<(), DriveError<S::Error>> {
         Ok(())
     }
@@ -246,7 +246,7 @@ impl Workload {
     /// Makes the tables and fills them; returns how many rows.
     ///
     /// # Errors
-    /// What the store reports.
+    /// Any error of the store.
     pub fn load<S: Store>(&self, store: &S, seed: Seed, threads: u32) -> Result<u64, BenchError> {
         match self {
             Workload::Ycsb(config) => {

@@ -74,7 +74,7 @@ fn one<C: Client, S: Store>(
 /// measurement.
 ///
 /// # Errors
-/// What the client reports, or that there are others.
+/// Any error of the client, or that there are others.
 pub fn run<S: Store>(
     store: &S,
     clients: &mut Clients,

@@ -86,7 +86,7 @@ impl DbStore {
         self.trees.handles()
     }
 
-    /// Returns what its pool has counted since it was opened.
+    /// Returns the counts of the store's pool since it was opened.
     #[cfg(feature = "runs")]
     pub fn counts(&self) -> Counts {
         Counts::of_stats(&self.db.stats())

@@ -63,8 +63,8 @@ impl Watch for Unwatched {}
 ///
 /// It is created for a [`Scale`], lists its cells, runs them on request, and turns the rows into a
 /// section of a page. It may keep what several cells share (a trace, a loaded store) between calls
-/// of [`Figure::run`]: cells come in its own order, all of a repetition before the next one, and
-/// every second repetition backwards, so that what shares something is still side by side.
+/// of [`Figure::run`]. Cells come in its own order, all of a repetition before the next one. Every
+/// second repetition runs backwards, so that cells that share something are still side by side.
 pub trait Figure {
     /// Returns the description of the figure.
     fn about(&self) -> About;

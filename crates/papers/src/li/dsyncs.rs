@@ -1,4 +1,4 @@
-//! `dsyncs`, which is ours: what write-aware policies save where fewer writes are made durable
+//! `dsyncs`, which is ours: the savings of write-aware policies where fewer writes are made durable
 //! before their pages are written again.
 //!
 //! In his trace 300k_4000 there is one dsync request for eight writes; a gap that gives our trace

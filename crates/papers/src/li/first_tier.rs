@@ -1,10 +1,10 @@
 //! The first tiers whose requests are simulated on: his traces, and how ours are made.
 //!
-//! His gaps are DB2's `softmax`, in per cent of a log file whose size he does not print. What a
-//! second tier sees of a gap is the mix of requests, and by that ours are chosen: as shares of the
-//! log that the whole run writes, so that a pool of half of the data sends about the RECOV writes
-//! of his tables 3.2 and 5.4 at each `softmax`. That was done once, before any second tier was
-//! simulated.
+//! His gaps are DB2's `softmax`, in per cent of a log file whose size he does not print. A second
+//! tier sees only the gap's effect on the mix of requests, so our gaps are chosen by that mix. They
+//! are shares of the log that the whole run writes, so that a pool of half of the data sends about
+//! the RECOV writes of his tables 3.2 and 5.4 at each `softmax`. That was done once, before any
+//! second tier was simulated.
 
 use crate::experiment::Scale;
 

@@ -17,7 +17,7 @@ use millpond_lab::sweep::charged_frames;
 use millpond_lab::table::{Table, Value};
 use millpond_lab::tier2::{Model, Tier2Counts, Tier2Options};
 
-/// Bytes of what an out queue remembers of a page.
+/// Bytes that an out queue keeps per page.
 const GHOST_BYTES: u64 = 96;
 
 /// Extent of a figure's simulations.

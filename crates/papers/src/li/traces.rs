@@ -189,7 +189,7 @@ impl Traces {
         Traces { scale, record, repetition: 0, kept, shared, references, of_chapter_4 }
     }
 
-    /// Lets go of what other repetitions had.
+    /// Drops the traces and recordings of other repetitions.
     fn turn_to(&mut self, repetition: u32) {
         if self.repetition != repetition {
             self.kept.clear();

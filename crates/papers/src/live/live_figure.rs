@@ -1,7 +1,7 @@
 //! A figure whose cells are runs of the engine.
 //!
 //! A cell is one run of one setup. Where it has a pool without transactions, it begins with a copy
-//! of data that were loaded once for each repetition ([`Image`]), and with an empty pool: so all
+//! of data that were loaded once for each repetition ([`Image`]), and with an empty pool. So all
 //! policies meet the very same data, and loading takes no time. After each run TPC-C's consistency
 //! is checked from what reached the device, in a pool that has room for everything; a violation
 //! ends the experiment.

@@ -1,11 +1,11 @@
 //! Definition of a stalled policy.
 //!
 //! Gilbert found that MRU and the list of LRU-K stall his engine in pools smaller than the data,
-//! and that FILO does not work in small ones (gilbert 1.3.4): a page that was just loaded is the
-//! next victim, so that operations load their own path again and again. Here no operation starves:
-//! after some attempts what it loads is held for it (the engine's starvation guard). A stall is
-//! therefore a crawl, and has to be distinguished from a run by numbers, and from a policy that is
-//! only slow, such as one whose lock all threads wait for, by its misses.
+//! and that FILO does not work in small ones (gilbert 1.3.4). There a page that was just loaded is
+//! the next victim, so that operations load their own path again and again. Here no operation
+//! starves: after some attempts what it loads is held for it (the engine's starvation guard). A
+//! stall is therefore a crawl, and only numbers distinguish it from a run. Its misses distinguish
+//! it from a policy that is only slow, such as one whose lock all threads wait for.
 
 use millpond_lab::table::{Table, Value};
 

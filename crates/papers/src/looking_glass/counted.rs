@@ -2,9 +2,10 @@
 //! counted of, in a process of its own.
 //!
 //! What is counted is what the thread executes that runs the transactions, the driver's part
-//! included. Other threads are not: a log's writer, evictors, checkpoints. Those that would change
-//! what it finds, at times that no two runs share, do not run: which leaves have been merged when
-//! an insert splits one, and which pages are clean, decides some per cent of all instructions.
+//! included. Other threads are not: a log's writer, evictors, checkpoints. Threads that would
+//! change its findings, at times that no two runs share, do not run. Some per cent of all
+//! instructions depend on the leaves merged before an insert splits one, and on the pages that are
+//! clean.
 
 use std::rc::Rc;
 

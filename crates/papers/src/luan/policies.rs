@@ -10,8 +10,8 @@ pub(super) struct Named {
 }
 
 /// His policies, in the order of his tables 3 and 4: name, ours with his parameters, his score of
-/// table 5, the space of its control blocks in table 8, and pages that it remembers beside the
-/// pool, in pools (5.8).
+/// table 5, the space of its control blocks in table 8, and the pages remembered beside the pool,
+/// in pools (5.8).
 pub(super) const THIRTEEN: [(&str, &str, f64, u64, f64); 13] = [
     ("GCLOCK", "gclock-v2(f=5,r=5,s=1,variant=fix)", 9.0, 12, 0.0),
     ("CLOCK", "clock", 2.5, 12, 0.0),

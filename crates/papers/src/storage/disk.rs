@@ -1,12 +1,12 @@
 //! A disk: an arm that seeks, platters that turn, and what is transferred meanwhile.
 //!
-//! The time of a seek over `d` cylinders is `c + a √(d − 1) + b (d − 1)`, with the three constants
-//! such that the seek of one cylinder, that over a third of the cylinders (the average of random
-//! ones) and that over all of them take what a data sheet says (Lee and Katz, 1993). The
-//! platters' position is the time modulo a turn, and sectors are skewed from track to track so
-//! that reading on across tracks costs no turn. One zone of tracks is modelled, since a file of
-//! 1 GB lies in one. The drive's buffer is not: reads are of pages at random, and a write is done
-//! when it is on the platter, as drives for servers were delivered.
+//! The time of a seek over `d` cylinders is `c + a √(d − 1) + b (d − 1)`, with three constants that
+//! follow from a data sheet (Lee and Katz, 1993). The sheet has the times of seeks over one
+//! cylinder, over a third of the cylinders (the average of random ones) and over all of them. The
+//! platters' position is the time modulo a turn, and sectors are skewed from track to track so that
+//! reading on across tracks costs no turn. One zone of tracks is modelled, since a file of 1 GB
+//! lies in one. The drive's buffer is not: reads are of pages at random, and a write is done when
+//! it is on the platter, as drives for servers were delivered.
 
 use super::request::{Nanos, Request};
 

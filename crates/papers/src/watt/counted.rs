@@ -58,7 +58,7 @@ impl PerTransaction {
     }
 }
 
-/// Counts what a worker executes.
+/// Counts the work of a worker.
 pub type Counter = Rc<dyn Fn(&WorkerRun) -> Result<PerTransaction, FigureError>>;
 
 impl WorkerRun {

@@ -33,7 +33,7 @@ pub struct Overheads {
 /// An observer that stops them gets those that were finished.
 ///
 /// # Errors
-/// What loading or a run reports, that the process may not sample itself, or that not even one
+/// Errors of loading or of a run, that the process may not sample itself, or that not even one
 /// repetition was finished.
 pub fn overheads(
     what: &Overheads,

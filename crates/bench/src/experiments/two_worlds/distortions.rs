@@ -122,7 +122,7 @@ impl Distorted {
 /// Runs `plan` with one distortion.
 ///
 /// # Errors
-/// What the run reports.
+/// Any error of the run.
 pub fn distorted(
     plan: &Plan,
     policy: &str,

@@ -1,4 +1,4 @@
-//! The simulator's host, fed with a live pool's refusals: it keeps its own page table, frames and
+//! The simulator's host, fed with a live pool's refusals. It keeps its own page table, frames and
 //! clock, asks its own copy of the policy for victims, and returns for each offer what the live
 //! pool returned. If the policy offers another frame than it did there, or a reference hits here
 //! and missed there, the worlds differ.

@@ -73,7 +73,7 @@ pub struct Spied {
 /// Runs `plan` under a spy on `policy`, in a pool set up as `setup` says.
 ///
 /// # Errors
-/// What the run reports.
+/// Any error of the run.
 pub fn spied(
     plan: &Plan,
     mut setup: Setup,

@@ -2,7 +2,7 @@
 //!
 //! He says of policies that they are among the fastest, among the slowest, or in between. Here a
 //! policy is among the best if no more than a third of the others are ahead of it, and among the
-//! worst if no more than a third are behind it; it is better than most if more than half are
+//! worst if no more than a third are behind it. It is better than most if more than half are
 //! behind. A place is put together of comparisons with each of the others, and has the p-value that
 //! follows from theirs. A policy that is stalled is behind all that are not.
 
