@@ -1,4 +1,4 @@
-//! What a run can fail with.
+//! Errors of a run.
 
 use std::error::Error;
 
@@ -86,7 +86,7 @@ millpond_base::from_variants! { BenchError {
 } }
 
 impl BenchError {
-    /// Whether the command line is at fault, not the run.
+    /// Returns `true` if the command line is at fault, not the run.
     pub fn is_usage(&self) -> bool {
         matches!(
             self,

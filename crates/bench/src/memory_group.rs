@@ -1,8 +1,8 @@
 //! A memory limit for this process: a control group of its own, which it enters and leaves.
 //!
-//! What a process touches first while it is in a group counts for that group, page cache and
-//! shared mappings of files included; what it had before still counts for the group that it came
-//! from. So a run that is to have little memory makes its memory after [`MemoryGroup::enter`].
+//! Memory that a process touches first while it is in a group counts for that group, page cache and
+//! shared mappings of files included. Earlier memory still counts for the group that the process
+//! came from. So a run that is to have little memory makes its memory after [`MemoryGroup::enter`].
 //! No privilege is assumed, and none is acquired: where the group of this process may be written
 //! to, a limit can be had, and elsewhere the error says what is in the way.
 //!
@@ -41,12 +41,12 @@ pub enum LimitError {
     Refused {
         /// The file or folder.
         path: PathBuf,
-        /// What it said.
+        /// Error of the operating system.
         error: io::Error,
     },
 }
 
-/// What helps with version 2.
+/// Advice for version 2.
 const HOW: &str = "begin with `systemd-run --user --scope -p Delegate=yes millpond …`";
 
 /// A group that this process created and entered; it leaves when this is dropped.
@@ -54,7 +54,7 @@ const HOW: &str = "begin with `systemd-run --user --scope -p Delegate=yes millpo
 pub struct MemoryGroup {
     /// The group with the limit.
     limited: PathBuf,
-    /// Where the process came from.
+    /// Group that the process came from.
     own: PathBuf,
     /// The group that the process waits in, with version 2.
     beside: Option<PathBuf>,
@@ -123,12 +123,12 @@ impl MemoryGroup {
     }
 }
 
-/// How the versions call what they limit.
+/// Names of the limits in the two versions.
 #[derive(Clone, Copy)]
 struct Names {
     limit: &'static str,
     swap: &'static str,
-    /// Whether the limit of swap is that of memory and swap together.
+    /// `true` if the limit of swap is that of memory and swap together.
     is_sum: bool,
 }
 

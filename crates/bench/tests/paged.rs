@@ -19,7 +19,7 @@ fn resident_of_files() -> u64 {
     line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() << 10
 }
 
-/// Where no limit can be set there is nothing to see but the error.
+/// Without a limit that can be set, the test sees only the error.
 #[test]
 fn under_a_limit_the_system_pages_the_twin_out_and_no_row_is_lost() {
     let folder = tempfile::tempdir().unwrap();

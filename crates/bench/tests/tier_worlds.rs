@@ -39,7 +39,7 @@ fn tier_of(pages: u64, page_bytes: u32, policy: &str) -> SecondTier {
     SecondTier::open(below, fast, &options, |_| None, |shape| policy.erased_host(shape)).unwrap()
 }
 
-/// The same, where writes stay in the cache.
+/// Write-back tier: writes stay in the cache.
 fn back_tier_of(pages: u64, page_bytes: u32, policy: &str) -> BackTier {
     let bytes = 16_384 + 65_536 + pages * (u64::from(page_bytes) + 96);
     let (unit, writes_back) = (page_bytes, true);
@@ -68,7 +68,7 @@ fn request(tier: &dyn Device, page: PageId, mark: Mark) {
 
 const SEED: u64 = 7;
 
-/// What the simulator makes of the requests.
+/// Counts of the simulator for the requests.
 fn simulated(requests: &[(PageId, Mark)], policy: &str, frames: u32, model: Model) -> Tier2Counts {
     let mut trace = Batch::default();
     requests.iter().for_each(|(page, mark)| trace.push(page.0, *mark));
@@ -126,11 +126,11 @@ fn each_policy_decides_as_in_the_simulator() {
     }
 }
 
-/// Where writes stay, as in the model `rw`: everything that is asked for is kept, and a policy that
-/// knows of writes is told which pages are dirty. What storage is asked for is what the simulator
-/// counts, but for pages that came back before their turn to be written.
+/// Writes stay in the cache, like in the model `rw`: every requested page is kept, and a policy
+/// that knows of writes is told which pages are dirty. The requests to storage are those that the
+/// simulator counts, except for pages that came back before their turn to be written.
 ///
-/// A thread that writes ahead of need changes none of this: it writes what was evicted.
+/// A thread that writes ahead of need changes none of this: it writes only evicted pages.
 #[test]
 fn so_it_does_where_writes_stay() {
     for (at, policy) in POLICIES.into_iter().enumerate() {

@@ -63,7 +63,7 @@ fn thrash(instance: &mut dyn Instance, transactions: u64, policy: &str) -> u64 {
     outcome.by_class[class]
 }
 
-/// As the papers' live figures run it: the pool and its trees alone.
+/// The set-up of the papers' live figures: the pool and its trees alone.
 #[test]
 fn without_transactions_what_reached_the_device_is_consistent_under_every_policy_in_every_seat() {
     let mut loaded = prepare(&Setup::new(), &workload(), &mut Unwatched).unwrap();

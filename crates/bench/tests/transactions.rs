@@ -98,7 +98,7 @@ fn check(store: &TestStore) -> Report {
     report
 }
 
-/// What the threads of a run did before they ended or the store failed.
+/// Work of a run's threads before they ended or the store failed.
 #[derive(Default, Debug)]
 struct Did {
     orders: AtomicU64,
@@ -357,8 +357,8 @@ fn a_deadlock_is_an_error_that_may_be_retried() {
     assert_eq!(one.get(table, b"a", |value| value[0]).unwrap(), Some(b'1'));
 }
 
-/// What loading left in a second tier is there when the store is opened with a smaller pool. The
-/// cache's file is of more than 64 MiB, from where on it grows by more at once.
+/// Pages that loading left in a second tier are there when the store is opened with a smaller pool.
+/// The cache's file is of more than 64 MiB, from where on it grows by more at once.
 #[test]
 fn a_second_tier_serves_what_a_pool_that_was_reopened_misses() {
     let folder = tempfile::tempdir().unwrap();

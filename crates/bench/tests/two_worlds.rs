@@ -60,7 +60,8 @@ fn policies() -> Vec<&'static str> {
     all
 }
 
-/// Whether the starvation guard held pages for an operation, of which the simulator knows nothing.
+/// Returns `true` if the starvation guard held pages for an operation: the simulator knows nothing
+/// of that.
 fn held(spied: &Spied) -> bool {
     let pinned = Event::Offered(FrameId(0), OfferOutcome::Refused(RefusalReason::Pinned));
     let kind = |event: &Event| match event {

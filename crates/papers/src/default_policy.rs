@@ -1,10 +1,10 @@
-//! Which policy decides where nothing names one: no paper's question, but ours, asked as an
-//! experiment.
+//! Choice of the default policy: an experiment of ours, not of any paper. The default runs where no
+//! policy is named.
 //!
 //! `pages` runs candidates and classics with TPC-C in full-size warehouses and with key-value
-//! operations, in pools of several sizes, and judges them by regret ([`repeated`]): how far each is
-//! from the best one of each cell, in page reads plus twice the page writes. `throughput` runs the
-//! best ones with all threads, in memory and beyond it.
+//! operations, in pools of several sizes, and judges them by regret ([`repeated`]). Regret is the
+//! distance from the best one of each cell, in page reads plus twice the page writes. `throughput`
+//! runs the best ones with all threads, in memory and beyond it.
 
 use std::collections::BTreeMap;
 
@@ -37,7 +37,7 @@ const CANDIDATES: [&str; 6] = [
     "watt(sample=32,epochs=16)",
 ];
 
-/// What else there is, so that the best one of a cell is the best of many.
+/// Other policies that run, so that the best one of a cell is the best of many.
 const OTHERS: [&str; 17] = [
     "watt(epochs=16)",
     "watt(epochs=64)",
@@ -334,7 +334,7 @@ fn cheaper(grid: &Grid) -> Vec<Claim> {
     CANDIDATES.into_iter().filter_map(of).collect()
 }
 
-/// What a candidate may lose of the former default's throughput.
+/// Least share of the former default's throughput that a candidate must reach.
 const LOSS: f64 = 0.97;
 
 fn draw_throughput(rows: &Table) -> Section {

@@ -1,4 +1,4 @@
-//! What a user of `millpond-papers` meets before any work is done.
+//! First contact of a user with `millpond-papers`, before any work is done.
 
 #[path = "../../cli/tests/faces/help.rs"]
 mod help;

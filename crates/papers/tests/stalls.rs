@@ -1,4 +1,4 @@
-//! Which policies stall: gilbert's definitions, in a pool that holds nothing for an operation, and
+//! Policies that stall: gilbert's definitions, in a pool that holds nothing for an operation, and
 //! not the policies that ship.
 
 use millpond::internals::store::TranslationMode;

@@ -21,7 +21,7 @@ pub struct Sampled {
     pub plain: [Outcome; 2],
     /// The run with it.
     pub outcome: Outcome,
-    /// What was sampled.
+    /// Samples of the run.
     pub profile: Profile,
 }
 
@@ -44,7 +44,7 @@ impl Sampled {
         self.plain.iter().map(Outcome::cpu_us_per_tx).sum::<f64>() / 2.0
     }
 
-    /// Whether it was stopped before its time.
+    /// Returns `true` if the run was stopped before its time.
     pub fn was_stopped(&self) -> bool {
         self.outcome.was_stopped || self.plain.iter().any(|run| run.was_stopped)
     }
@@ -60,7 +60,7 @@ fn half(length: Length) -> Length {
 /// Loads `workload` into an engine, and samples it while it runs.
 ///
 /// # Errors
-/// What loading or a run reports, or that the process may not sample itself.
+/// Errors of loading or of a run, or that the process may not sample itself.
 pub fn sample(
     setup: &Setup,
     workload: &Workload,
@@ -77,7 +77,7 @@ pub fn sample(
 /// Samples an engine that is loaded while its workload, called `name`, runs.
 ///
 /// # Errors
-/// What a run reports, or that the process may not sample itself.
+/// Any error of the run, or that the process may not sample itself.
 pub fn sample_instance(
     instance: &mut dyn Instance,
     name: &str,

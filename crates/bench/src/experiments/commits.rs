@@ -33,7 +33,7 @@ const BLOCKS: u64 = 256;
 pub struct Commits {
     /// Threads that commit.
     pub threads: u32,
-    /// When a commit is durable.
+    /// Point at which a commit is durable.
     pub durability: Durability,
     /// Rows of the table; the written ones are drawn uniformly.
     pub rows: u32,
@@ -43,7 +43,7 @@ pub struct Commits {
     pub writes: u32,
     /// Rounds of commits and probe.
     pub rounds: u32,
-    /// How long each of both is.
+    /// Length of the commits, and of the probe, in a round.
     pub time: Duration,
     /// Seed of the draws.
     pub seed: Seed,
@@ -64,7 +64,7 @@ pub struct Committed {
     pub to_first: Interval,
     /// Transactions in all rounds.
     pub transactions: u64,
-    /// Those of them that wrote.
+    /// Transactions that wrote.
     pub written: u64,
     /// Retries after deadlocks and waits that took too long.
     pub retries: u64,
@@ -115,7 +115,7 @@ struct Contestant<'w> {
 /// seed are those of the first.
 ///
 /// # Errors
-/// What the store or the device reports, or that the observer ended it.
+/// Any error of the store or the device, or that the observer ended it.
 pub fn commits(
     folder: &Path,
     contestants: &[Commits],
@@ -170,7 +170,7 @@ impl<'w> Contestant<'w> {
         Ok(())
     }
 
-    /// What it came to, beside the speeds of the first.
+    /// Returns the results, beside the speeds of the first.
     fn end(self, first: &[f64]) -> Result<Committed, BenchError> {
         self.store.close()?;
         let none = || BenchError::Stopped;

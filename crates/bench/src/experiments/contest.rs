@@ -17,28 +17,28 @@ use crate::run::turns;
 /// One of the setups.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Step {
-    /// Its name in results.
+    /// Name of the step in results.
     pub name: String,
     /// The engine.
     pub setup: Setup,
-    /// What it runs.
+    /// Workload of the step.
     pub workload: Workload,
 }
 
 /// Result of a step.
 #[derive(Clone, Debug)]
 pub struct StepResult {
-    /// Its name.
+    /// Name of the step.
     pub name: String,
-    /// Its instance.
+    /// Instance of the step.
     pub info: InstanceInfo,
-    /// Its rounds, in order; as many for each step.
+    /// Rounds of the step, in order; as many for each step.
     pub rounds: Vec<Outcome>,
-    /// Its throughput.
+    /// Throughput of the step.
     pub throughput: Interval,
-    /// Its throughput over the first step's.
+    /// Throughput over the first step's.
     pub to_first: Interval,
-    /// Its throughput over the last step's.
+    /// Throughput over the last step's.
     pub to_last: Interval,
     /// Transactions per processor second, over the first step's and over the last step's: what
     /// remains comparable where others use the machine, too.
@@ -88,8 +88,8 @@ pub fn affinity(base: &Setup, workload: &Workload, threads: u32, nodes: u32) -> 
     ]
 }
 
-/// What transactions cost: without any, with locks, with a log, with both, on otherwise equal
-/// setups.
+/// Steps that show the cost of transactions: without any, with locks, with a log, with both, on
+/// otherwise equal setups.
 pub fn acid(base: &Setup, workload: &Workload) -> Vec<Step> {
     let step = |name: &str, log: bool, locks: bool| {
         let mut setup = base.clone();
@@ -115,7 +115,7 @@ pub fn acid(base: &Setup, workload: &Workload) -> Vec<Step> {
 /// An observer that stops the contest gets what the rounds that were finished say.
 ///
 /// # Errors
-/// What a step reports, or that not even one round was finished.
+/// Any error of the step, or that not even one round was finished.
 pub fn contest(
     steps: &[Step],
     rounds: u32,

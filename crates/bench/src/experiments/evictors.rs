@@ -1,4 +1,4 @@
-//! How fast pages are evicted while nothing else runs (watt 6.4).
+//! Speed of eviction while nothing else runs (watt 6.4).
 //!
 //! The workload fills the pool; then it pauses while a number of threads evict a part of it: once
 //! when all pages are clean, once when all are dirty and must be written first. Then it fills the
@@ -22,7 +22,7 @@ use millpond_lab::interval::Interval;
 pub struct Contest {
     /// The engine, but for its policy; a pool without a size is half as large as the data.
     pub setup: Setup,
-    /// What fills the pool.
+    /// Workload that fills the pool.
     pub workload: Workload,
     /// The policies; ratios are to the first one.
     pub policies: Vec<String>,
@@ -39,7 +39,7 @@ pub struct Contest {
 pub struct Speed {
     /// The instance.
     pub info: InstanceInfo,
-    /// What was evicted by whom.
+    /// Evicting threads, and the share and state of the pages that they evict.
     pub what: Evict,
     /// Evictions per second, of all threads.
     pub per_s: Interval,
@@ -52,7 +52,7 @@ pub struct Speed {
 /// Runs the contest: for each way to evict, a [`Speed`] for each policy.
 ///
 /// # Errors
-/// What loading or a run reports, or that not even one round was finished.
+/// Errors of loading or of a run, or that not even one round was finished.
 pub fn contest(what: &Contest, observer: &mut dyn Observer) -> Result<Vec<Speed>, BenchError> {
     let mut instances: Vec<Box<dyn Instance>> = Vec::new();
     for policy in &what.policies {

@@ -1,8 +1,8 @@
 //! Several keys looked up by one call, beside as many calls.
 //!
 //! One store, loaded once. A round draws keys for each way, all rows alike, so that neither finds
-//! in the processor's caches what the other one has read, and looks them up in an order that the
-//! round's seed deals. Ratios are within rounds.
+//! the other's rows in the processor's caches. The keys are looked up in an order that the round's
+//! seed deals. Ratios are within rounds.
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -20,7 +20,7 @@ pub const KEY_BYTES: usize = 24;
 /// Bytes of a value; those of redb's benchmark.
 pub const VALUE_BYTES: usize = 150;
 
-/// What is to be looked up.
+/// Set-up of the look-ups.
 #[derive(Clone, Debug)]
 pub struct Manies {
     /// Rows of the store.
@@ -39,7 +39,7 @@ pub struct Manies {
     pub seed: Seed,
 }
 
-/// What came out for calls of one number of keys.
+/// Results for calls of one number of keys.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Many {
     /// Keys of a call.
@@ -109,7 +109,7 @@ fn look_up(
 /// An observer that stops the run gets what the rounds that were finished say.
 ///
 /// # Errors
-/// What the store reports, or that not even one round was finished.
+/// Any error of the store, or that not even one round was finished.
 pub fn manies(what: &Manies, observer: &mut dyn Observer) -> Result<Vec<Many>, BenchError> {
     let folder = tempfile::tempdir_in(&what.folder).map_err(|error| {
         BenchError::Usage(format!("no store can be made in {}: {error}", what.folder.display()))

@@ -1,4 +1,4 @@
-//! How long an empty store takes to open, policy by policy.
+//! Time that an empty store takes to open, policy by policy.
 //!
 //! Each policy has a store of its own, which was made and closed before. A round opens and closes
 //! each of them once, in an order that the round's seed deals; only the opening is timed. So ratios
@@ -18,7 +18,7 @@ use crate::error::BenchError;
 use crate::run::runner::Observer;
 use crate::run::turns;
 
-/// What is to be opened.
+/// Set-up of the openings.
 #[derive(Clone, Debug)]
 pub struct Openings {
     /// Policies; ratios are to the first one.
@@ -33,7 +33,7 @@ pub struct Openings {
     pub seed: Seed,
 }
 
-/// What opening a store with one policy took.
+/// Time of opening a store with one policy.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Opening {
     /// The policy.
@@ -67,7 +67,7 @@ pub fn live_policies() -> Vec<String> {
 /// An observer that stops the run gets what the rounds that were finished say.
 ///
 /// # Errors
-/// What a store reports, or that not even one round was finished.
+/// Any error of the store, or that not even one round was finished.
 pub fn openings(what: &Openings, observer: &mut dyn Observer) -> Result<Vec<Opening>, BenchError> {
     let folder = tempfile::tempdir_in(&what.folder).map_err(|error| {
         BenchError::Usage(format!("no store can be made in {}: {error}", what.folder.display()))

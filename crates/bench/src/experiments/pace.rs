@@ -29,7 +29,7 @@ const LOOK: Duration = Duration::from_millis(1);
 const QUIET_GAPS: u64 = 16;
 const QUIET_GAP_LEAST: u64 = 1 << 30;
 
-/// What is to be measured.
+/// Set-up of the measurement.
 #[derive(Clone, Debug)]
 pub struct Pace {
     /// Rows that are loaded, in random order, and then overwritten.
@@ -42,7 +42,7 @@ pub struct Pace {
     pub background: u64,
     /// Rounds of both stores.
     pub rounds: u32,
-    /// How long each of them commits in a round.
+    /// Time for which each store commits in a round.
     pub time: Duration,
     /// Length of a slice of the time series.
     pub slice: Duration,
@@ -67,7 +67,7 @@ pub struct Slice {
     pub checkpoints: u64,
 }
 
-/// What came out for one of the two stores.
+/// Results for one of the two stores.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Side {
     /// Durable commits per second, by rounds.
@@ -84,7 +84,7 @@ pub struct Side {
     pub slices: Vec<Slice>,
 }
 
-/// What came out.
+/// Results of the measurement.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Paced {
     /// The quiet store.
@@ -95,7 +95,8 @@ pub struct Paced {
     pub rate: Interval,
     /// The rate of the busy store's slowest slice in a hundred over the median one of the quiet.
     pub slow_slice: Interval,
-    /// The same of the quiet store: what the machine does by itself.
+    /// Rate of the quiet store's slowest slice in a hundred over its median one: the effect of the
+    /// machine.
     pub slow_slice_quiet: Interval,
     /// 99th percentiles of a commit's time: the busy store's over the quiet one's.
     pub p99: Interval,
@@ -266,7 +267,7 @@ impl Stand {
 /// Loads both stores, and lets them commit in turns, in an order that is dealt.
 ///
 /// # Errors
-/// What a store reports, or that the observer ended it.
+/// Any error of the store, or that the observer ended it.
 pub fn pace(what: &Pace, observer: &mut dyn Observer) -> Result<Paced, BenchError> {
     let own = tempfile::Builder::new().prefix("millpond-pace").tempdir_in(&what.folder);
     let own =

@@ -38,7 +38,8 @@ impl Row {
             .with(&format!("{name}_high"), interval.high)
     }
 
-    /// What every run has: throughput, latencies, hit ratio, reads and writes per transaction.
+    /// Adds the columns of every run: throughput, latencies, hit ratio, reads and writes per
+    /// transaction.
     #[must_use]
     pub fn with_outcome(self, outcome: &Outcome, engine: Engine) -> Row {
         let per_tx = |events: u64| events as f64 / outcome.transactions.max(1) as f64;
@@ -65,7 +66,7 @@ impl Row {
             .with("seconds", outcome.seconds)
     }
 
-    /// What transactions did, where there were any: how they ended, and what they logged.
+    /// Adds the columns of transactions, where there were any: their ends, and their log.
     #[must_use]
     pub fn with_transactions(self, outcome: &Outcome, info: &InstanceInfo) -> Row {
         if !info.log && !info.locks {
@@ -91,7 +92,7 @@ impl Row {
             .with("log_syncs_per_s", counts.log_syncs as f64 / outcome.seconds.max(1e-9))
     }
 
-    /// What is known of the engine that ran.
+    /// Adds the columns of the engine that ran.
     #[must_use]
     pub fn with_facts(self, info: &InstanceInfo) -> Row {
         self.with("policy", info.policy.as_str())

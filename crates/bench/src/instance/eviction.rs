@@ -9,14 +9,14 @@ use millpond_base::Reason;
 
 use crate::error::BenchError;
 
-/// What is to be evicted, and by whom.
+/// Set-up of an eviction run: the threads that evict, and the pages.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Evict {
     /// Threads that evict.
     pub threads: u32,
     /// The share of the pool that is evicted.
     pub share: f64,
-    /// Which pages there are.
+    /// State of the pages.
     pub pages: Pages,
 }
 
@@ -27,7 +27,7 @@ pub enum Pages {
     Clean,
     /// All are dirty.
     Dirty,
-    /// Those are dirty that the workload has written to.
+    /// Dirty are the pages that the workload has written to.
     AsLeft,
 }
 
@@ -47,7 +47,7 @@ impl Pages {
 pub struct Out {
     /// Seconds from the first thread's start to the last one's end.
     pub seconds: f64,
-    /// What all threads did.
+    /// Sum over all threads.
     pub evicted: Evicted,
 }
 

@@ -1,4 +1,4 @@
-//! What every loaded engine can do, whatever its combination of strategies.
+//! Interface of every loaded engine, whatever its combination of strategies.
 
 use std::time::Duration;
 
@@ -18,13 +18,13 @@ use crate::run::runner::{Observer, Outcome, RunSpec};
 /// Facts about an instance beside its runs.
 #[derive(Clone, PartialEq, Debug)]
 pub struct InstanceInfo {
-    /// Which engine.
+    /// Kind of the engine.
     pub engine: Engine,
     /// The policy, translation and latching; empty where there is none.
     pub policy: String,
-    /// How page ids become frames.
+    /// Translation of page ids to frames.
     pub translation: String,
-    /// How threads keep out of each other's way.
+    /// Latching: the way to keep threads apart.
     pub latching: String,
     /// Bytes of a page.
     pub page_size: u32,
@@ -40,11 +40,11 @@ pub struct InstanceInfo {
     pub log: bool,
     /// `true` if transactions lock.
     pub locks: bool,
-    /// When they are durable; empty without a log.
+    /// Point at which commits are durable; empty without a log.
     pub durability: String,
 }
 
-/// What of an engine can record; a twin has neither.
+/// Parts of an engine that can record; a twin has neither.
 #[derive(Clone, Copy, Default)]
 pub struct Recorders<'a> {
     /// Of page references, where it was compiled with one.
@@ -61,7 +61,7 @@ pub trait Instance: Send {
     /// Runs the workload. `at_start` is called between warm-up and measurement.
     ///
     /// # Errors
-    /// What a client reports, or that the observer ended it too early.
+    /// Any error of the client, or that the observer ended it too early.
     fn run(
         &mut self,
         spec: &RunSpec,
@@ -73,7 +73,7 @@ pub trait Instance: Send {
     /// measurement.
     ///
     /// # Errors
-    /// What the client reports, or that there are others.
+    /// Any error of the client, or that there are others.
     fn run_on_this_thread(
         &mut self,
         steps: Steps,
@@ -89,7 +89,7 @@ pub trait Instance: Send {
     /// TPC-C's consistency conditions; `None` for other workloads.
     ///
     /// # Errors
-    /// What the store reports.
+    /// Any error of the store.
     fn check(&self) -> Result<Option<tpcc::Report>, BenchError>;
 
     /// Pages that the data have now.
@@ -98,7 +98,7 @@ pub trait Instance: Send {
     /// The store is closed.
     fn data_pages(&self) -> Result<u64, BenchError>;
 
-    /// What records.
+    /// Returns the parts that record.
     fn recorders(&self) -> Recorders<'_>;
 
     /// Closes the store and opens it again with a pool of another size, empty: a cold start.
@@ -108,12 +108,12 @@ pub trait Instance: Send {
     /// The store could not be closed or opened.
     fn reopen(&mut self, pool: Option<Size>) -> Result<(), BenchError>;
 
-    /// The same in a pool that has room for everything, from what is on the device, which is not
-    /// slowed down: closes the store, and opens it again. For the last check of a run that had a
+    /// Closes the store, opens it again in a pool that has room for everything, and checks its
+    /// content on the device, which is not slowed down. For the last check of a run that had a
     /// small pool or a slow device.
     ///
     /// # Errors
-    /// What the store reports.
+    /// Any error of the store.
     fn check_at_rest(&mut self) -> Result<Option<tpcc::Report>, BenchError> {
         self.check()
     }
@@ -145,7 +145,7 @@ pub trait Instance: Send {
     }
 }
 
-/// What records in `pool`.
+/// Returns the parts of `pool` that record.
 pub(crate) fn recorders<M: PoolStrategy>(pool: &Pool<M>) -> Recorders<'_> {
     let pages = M::RECORDS.then(|| pool.recorder());
     Recorders { pages, storage: Some(pool.storage_recorder()) }

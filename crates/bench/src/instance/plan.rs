@@ -1,4 +1,4 @@
-//! What a setup's options resolve to: the store's plan, and the pool's frames.
+//! Resolution of a setup's options: the store's plan, and the pool's frames.
 
 use millpond::Options;
 use millpond::internals::store::Plan;

@@ -37,7 +37,7 @@ pub(crate) struct PoolInstance<M: PoolStrategy> {
     open_pool: Option<OpenPool<M>>,
     /// The device without what slows it down.
     device: Arc<dyn Device>,
-    /// What slows it down for the run, if anything does.
+    /// Device that slows the run down, if one does.
     slow: Option<Arc<SlowDevice>>,
     setup: Setup,
     worker_threads: WorkerThreads,

@@ -63,10 +63,10 @@ pub fn prepare(
     combination.visit(Prepare { setup, workload })
 }
 
-/// Whether an engine so set up can run at all, but for what only loading finds out.
+/// Checks that an engine so set up can run at all, apart from faults that only loading finds.
 ///
 /// # Errors
-/// Why not.
+/// The reason why the engine cannot run.
 pub fn check(setup: &Setup) -> Result<(), BenchError> {
     let (plan, lab) = (plan(setup, Some(64))?, &setup.options.lab);
     Combination::choose(lab.translation, lab.latching, &plan.policy, setup.records)?;

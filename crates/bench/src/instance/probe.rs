@@ -1,5 +1,5 @@
-//! How many pages a second the device below a store gives by itself: what the reads of a run are
-//! held against.
+//! Pages a second that the device below a store reads by itself: the measure for the reads of a
+//! run.
 
 use std::time::{Duration, Instant};
 

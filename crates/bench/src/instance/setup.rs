@@ -1,4 +1,4 @@
-//! How the engine under test is set up.
+//! Set-up of the engine under test.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -10,13 +10,13 @@ use millpond_base::Size;
 use millpond_device::SlowProfile;
 use millpond_server::client::{NbdError, NbdUri};
 
-/// Which engine of ours.
+/// Kind of our engine.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Engine {
     /// Trees on the buffer pool.
     #[default]
     Pool,
-    /// The same trees on plain memory (leanstore V-A).
+    /// The pool's trees on plain memory (leanstore V-A).
     Twin,
 }
 
@@ -29,7 +29,7 @@ impl fmt::Display for Engine {
     }
 }
 
-/// Where the pages go that the pool evicts.
+/// Destination of the pages that the pool evicts.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub enum DeviceSpec {
     /// Memory: no device at all.
@@ -93,25 +93,25 @@ pub struct Paged {
 /// The engine under test.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Setup {
-    /// Which one.
+    /// Kind of the engine.
     pub engine: Engine,
-    /// Its options. `memory` and `lab.frames` are set by the run, from `pool`. With `log` or
+    /// Options of the store. The run sets `memory` and `lab.frames` from `pool`. With `log` or
     /// `locks`, each transaction of the workload is one of the engine's; with neither, there are
     /// only the trees and their pool.
     pub options: Options,
-    /// How large the pool is: frames, bytes for everything, or a share of the loaded pages.
-    /// `None`: so large that nothing is evicted.
+    /// Size of the pool: frames, bytes for everything, or a share of the loaded pages. `None`: so
+    /// large that nothing is evicted.
     pub pool: Option<Size>,
-    /// Where evicted pages go.
+    /// Destination of evicted pages.
     pub device: DeviceSpec,
-    /// Whether a slow device is slow only from the end of the warm-up on: so pools are warm after
-    /// a fraction of the time. Not for transactions.
+    /// `true` if a slow device is slow only from the end of the warm-up on, so that pools warm up
+    /// in a fraction of the time. Not for transactions.
     pub warms_up_fast: bool,
-    /// What the twin's memory is paged by; `None` for plain memory without a limit.
+    /// Limit under which the twin's memory is paged; `None` for plain memory without a limit.
     pub paged: Option<Paged>,
-    /// Whether page references can be recorded.
+    /// `true` if page references can be recorded.
     pub records: bool,
-    /// Whether scans of whole tables say that they are scans, so that their pages go first.
+    /// `true` if scans of whole tables are marked as scans, so that their pages go first.
     pub scan_hints: bool,
     /// Begin with an empty pool instead of what loading left in it.
     pub cold: bool,
@@ -141,7 +141,8 @@ impl Setup {
 }
 
 impl Setup {
-    /// The same trees on plain memory, with the strategies for which a twin is compiled.
+    /// Changes the set-up to the trees on plain memory, with the strategies for which a twin is
+    /// compiled.
     pub fn to_twin(&mut self) {
         self.engine = Engine::Twin;
         self.options.lab.translation = TranslationMode::Swizzled;

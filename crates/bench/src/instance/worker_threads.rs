@@ -1,4 +1,4 @@
-//! What all instances share: the workload and the threads that run it.
+//! Common part of all instances: the workload and the threads that run it.
 
 use std::time::Instant;
 
@@ -23,7 +23,7 @@ pub(crate) fn check_threads(latching: LatchingMode, workload: &Workload) -> Resu
     Ok(())
 }
 
-/// What all kinds of instances share: the workload and the threads that run it.
+/// Common part of all kinds of instances: the workload and the threads that run it.
 pub(crate) struct WorkerThreads {
     pub(crate) workload: Workload,
     clients: Option<Clients>,

@@ -9,7 +9,7 @@ use millpond_workload::ycsb::{self, LoadOrder, Operation};
 
 use crate::error::BenchError;
 
-/// What is run.
+/// Workload of a run.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Workload {
     /// Key-value operations.
@@ -22,14 +22,14 @@ pub enum Workload {
     Inserts(inserts::Config),
 }
 
-/// What a step of a client did.
+/// Work done in a step of a client.
 #[derive(Clone, Copy, Debug)]
 pub struct Done {
-    /// Which kind of work it was: an index into [`Workload::classes`].
+    /// Kind of the work: an index into [`Workload::classes`].
     pub class: u8,
-    /// How many transactions, or rows, it counts for.
+    /// Number of transactions, or rows, that the step counts for.
     pub count: u32,
-    /// How often it was rolled back and restarted: deadlocks and lock timeouts.
+    /// Number of times that the work was rolled back and restarted: deadlocks and lock timeouts.
     pub retries: u32,
 }
 
@@ -41,13 +41,13 @@ pub trait Client: Send {
     /// Does the next piece of work.
     ///
     /// # Errors
-    /// What the workload or the store reports.
+    /// Any error of the workload or the store.
     fn step<S: Session>(&mut self, session: &mut S) -> Result<Done, DriveError<S::Error>>;
 
     /// Commits a transaction that outlasts steps, if there is one: the run is over.
     ///
     /// # Errors
-    /// What the store reports.
+    /// Any error of the store.
     fn finish<S: Session>(&mut self, _session: &mut S) -> Result<(), DriveError<S::Error>> {
         Ok(())
     }
@@ -89,9 +89,9 @@ const ROWS_PER_STEP: u32 = 100_000;
 pub struct Scanner {
     table: TableId,
     class: u8,
-    /// Where the next step begins: behind the last row seen.
+    /// Key at which the next step begins: behind the last row seen.
     next: Vec<u8>,
-    /// What the rows add up to: keeps their reading from being optimised away.
+    /// Sum over the rows: keeps their reading from being optimised away.
     sum: u64,
     /// Bytes of keys and values seen.
     bytes: u64,
@@ -178,7 +178,7 @@ impl Workload {
         }
     }
 
-    /// The same workload for `threads` threads.
+    /// Returns the workload for `threads` threads.
     pub fn with_threads(mut self, threads: u32) -> Workload {
         match &mut self {
             Workload::Ycsb(config) => config.threads = threads,
@@ -246,7 +246,7 @@ impl Workload {
     /// Makes the tables and fills them; returns how many rows.
     ///
     /// # Errors
-    /// What the store reports.
+    /// Any error of the store.
     pub fn load<S: Store>(&self, store: &S, seed: Seed, threads: u32) -> Result<u64, BenchError> {
         match self {
             Workload::Ycsb(config) => {

@@ -1,4 +1,4 @@
-//! What is counted beside the operations: the pool's events, processor time, memory.
+//! Counts beside the operations: the pool's events, processor time, memory.
 
 use std::fs;
 
@@ -46,12 +46,12 @@ pub struct Counts {
     pub read_ns: u64,
     /// Reads that a second tier was asked for.
     pub tier_reads: u64,
-    /// Those that it served from its cache.
+    /// Reads that the second tier served from its cache.
     pub tier_served: u64,
 }
 
 impl Counts {
-    /// The same, with what a log has counted.
+    /// Adds the counts of a log.
     #[must_use]
     pub fn with_log(self, log: Option<LogCounts>) -> Counts {
         let Some(log) = log else { return self };
@@ -64,7 +64,7 @@ impl Counts {
         }
     }
 
-    /// The same, with what a second tier has counted.
+    /// Adds the counts of a second tier.
     #[must_use]
     pub fn with_tier(self, tier: Option<TierCounts>) -> Counts {
         let Some(tier) = tier else { return self };
@@ -76,7 +76,7 @@ impl Counts {
         (self.tier_reads > 0).then(|| self.tier_served as f64 / self.tier_reads as f64)
     }
 
-    /// The same, with what a pool has timed.
+    /// Adds the times of a pool.
     #[must_use]
     pub fn with_times(self, latencies: &Latencies) -> Counts {
         let sum_ns = |timing| latencies.merged(timing).sum_ns;
@@ -84,7 +84,7 @@ impl Counts {
         Counts { latch_ns, read_ns, ..self }
     }
 
-    /// What a pool has counted.
+    /// Returns the counts of a pool.
     pub fn of(counters: &Counters) -> Counts {
         let get = |counter| counters.get(counter);
         Counts {
@@ -104,7 +104,7 @@ impl Counts {
         }
     }
 
-    /// What a store has counted.
+    /// Returns the counts of a store.
     pub fn of_stats(stats: &Stats) -> Counts {
         Counts {
             references: stats.references,
@@ -121,7 +121,7 @@ impl Counts {
         }
     }
 
-    /// What happened since an earlier moment.
+    /// Returns the difference to the counts of an earlier moment.
     pub fn since(&self, earlier: &Counts) -> Counts {
         Counts {
             references: self.references.saturating_sub(earlier.references),
@@ -172,7 +172,7 @@ impl Counts {
         ratio(self.references, self.misses)
     }
 
-    /// The same for leaves alone.
+    /// Returns the hit ratio of leaves alone.
     pub fn leaf_hit_ratio(&self) -> f64 {
         ratio(self.leaf_references, self.leaf_misses)
     }

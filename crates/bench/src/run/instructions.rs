@@ -24,7 +24,7 @@ impl Instructions {
         }
     }
 
-    /// How many there were so far; `None` where nothing is counted.
+    /// Returns the number of instructions so far; `None` where nothing is counted.
     pub fn so_far(&mut self) -> Option<u64> {
         #[cfg(target_os = "linux")]
         return read(self.counter.as_mut()?).ok().flatten();
@@ -39,8 +39,8 @@ fn count(event: impl Event) -> io::Result<Counter> {
     Builder::new(event).inherit(true).enabled(true).build()
 }
 
-/// What it has counted, made up for the times in which others had the processor's counter; `None`
-/// if it never had it.
+/// Returns the count, scaled up for the times in which others had the processor's counter; `None`
+/// if it never had the counter.
 #[cfg(target_os = "linux")]
 fn read(counter: &mut Counter) -> io::Result<Option<u64>> {
     let data = counter.read_full()?;

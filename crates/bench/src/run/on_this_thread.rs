@@ -14,7 +14,7 @@ use crate::run::client::{Client, Clients};
 /// its own.
 pub const FUNCTION: &str = "execute_on_this_thread";
 
-/// How much is done.
+/// Numbers of steps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Steps {
     /// Steps of the client before anything is counted.
@@ -23,12 +23,12 @@ pub struct Steps {
     pub measure: u64,
 }
 
-/// What was measured.
+/// Measurements of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Executed {
     /// Transactions, or rows.
     pub transactions: u64,
-    /// How often one was rolled back and restarted.
+    /// Number of times that a transaction was rolled back and restarted.
     pub retries: u64,
     /// Page references meanwhile, where the store counts them.
     pub references: Option<u64>,
@@ -74,7 +74,7 @@ fn one<C: Client, S: Store>(
 /// measurement.
 ///
 /// # Errors
-/// What the client reports, or that there are others.
+/// Any error of the client, or that there are others.
 pub fn run<S: Store>(
     store: &S,
     clients: &mut Clients,

@@ -18,10 +18,10 @@ use crate::run::client::{CLASSES_MAX, Client, Clients, Done, Workload};
 use crate::run::counts::{Counts, cpu_seconds, resident_bytes};
 use crate::run::instructions::Instructions;
 
-/// How long a phase lasts.
+/// Length of a phase.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Length {
-    /// So long.
+    /// A time.
     Time(Duration),
     /// A number of operations, all threads together: every run with one thread and one seed then
     /// does the very same work.
@@ -67,17 +67,17 @@ impl RunSpec {
 pub struct Tick {
     /// Seconds since the phase began, at the end of the interval.
     pub at_s: f64,
-    /// How long the interval was, in seconds.
+    /// Length of the interval, in seconds.
     pub seconds: f64,
     /// Transactions in it.
     pub transactions: u64,
     /// Events of the store in it; `None` where it has no counters.
     pub counts: Option<Counts>,
-    /// Whether it belongs to the warm-up.
+    /// `true` if the interval belongs to the warm-up.
     pub is_warm_up: bool,
 }
 
-/// Who watches a run, and may end it.
+/// Observer of a run, which may end it.
 pub trait Observer {
     /// Something began: loading, a round.
     fn begin(&mut self, what: &str) {
@@ -87,7 +87,7 @@ pub trait Observer {
     fn tick(&mut self, tick: &Tick) {
         let _ = tick;
     }
-    /// Whether to end the run now.
+    /// Returns `true` to end the run now.
     fn stop(&self) -> bool {
         false
     }
@@ -98,7 +98,7 @@ pub struct Unwatched;
 
 impl Observer for Unwatched {}
 
-/// What a run came to.
+/// Results of a run.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// Threads.
@@ -113,7 +113,7 @@ pub struct Outcome {
     pub latency: Histogram<u64>,
     /// Transactions by class, see [`Workload::classes`].
     pub by_class: [u64; CLASSES_MAX],
-    /// How often a transaction was rolled back and restarted.
+    /// Number of times that a transaction was rolled back and restarted.
     pub retries: u64,
     /// Events of the store; `None` where it has no counters.
     pub counts: Option<Counts>,
@@ -126,7 +126,7 @@ pub struct Outcome {
     pub resident_bytes: Option<u64>,
     /// The time series.
     pub series: Vec<Tick>,
-    /// Whether it was stopped before its time.
+    /// `true` if the run was stopped before its time.
     pub was_stopped: bool,
 }
 
@@ -171,7 +171,7 @@ const WARM_UP: u32 = 0;
 const MEASURE: u32 = 1;
 const STOP: u32 = 2;
 
-/// What all threads look at.
+/// State shared by all threads.
 struct Shared {
     phase: AtomicU32,
     /// Threads that have ended the phase.
@@ -436,7 +436,7 @@ fn run_each<C: Client, S: Store>(
     })
 }
 
-/// What the threads did, together.
+/// Returns the sum over the threads.
 fn merged(shares: &[Share], cpu_s: f64) -> Outcome {
     let mut all = Share::new();
     let mut throughput_per_s = 0.0;

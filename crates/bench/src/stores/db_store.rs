@@ -15,7 +15,7 @@ use super::names::Names;
 #[cfg(feature = "runs")]
 use crate::run::counts::Counts;
 
-/// What an operation on a table failed with.
+/// Errors of an operation on a table.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DbStoreError {
@@ -30,13 +30,13 @@ pub enum DbStoreError {
     },
 }
 
-/// Which transactions of a driver are transactions of the engine.
+/// Transactions of a driver that are transactions of the engine.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub enum Transactions {
     /// None: each call is one by itself.
     #[default]
     Calls,
-    /// Those that may write; a read is a call, and sees what is committed.
+    /// Transactions that may write; a read is a call, and sees what is committed.
     Writes(TxnOptions),
     /// All of them.
     All(TxnOptions),
@@ -86,7 +86,7 @@ impl DbStore {
         self.trees.handles()
     }
 
-    /// Returns what its pool has counted since it was opened.
+    /// Returns the counts of the store's pool since it was opened.
     #[cfg(feature = "runs")]
     pub fn counts(&self) -> Counts {
         Counts::of_stats(&self.db.stats())

@@ -18,7 +18,7 @@ pub const TABLES_MAX: usize = 64;
 /// Leaves of a step of [`TreeStore::compact`].
 const COMPACTED: u32 = 1024;
 
-/// What an operation on a table failed with.
+/// Errors of an operation on a table.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TreeStoreError {
@@ -48,7 +48,7 @@ pub enum TreeStoreError {
     },
 }
 
-/// What holds a tree: the tree itself, or a handle of a store's catalog.
+/// Holder of a tree: the tree itself, or a handle of a store's catalog.
 pub trait HoldsTree<P: Pages>: Send + Sync {
     /// Returns the tree.
     fn tree(&self) -> &BTree<P>;
@@ -77,7 +77,7 @@ pub struct TreeStore<P: Pages> {
     /// Filled from the front; what is set stays where it is, so that sessions can borrow it.
     tables: Box<[OnceLock<Table<P>>]>,
     making: Mutex<()>,
-    /// Whether scans of whole tables say that they are scans.
+    /// `true` if scans of whole tables are marked as scans.
     scan_hints: bool,
 }
 
@@ -88,7 +88,7 @@ impl<P: Pages> TreeStore<P> {
         TreeStore { pages, tables, making: Mutex::new(()), scan_hints: false }
     }
 
-    /// The same, whose scans of whole tables say that they are scans.
+    /// Marks scans of whole tables as scans.
     #[must_use]
     pub fn with_scan_hints(mut self, scan_hints: bool) -> TreeStore<P> {
         self.scan_hints = scan_hints;

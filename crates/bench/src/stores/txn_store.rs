@@ -47,10 +47,10 @@ impl<M: PoolStrategy> TxnStore<M> {
         Ok(TxnStore::of(Builder::file(path, options).open()?, options))
     }
 
-    /// The same over devices; without one for a log there is none.
+    /// Opens or creates the store over devices; without one for a log, the store has no log.
     ///
     /// # Errors
-    /// As [`Builder::open`].
+    /// The errors of [`Builder::open`].
     pub fn open_on(
         data: Arc<dyn Device>,
         log: Option<Arc<dyn Device>>,
@@ -73,7 +73,7 @@ impl<M: PoolStrategy> TxnStore<M> {
         &self.store
     }
 
-    /// What was counted since it was opened.
+    /// Returns the counts since the store was opened.
     pub fn counts(&self) -> Counts {
         let log = self.store.transactions().log().map(|log| log.counts());
         let tier = self.store.second_tier();

@@ -30,7 +30,7 @@ pub(crate) fn hindrance() -> Option<String> {
     }
 }
 
-/// What is simulated beside the instructions.
+/// Hardware that callgrind simulates beside counting instructions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Simulate {
     /// Nothing.
@@ -55,16 +55,16 @@ impl Simulate {
     }
 }
 
-/// What callgrind collected within a function.
+/// Events that callgrind collected within a function.
 pub(crate) struct Collected {
     /// Events by callgrind's names (`Ir`, `D1mr`, `Bcm` and others), and how many there were.
     events: Vec<(String, u64)>,
-    /// What the program printed.
+    /// JSON that the program printed.
     pub printed: Json,
 }
 
 impl Collected {
-    /// How many there were of these events together.
+    /// Returns the total count of the events in `names`.
     pub fn sum(&self, names: &[&str]) -> u64 {
         let own = self.events.iter().filter(|(name, _)| names.contains(&name.as_str()));
         own.map(|(_, count)| count).sum()
@@ -81,11 +81,11 @@ fn failed(what: &str, why: &str) -> Failure {
     Failure::Partly(format!("instructions of {what} could not be counted: {why}"))
 }
 
-/// What this program does within `function`, whose name no other function has in its own, with
-/// these arguments.
+/// Runs this program with the given arguments under callgrind and returns the events within
+/// `function`. No other function may contain that name in its own.
 ///
 /// # Errors
-/// Why those of `what` could not be counted, or that the user stopped it.
+/// The reason why the events of `what` could not be counted, or that the user stopped it.
 pub(crate) fn collect(
     what: &str,
     function: &str,

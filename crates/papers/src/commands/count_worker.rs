@@ -1,4 +1,4 @@
-//! What the worker of WATT's figure 11 executes, counted by callgrind.
+//! Instructions that the worker of WATT's figure 11 executes, counted by callgrind.
 
 use std::rc::Rc;
 

@@ -1,4 +1,4 @@
-//! How a failure of an experiment ends the program.
+//! Exit of the program after a failed experiment.
 
 use millpond_cli::program::Failure;
 

@@ -1,4 +1,4 @@
-//! What all experiments have in common: their flags, their progress, their end.
+//! Common parts of all experiments: their flags, their progress, their end.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -71,12 +71,12 @@ impl FrameArgs {
         }
     }
 
-    /// Where the result directory is created, and files that a run needs.
+    /// Directory of the results, and of files that a run needs.
     pub(super) fn out(&self) -> &Path {
         &self.out
     }
 
-    /// These flags, and one of a paper's own that decides what is run.
+    /// Returns these flags together with one of a paper's own that decides what is run.
     pub(super) fn with(&self, flag: &str, value: &str) -> FrameArgs {
         FrameArgs { own: format!("{} {flag} {value}", self.own), ..self.clone() }
     }
@@ -121,7 +121,7 @@ pub(super) fn play(experiment: &mut Experiment, args: &FrameArgs) -> Result<(), 
     play_as(experiment.paper, experiment, args)
 }
 
-/// The same for one that has its own name for `millpond-papers`.
+/// Like [`play`], for an experiment that has its own name for `millpond-papers`.
 pub(super) fn play_as(
     name: &str,
     experiment: &mut Experiment,
@@ -171,7 +171,7 @@ fn planned(experiment: &Experiment, plan: &Plan) -> String {
     format!("{}\nAll: {} cells, {}\n", table.to_text(), plan.cells(), plan.need())
 }
 
-/// What came out: claims, what was left out, where everything is.
+/// Prints the outcome: claims, cells left out, and the place of the results.
 fn finish(ran: &Ran) -> Result<(), Failure> {
     let mut table = Table::new(["figure", "holds", "p", "the paper says", "here"]);
     for (figure, claim) in &ran.claims {

@@ -24,8 +24,8 @@ impl Budget {
         self.taken += taken;
     }
 
-    /// How long a planned second takes. Before much was run, what was is mixed with trust in the
-    /// plan.
+    /// Returns the seconds that a planned second takes. While little has run, the measured pace is
+    /// mixed with trust in the plan.
     pub fn pace(&self) -> f64 {
         (self.taken + BELIEVED) / (self.planned + BELIEVED)
     }
@@ -35,18 +35,19 @@ impl Budget {
         self.planned
     }
 
-    /// Whether cells that should take `planned` can be done by the end.
+    /// Returns `true` if cells planned at `planned` seconds can be done by the end.
     pub fn has_room(&self, now: f64, planned: f64) -> bool {
         self.limit.is_none_or(|limit| now + planned * self.pace() <= limit)
     }
 
-    /// Whether the time is over.
+    /// Returns `true` once the time is over.
     pub fn is_over(&self, now: f64) -> bool {
         self.limit.is_some_and(|limit| now >= limit)
     }
 
-    /// When a figure has to end that should take `planned` of the `all` that are still to come:
-    /// where the time is too short for all, each figure gets its share of what is left.
+    /// Returns the time by which a figure must end that should take `planned` of the `all` seconds
+    /// still to come; `None` if there is time for all. Where time is short, each figure gets its
+    /// share of the rest.
     pub fn deadline(&self, now: f64, planned: f64, all: f64) -> Option<f64> {
         let limit = self.limit?;
         if all <= 0.0 || self.has_room(now, all) {

@@ -13,11 +13,11 @@ pub type Fields = Vec<(String, Value)>;
 pub struct Cell {
     /// The figure's id.
     pub figure: &'static str,
-    /// What tells it from the figure's other cells of the same repetition.
+    /// Axis values that distinguish the cell from the figure's others of the same repetition.
     pub axes: Vec<(&'static str, Value)>,
-    /// Which repetition, from 1: also the seed of all chance.
+    /// Number of the repetition, from 1: also the seed of all chance.
     pub repetition: u32,
-    /// What it needs.
+    /// Resources that the cell needs.
     pub need: Need,
 }
 
@@ -34,12 +34,13 @@ impl Cell {
         self
     }
 
-    /// Its value on an axis, as text; empty where it has no such axis.
+    /// Returns the cell's value on `axis` as text, or an empty string where the cell has no such
+    /// axis.
     pub fn text(&self, axis: &str) -> String {
         self.value(axis).map(ToString::to_string).unwrap_or_default()
     }
 
-    /// Its value on an axis, as a number.
+    /// Returns the cell's value on `axis` as a number.
     pub fn number(&self, axis: &str) -> Option<f64> {
         self.value(axis)?.number()
     }
@@ -48,14 +49,14 @@ impl Cell {
         self.axes.iter().find(|(name, _)| *name == axis).map(|(_, value)| value)
     }
 
-    /// What names it among all cells of an experiment.
+    /// Returns the key that names the cell among all cells of an experiment.
     pub fn key(&self) -> String {
         let axes: Vec<String> =
             self.axes.iter().map(|(name, value)| format!("{name}={value}")).collect();
         format!("{}|{}|{}", self.figure, axes.join("|"), self.repetition)
     }
 
-    /// What it is, for people.
+    /// Returns the cell's name for people.
     pub fn name(&self) -> String {
         let values: Vec<String> = self.axes.iter().map(|(_, value)| value.to_string()).collect();
         format!("figure {}, {}, repetition {}", self.figure, values.join(" "), self.repetition)

@@ -1,4 +1,4 @@
-//! What an experiment leaves: its rows, what ran, and the page.
+//! Files that an experiment leaves: its rows, a record of what ran, and the page.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ use millpond_lab::results::{ResultDir, RunInfo};
 use millpond_lab::table::Table;
 use millpond_lab::verdict::corrected;
 
-/// What a run of an experiment came to.
+/// Outcome of a run of an experiment.
 #[derive(Clone, Debug, Default)]
 pub struct Ran {
     /// The result directory.
@@ -30,16 +30,16 @@ pub struct Ran {
     pub taken: usize,
     /// Cells that were run.
     pub run: usize,
-    /// What was left out for want of time, in sentences for people.
+    /// Cells left out for want of time, in sentences for people.
     pub left_out: Vec<String>,
-    /// What the paper says, figure by figure, beside what came out.
+    /// Claims of the paper, figure by figure, beside our results.
     pub claims: Vec<(&'static str, Claim)>,
-    /// Whether it was stopped from outside.
+    /// `true` if the run was stopped from outside.
     pub was_stopped: bool,
 }
 
 impl Ran {
-    /// Whether every cell of the plan is there.
+    /// Returns `true` if every cell of the plan is there.
     pub fn is_complete(&self) -> bool {
         self.taken + self.run == self.cells
     }
@@ -130,7 +130,7 @@ pub fn judge(
     Ok(ran)
 }
 
-/// Which figures are wanted, by id, and the rows of each, by its number.
+/// Filter of figures by id, and a function from a figure's number to its rows.
 type Rows<'a> = (&'a dyn Fn(&str) -> bool, &'a dyn Fn(usize) -> Table);
 
 /// Judges each figure's rows, and writes the page.

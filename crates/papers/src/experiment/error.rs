@@ -14,7 +14,7 @@ use millpond_lab::results::ResultError;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ExperimentError {
-    /// It cannot be planned as asked.
+    /// The experiment cannot be planned as asked.
     #[error(transparent)]
     Plan(#[from] PlanError),
     /// The machine is too small for it.
@@ -24,7 +24,7 @@ pub enum ExperimentError {
         paper: &'static str,
         /// The scale.
         scale: Scale,
-        /// What is short.
+        /// Resource that is short.
         short: Short,
     },
     /// A result directory of something else.
@@ -47,7 +47,7 @@ pub enum ExperimentError {
     Cell {
         /// The cell.
         cell: String,
-        /// What a figure reported.
+        /// Error of the figure.
         error: FigureError,
     },
     /// The result directory.
@@ -61,7 +61,7 @@ pub enum ExperimentError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What the operating system said.
+        /// Error of the operating system.
         error: io::Error,
     },
 }

@@ -1,20 +1,20 @@
-//! What an experiment is made of.
+//! Parts of an experiment.
 
 use super::cell::{Cell, Fields};
 use super::scale::Scale;
 use millpond_lab::report::Section;
 use millpond_lab::table::Table;
 
-/// What a figure is about.
+/// Description of a figure.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct About {
-    /// Its id, as it is chosen with `--figure`: `1`, `1.29`, `aggregation`.
+    /// Id of the figure, as it is chosen with `--figure`: `1`, `1.29`, `aggregation`.
     pub id: &'static str,
-    /// Its heading.
+    /// Heading of the figure.
     pub title: &'static str,
-    /// What it asks, in a sentence or two.
+    /// Question of the figure, in a sentence or two.
     pub asks: &'static str,
-    /// What the paper says, in a sentence or two.
+    /// Statement of the paper, in a sentence or two.
     pub says: &'static str,
 }
 
@@ -47,7 +47,7 @@ pub trait Watch {
     /// A cell begins: `done` of `of` cells are finished, and about `share` of the time is over.
     fn cell(&mut self, _name: &str, _done: usize, _of: usize, _share: f64) {}
 
-    /// What a long cell is doing.
+    /// Shows the present activity of a long cell.
     fn detail(&mut self, _what: &str) {}
 
     /// Something that a user should know.
@@ -63,18 +63,19 @@ impl Watch for Unwatched {}
 ///
 /// It is created for a [`Scale`], lists its cells, runs them on request, and turns the rows into a
 /// section of a page. It may keep what several cells share (a trace, a loaded store) between calls
-/// of [`Figure::run`]: cells come in its own order, all of a repetition before the next one, and
-/// every second repetition backwards, so that what shares something is still side by side.
+/// of [`Figure::run`]. Cells come in its own order, all of a repetition before the next one. Every
+/// second repetition runs backwards, so that cells that share something are still side by side.
 pub trait Figure {
-    /// What it is about.
+    /// Returns the description of the figure.
     fn about(&self) -> About;
 
-    /// Its cells in one repetition, from 1. A figure that is not to be repeated has none from 2
-    /// on. The cells of two repetitions differ in nothing but that.
+    /// Returns the figure's cells in one repetition, from 1. A figure that is not to be repeated
+    /// has none from 2 on. The cells of two repetitions differ only in the number of the
+    /// repetition.
     fn cells(&self, repetition: u32) -> Vec<Cell>;
 
-    /// How many cells [`Figure::run`] takes at once: more than one where they do not disturb each
-    /// other and can share the machine's cores.
+    /// Number of cells that [`Figure::run`] takes at once: more than one where they do not disturb
+    /// each other and can share the machine's cores.
     fn batch(&self) -> usize {
         1
     }
@@ -93,7 +94,8 @@ pub trait Figure {
     /// Lets go of what it kept: another figure is next.
     fn release(&mut self) {}
 
-    /// Its part of the page, from its own rows of all repetitions; some may be missing.
+    /// Returns the figure's part of the page, from its own rows of all repetitions; some may be
+    /// missing.
     fn section(&self, rows: &Table) -> Section;
 }
 

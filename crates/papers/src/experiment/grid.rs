@@ -18,7 +18,7 @@ impl Grid {
         Grid::with(table, axes, |row| table.get(row, column)?.number())
     }
 
-    /// The same for values that are made of several columns of a row.
+    /// Like [`Grid::of`], for values that are computed from several columns of a row.
     pub fn with(table: &Table, axes: &[&str], value: impl Fn(usize) -> Option<f64>) -> Grid {
         let mut grid = Grid { places: Vec::new() };
         let mut index: BTreeMap<Vec<String>, usize> = BTreeMap::new();
@@ -74,8 +74,8 @@ impl Grid {
         Interval::of_ratios(&above, &below)
     }
 
-    /// What one place has more than another, over the repetitions that both have, each paired with
-    /// its like: for values that may be zero, such as hit ratios.
+    /// Returns by how much one place exceeds another, over the repetitions that both have, paired
+    /// by repetition: for values that may be zero, such as hit ratios.
     pub fn difference(&self, of: &[&str], less: &[&str]) -> Option<Interval> {
         let (of, less) = (self.values(of)?, self.values(less)?);
         let pairs = of.iter().filter_map(|(at, a)| Some(a - less.get(at)?));

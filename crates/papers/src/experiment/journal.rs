@@ -49,7 +49,7 @@ impl Journal {
         self.cells.push((key, rows));
     }
 
-    /// Whether a cell is finished.
+    /// Returns `true` if the cell with this key is finished.
     pub fn has(&self, key: &str) -> bool {
         self.by_key.contains_key(key)
     }

@@ -1,10 +1,10 @@
 //! The frame in which an experiment of a paper runs: figures, each a set of cells.
 //!
 //! An experiment is long, and may be stopped, lack disk space or run on a slow machine. So a figure
-//! says beforehand which cells it has and what each needs, and the frame does the rest: it refuses
-//! what does not fit, runs the cells repetition by repetition, each over all policies before the
-//! next, so that a slow hour disturbs all of them; keeps every finished cell at once; leaves out
-//! the last repetitions where time is short, and reports that; and writes rows and one page.
+//! lists its cells and their needs beforehand, and the frame does the rest. It refuses cells that
+//! do not fit. It runs the cells repetition by repetition, each over all policies before the next,
+//! so that a slow hour disturbs all of them. It keeps every finished cell at once. Where time is
+//! short, it leaves out the last repetitions and reports that. Finally it writes rows and one page.
 //!
 //! A figure is a [`Figure`]. What it simulates or runs live is its own affair: the frame knows
 //! neither policies nor the engine.

@@ -1,9 +1,9 @@
-//! What a run needs, and what the machine has.
+//! Resources that a run needs, and those of the machine.
 
 use std::fmt;
 use std::path::Path;
 
-/// What a cell, or a whole experiment, needs.
+/// Resources that a cell, or a whole experiment, needs.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Need {
     /// Seconds, on a machine of today.
@@ -58,7 +58,7 @@ impl fmt::Display for Need {
     }
 }
 
-/// What there is; `None` where it is unknown, or not limited.
+/// Resources that are available; `None` where the amount is unknown, or not limited.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Room {
     /// Bytes of memory that can be had.

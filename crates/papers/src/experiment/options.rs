@@ -1,4 +1,4 @@
-//! How an experiment is run: where, which figures, how often, how long.
+//! Options of an experiment: its place, its figures, its repetitions and its time.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -8,20 +8,20 @@ use serde_json::Value as Json;
 use super::need::Room;
 use super::scale::Scale;
 
-/// How an experiment is run.
+/// Options of an experiment.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Where the result directory is made.
+    /// Folder in which the result directory is created.
     pub root: PathBuf,
     /// Ids of the figures to run; none for all of them.
     pub figures: Vec<String>,
     /// Take the cells that are there, and run the others.
     pub resume: bool,
-    /// How often every cell is run at most.
+    /// Number of times that every cell is run at most.
     pub repetitions: u32,
-    /// How long it may take.
+    /// Time that the experiment may take.
     pub budget: Option<Duration>,
-    /// What the machine has.
+    /// Resources of the machine.
     pub room: Room,
     /// The command line that repeats it, for the page.
     pub command_line: String,
@@ -45,7 +45,7 @@ impl Options {
         }
     }
 
-    /// Whether the figure with this id is to be run.
+    /// Returns `true` if the figure with this id is to be run.
     pub fn wants(&self, id: &str) -> bool {
         self.figures.is_empty() || self.figures.iter().any(|wanted| wanted == id)
     }

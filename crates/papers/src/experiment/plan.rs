@@ -1,4 +1,4 @@
-//! Which cells an experiment has, and what they need.
+//! Plan of an experiment: its cells, and the resources that they need.
 
 use std::collections::HashSet;
 
@@ -15,7 +15,7 @@ pub enum PlanError {
     NoFigure {
         /// The paper.
         paper: &'static str,
-        /// What was asked for.
+        /// Id that was asked for.
         id: String,
         /// All ids.
         known: String,
@@ -75,7 +75,7 @@ impl Plan {
         self.repetitions.iter().map(Vec::len).sum()
     }
 
-    /// What all of them need, one after the other.
+    /// Returns the resources that all cells need, run one after the other.
     pub fn need(&self) -> Need {
         let cells = self.repetitions.iter().flatten();
         cells.fold(Need::default(), |need, (_, cell)| need.then(cell.need))

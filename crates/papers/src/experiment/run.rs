@@ -14,7 +14,8 @@ use super::options::Options;
 use super::plan::Plan;
 use millpond_lab::results::{ResultDir, build_id};
 
-/// What the rows depend on beside the cells: other directories for other builds.
+/// Hashes everything that the rows depend on beside the cells: another build gets another
+/// directory.
 fn hash(experiment: &Experiment, options: &Options) -> String {
     let key =
         format!("{} {} {} {}", experiment.paper, experiment.scale, options.params, build_id());

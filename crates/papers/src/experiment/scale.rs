@@ -1,10 +1,10 @@
-//! How much of an experiment is run.
+//! Scale of an experiment: how much of it is run.
 
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// How much of an experiment is run.
+/// Scale of an experiment: how much of it is run.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Scale {
     /// Seconds, to see that everything works. Nothing can be concluded: plots are marked *smoke*.
@@ -12,7 +12,7 @@ pub enum Scale {
     /// The whole grid in miniature, in 40 minutes at most.
     #[default]
     Standard,
-    /// What the paper did, on a machine that is large enough for it.
+    /// The paper's own extent, on a machine that is large enough for it.
     Paper,
 }
 
@@ -20,7 +20,7 @@ impl Scale {
     /// All of them.
     pub const ALL: [Scale; 3] = [Scale::Quick, Scale::Standard, Scale::Paper];
 
-    /// How often every cell is run, unless time is short.
+    /// Number of times that every cell is run, unless time is short.
     pub fn repetitions(self) -> u32 {
         match self {
             Scale::Quick => 1,
@@ -37,7 +37,7 @@ impl Scale {
         }
     }
 
-    /// What is written across the plots, where they prove nothing.
+    /// Returns the words written across the plots, where they prove nothing.
     pub fn mark(self) -> Option<&'static str> {
         (self == Scale::Quick).then_some("smoke")
     }

@@ -1,4 +1,4 @@
-//! What gilbert's words mean here as numbers: sizes of pools, and how much is how much.
+//! Numbers for gilbert's words: sizes of pools, and bounds for his comparisons.
 //!
 //! His data are 14.3 GiB as loaded; his pools are given in per cent of that.
 
@@ -27,13 +27,13 @@ pub(super) const GB_25: f64 = 175.0;
 /// The data as loaded; above, they fit.
 pub(super) const DATA: f64 = 100.0;
 
-/// What *almost twice* is at least.
+/// Least ratio that *almost twice* stands for.
 pub(super) const ALMOST_TWICE: f64 = 1.5;
-/// What *as fast as* and *very similar* allow.
+/// Bounds of *as fast as* and *very similar*.
 pub(super) const ALIKE: (f64, f64) = (0.9, 1.1);
-/// What *slight* and *small* differences are.
+/// Bounds of *slight* and *small* differences.
 pub(super) const SLIGHT: (f64, f64) = (0.95, 1.05);
-/// What *negligible* and *almost identical* are: 2 % in his own words (1.2.10.1).
+/// Bounds of *negligible* and *almost identical*: 2 % in his own words (1.2.10.1).
 pub(super) const NEGLIGIBLE: (f64, f64) = (0.98, 1.02);
-/// What *identical* is: he gives half a per cent (1.2.10.1).
+/// Bounds of *identical*: he gives half a per cent (1.2.10.1).
 pub(super) const IDENTICAL: (f64, f64) = (0.995, 1.005);

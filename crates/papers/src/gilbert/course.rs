@@ -1,4 +1,4 @@
-//! How gilbert's TPC-C is run at a scale: its data, its device, its pool, its length.
+//! Set-up of gilbert's TPC-C at a scale: its data, its device, its pool, its length.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use millpond_bench::run::runner::Length;
 /// Policies that ship, under the terms of those as stated: what the terms alone change.
 pub(super) const UNAIDED: [&str; 2] = [RANDOM, "lru"];
 
-/// What a run of TPC-C needs, and how it is done at a scale.
+/// Needs and set-up of a run of TPC-C at a scale.
 pub(super) struct Course {
     scale: Scale,
 }
@@ -71,7 +71,8 @@ impl Course {
         }
     }
 
-    /// The same as `name`, with a page table, where no page is held for a starving operation.
+    /// Returns a job called `name` with a page table, where no page is held for a starving
+    /// operation.
     pub fn unaided(&self, share: f64, policy: &str, name: &str) -> Job {
         let mut job = self.job(share, policy);
         job.setup.options.own_policies = stated::policies();

@@ -50,7 +50,7 @@ const SWIZZLING: About = About {
            the author cannot explain.",
 };
 
-/// What the terms are, for a page.
+/// Terms of the policies that run as stated, for a page.
 const TERMS: &str = "Policies that begin with “stated-” are his definitions, in a pool with a \
     page table that holds no page for an operation that does not get its path together, as are \
     those called “unaided”: after a thousand attempts such an operation fails, and its run is \
@@ -147,7 +147,7 @@ fn claims_all(rows: &Table, sizes: &Sizes) -> Vec<Claim> {
     claims
 }
 
-/// Whether his definitions stall here, while what they are run under stalls nothing else.
+/// Judges that his definitions stall here, while their terms stall no other policy.
 fn stalls(sizes: &Sizes) -> Claim {
     let shipped = ["mru", "lru-k", "filo"];
     let controls = UNAIDED.map(unaided);

@@ -27,7 +27,8 @@ fn of(policy: &str, variants: &[&str]) -> Vec<String> {
     variants.iter().map(|params| format!("{policy}({params})")).collect()
 }
 
-/// Those of events, in that order, and then with doubled weights.
+/// Names `policy` with each variant of events in `single`, then with those in `then` at doubled
+/// weights.
 fn doubled(policy: &str, single: &[&str], then: &[&str], twice: &str) -> Vec<String> {
     let name = |events: &&str| format!("{policy}(variant={events})");
     let of_twice = |events: &&str| format!("{policy}(variant={events},{twice})");

@@ -1,4 +1,4 @@
-//! How LeanStore's TPC-C and lookups are run at a scale: data, threads, device, length.
+//! Set-up of LeanStore's TPC-C and lookups at a scale: data, threads, device, length.
 
 use crate::experiment::{Need, Scale};
 use millpond_base::Size;
@@ -16,7 +16,7 @@ pub(super) const LEAN: &str = "lean-evict(cooling=10%)";
 /// Bytes of a page, as in the paper (leanstore V-A).
 pub(super) const PAGE: u32 = 16 << 10;
 
-/// How runs are done at a scale.
+/// Set-up of runs at a scale.
 #[derive(Clone, Copy)]
 pub(super) struct Course {
     pub scale: Scale,

@@ -42,7 +42,7 @@ pub const PAPER: [(&str, f64); 9] = [
 /// The policy that the live pool runs with.
 pub const LIVE: &str = "lean-evict(cooling=10%)";
 
-/// How the experiment is done.
+/// Set-up of the experiment.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Experiment {
     /// Rows of the tree.
@@ -51,7 +51,7 @@ pub struct Experiment {
     pub page_size: u32,
     /// The exponent of the Zipf distribution.
     pub theta: f64,
-    /// How popular keys are spread over the tree.
+    /// Spread of popular keys over the tree.
     pub scramble: Scramble,
     /// Lookups before anything is counted, after which pool and policies are warm.
     pub warm_up: u64,
@@ -95,7 +95,7 @@ impl Experiment {
     }
 }
 
-/// What the experiment came to.
+/// Results of the experiment.
 #[derive(Clone, Debug)]
 pub struct HitTable {
     /// Pages of the data.
@@ -104,7 +104,7 @@ pub struct HitTable {
     pub frames: u32,
     /// Page references per lookup: the height of the tree.
     pub references_per_lookup: f64,
-    /// What the live pool counted.
+    /// Counts of the live pool.
     pub live: Counts,
     /// Each policy of [`PAPER`], in its order, simulated over the very same references.
     pub simulated: Vec<KindHits>,

@@ -50,11 +50,11 @@ const END: f64 = 2.5;
 /// The figure.
 pub(super) struct Outgrown {
     course: Course,
-    /// Where files are created.
+    /// Folder in which files are created.
     folder: PathBuf,
 }
 
-/// What happened between two looks at the size of the data.
+/// Progress between two looks at the size of the data.
 struct Point {
     second: f64,
     data_bytes: u64,
@@ -227,7 +227,7 @@ fn rate(points: &[&Point]) -> Option<f64> {
     (seconds > 0.0).then(|| transactions as f64 / seconds)
 }
 
-/// Whether a folder's files are themselves memory that is not paged to any drive.
+/// Returns `true` if a folder's files are themselves memory that is not paged to any drive.
 #[cfg(target_os = "linux")]
 fn lies_in_memory(folder: &Path) -> bool {
     /// The kernel's numbers for tmpfs and ramfs.
@@ -336,7 +336,7 @@ impl Figure for Outgrown {
     }
 }
 
-/// What a reader has to know: the set-up, and what was left out.
+/// Note for readers: the set-up, and the parts that were left out.
 fn note(rows: &Table) -> String {
     let mut note = "Memory is twice the data at the beginning; halves are those of a run's time. Each point is the mean of the \
                     repetitions that came so far."

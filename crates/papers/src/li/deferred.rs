@@ -2,11 +2,11 @@
 //!
 //! A RECOV write says that the log is about to let go of what is older than its page's recLSN. In
 //! his DB2 these are the oldest dirty pages. A checkpoint of our engine chooses pages by their age,
-//! too, and writes them in the order of their choice, in which the ages of some are out of order;
-//! in recordings from before it passed by pages that a cleaner had written meanwhile, and that had
-//! changed again, 1 in 20 was young. The log lets go of nothing by such a write, since older pages
-//! are still dirty. So what counts is not the page's own recLSN but the oldest that any RECOV write
-//! has from there on.
+//! too, and writes them in the order of their choice, in which the ages of some are out of order.
+//! Earlier recordings had 1 young page in 20: the checkpoint did not yet pass by pages that a
+//! cleaner had written meanwhile, and that had changed again. The log lets go of nothing by such a
+//! write, since older pages are still dirty. So what counts is not the page's own recLSN but the
+//! oldest that any RECOV write has from there on.
 
 use std::collections::{BTreeSet, HashMap};
 

@@ -1,4 +1,4 @@
-//! `dsyncs`, which is ours: what write-aware policies save where fewer writes are made durable
+//! `dsyncs`, which is ours: the savings of write-aware policies where fewer writes are made durable
 //! before their pages are written again.
 //!
 //! In his trace 300k_4000 there is one dsync request for eight writes; a gap that gives our trace
@@ -49,7 +49,7 @@ pub(super) fn figure(scale: Scale, traces: &Rc<RefCell<Traces>>) -> Result<Simul
     Simulated::new(plan, scale, traces)
 }
 
-/// What a policy saves of another one's total.
+/// Returns the share that a policy saves of another one's total.
 fn saved(ratio: Option<Interval>) -> Option<f64> {
     ratio.map(|ratio| 1.0 - ratio.mean)
 }

@@ -1,10 +1,10 @@
 //! The first tiers whose requests are simulated on: his traces, and how ours are made.
 //!
-//! His gaps are DB2's `softmax`, in per cent of a log file whose size he does not print. What a
-//! second tier sees of a gap is the mix of requests, and by that ours are chosen: as shares of the
-//! log that the whole run writes, so that a pool of half of the data sends about the RECOV writes
-//! of his tables 3.2 and 5.4 at each `softmax`. That was done once, before any second tier was
-//! simulated.
+//! His gaps are DB2's `softmax`, in per cent of a log file whose size he does not print. A second
+//! tier sees only the gap's effect on the mix of requests, so our gaps are chosen by that mix. They
+//! are shares of the log that the whole run writes, so that a pool of half of the data sends about
+//! the RECOV writes of his tables 3.2 and 5.4 at each `softmax`. That was done once, before any
+//! second tier was simulated.
 
 use crate::experiment::Scale;
 
@@ -18,18 +18,18 @@ const LOG_PER_TRANSACTION: f64 = 1340.0;
 /// above the 22,687 pages of one warehouse.
 const LOG_PER_PAGE: f64 = 300_000.0 * LOG_PER_TRANSACTION / 22_687.0;
 
-/// What runs while a trace is recorded.
+/// Extent of a recording: data, warm-up, length.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Course {
     /// Warehouses of TPC-C.
     pub warehouses: u32,
-    /// Whether they are of a hundredth of the rows.
+    /// `true` for warehouses of a hundredth of the rows.
     pub is_tiny: bool,
     /// Transactions before the first request is recorded.
     pub warm_up: u64,
-    /// How long a warm-up goes on at most until the first tier's gap is full, in transactions, so
-    /// that the recording has as many RECOV writes at its beginning as at its end. A page is
-    /// written when it is three eighths of the gap old.
+    /// Greatest length, in transactions, to which a warm-up is extended until the first tier's gap
+    /// is full. With a full gap the recording has as many RECOV writes at its beginning as at its
+    /// end. A page is written when it is three eighths of the gap old.
     pub fills_gap: u64,
     /// Transactions whose requests are recorded.
     pub transactions: u64,
@@ -42,8 +42,8 @@ pub struct Course {
 }
 
 impl Course {
-    /// That of a scale. His DB2 has 25 warehouses in 606,317 pages, and his MySQL 10; 29 of ours
-    /// have 600,000 pages.
+    /// Returns the course of a scale. His DB2 has 25 warehouses in 606,317 pages, and his MySQL 10;
+    /// 29 of ours have 600,000 pages.
     pub fn of(scale: Scale) -> Course {
         let warehouses = scale.pick(1, 1, 29);
         let each = u64::from(warehouses);
@@ -62,7 +62,8 @@ impl Course {
         }
     }
 
-    /// That of chapter 4: page references of a MySQL with pages of 16 KiB, and 10 warehouses.
+    /// Returns the course of chapter 4: page references of a MySQL with pages of 16 KiB, and 10
+    /// warehouses.
     pub fn of_chapter_4(scale: Scale) -> Course {
         Course {
             warehouses: scale.pick(1, 4, 10),
@@ -73,7 +74,7 @@ impl Course {
     }
 }
 
-/// Which system a first tier is like.
+/// System that a first tier resembles.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Family {
     /// A live pool: GCLOCK, page cleaners at half of the pool dirty (li table 3.1).
@@ -82,10 +83,10 @@ pub enum Family {
     Mysql,
 }
 
-/// Where the dsync requests of a trace come from.
+/// Source of a trace's dsync requests.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Dsyncs {
-    /// They are put in afterwards, by his procedure (li 5.6.2.1).
+    /// Dsync requests are put in afterwards, by his procedure (li 5.6.2.1).
     Added,
     /// The engine sent them.
     Sent,
@@ -98,19 +99,19 @@ pub struct FirstTier {
     pub name: &'static str,
     /// The recording that it is made of; several traces may have one.
     pub recording: &'static str,
-    /// What it is like.
+    /// System that the first tier resembles.
     pub family: Family,
-    /// Its pool, in per cent of the data as loaded.
+    /// Size of the pool, in per cent of the data as loaded.
     pub percent: f64,
     /// The LSN gap, as a share of the log that the run writes; of the MySQL-like family, of its
     /// logical writes.
     pub gap: f64,
     /// The part of the course's transactions that is recorded.
     pub part: f64,
-    /// Whether the engine writes in place, and syncs those pages of its sync list that the log is
+    /// `true` if the engine writes in place, and syncs those pages of its sync list that the log is
     /// about to forget (li 4.3.2).
     pub has_sync_list: bool,
-    /// Where its dsync requests come from.
+    /// Source of the trace's dsync requests.
     pub(super) dsyncs: Dsyncs,
 }
 
@@ -178,7 +179,7 @@ const GAP_4000: f64 = 1.0 / 3.0;
 /// A store in place logs each page that becomes dirty, whole: 7 times the log, so that this is
 /// about as many transactions as `softmax` 400.
 const GAP_LISTED: f64 = 4.0 / 3.0;
-/// That of all his MySQL traces, which have 120 MB of log.
+/// LSN gap of all his MySQL traces, which have 120 MB of log.
 const MYSQL_GAP: f64 = 0.1;
 
 /// His traces: chapter 3 has the five with `softmax` 50, 400 and 4000 (li table 3.2), chapter 5 has

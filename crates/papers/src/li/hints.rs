@@ -77,7 +77,7 @@ pub(super) fn figures(
 
 const SHORT_TRACES: [&str; 3] = ["60k_400-short", "300k_400-short", "540k_400-short"];
 const Y: &str = "read hits over reads";
-/// What holds for all three.
+/// Remarks that hold for all three figures.
 const NOTE: &str = "Reads count from the request on with which the second tier was first full. Out \
     queues of MQ, MQ + Hints and TQ take 96 bytes a page from its space.";
 

@@ -1,4 +1,4 @@
-//! What chapter 3 says of its figures, beside ours.
+//! Claims of chapter 3 about its figures, beside our results.
 
 use super::places::{Place, Places};
 use millpond_lab::report::Claim;

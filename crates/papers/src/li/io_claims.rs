@@ -1,4 +1,4 @@
-//! What chapter 5 says of its figures, beside ours.
+//! Claims of chapter 5 about its figures, beside our results.
 
 use super::places::{Place, Places};
 use millpond_lab::report::Claim;
@@ -18,7 +18,7 @@ const NOT_PRO: [&str; 7] = ["min-rw", "lru-io", "t2-lru", "arc-io", "t2-arc", "t
 
 /// Totals that count as the same.
 const SAME: (f64, f64) = (0.95, 1.0 / 0.95);
-/// What a saving has to be that counts.
+/// Least saving that counts.
 const COUNTS: f64 = 0.10;
 
 const MYSQL: [Place<'static>; 4] =
@@ -46,7 +46,8 @@ fn steps(places: &Places, policies: &[&str], at: &[Place<'_>]) -> Named {
     all
 }
 
-/// That somewhere a twin is saved at least so much; shown are all its ratios.
+/// Claims that a policy somewhere saves at least `percent` of its twin's total; all ratios are
+/// shown.
 pub(super) fn saves(
     places: &Places,
     says: &str,
@@ -63,7 +64,7 @@ pub(super) fn saves(
     Evidence::any(each).claim(&format!("{says}: {aware} {percent} %"), listed(&shown))
 }
 
-/// That no other policy causes less than PRO-IO, anywhere.
+/// Claims that no other policy causes less than PRO-IO, anywhere.
 fn pro_io(places: &Places, says: &str, at: &[Place<'_>]) -> Claim {
     let all = NOT_PRO.iter().flat_map(|other| places.ratios(at, other, "pro-io"));
     claim_named(says, &all.collect(), at_least(1.0))

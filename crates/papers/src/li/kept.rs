@@ -30,7 +30,7 @@ enum KeptError {
     Trace(#[from] TraceError),
 }
 
-/// What a recording depends on, beside its name and seed.
+/// Returns everything that a recording depends on, beside its name and seed.
 fn made(first_tier: &FirstTier, course: &Course) -> String {
     format!(
         "warehouses {}, tiny {}, page_size {}, gap {}, warm_up {}, transactions {}",

@@ -31,7 +31,7 @@ const SENT: &str = "listed-sent";
 const ADDED: &str = "listed-added";
 const POLICIES: [&str; 7] = ["pro-io", "lru-io", "t2-lru", "arc-io", "t2-arc", "tq-io", "tq"];
 
-/// What counts as the same.
+/// Bounds of ratios that count as the same.
 const SAME: Bounds = (0.95, 1.0 / 0.95);
 
 /// The figure.

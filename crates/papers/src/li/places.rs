@@ -19,7 +19,7 @@ impl Places {
         Places { grid: Grid::of(rows, &["trace", "size", "policy"], column) }
     }
 
-    /// The same in thousands.
+    /// Like [`Places::of`], in thousands.
     pub fn thousands(rows: &Table, column: &str) -> Places {
         let value = |row| Some(rows.get(row, column)?.number()? / 1000.0);
         Places { grid: Grid::with(rows, &["trace", "size", "policy"], value) }
@@ -59,7 +59,8 @@ impl Places {
         self.grid.ratio(&[above.0, above.1, policy], &[below.0, below.1, policy])
     }
 
-    /// What one policy has more at a place than at another one: for values that may be zero.
+    /// Returns by how much one policy's value at a place exceeds that at another: for values that
+    /// may be zero.
     pub fn more(&self, policy: &str, at: Place<'_>, than: Place<'_>) -> Option<Interval> {
         self.grid.difference(&[at.0, at.1, policy], &[than.0, than.1, policy])
     }
@@ -111,7 +112,7 @@ impl Places {
         others.iter().map(of).collect()
     }
 
-    /// That ratios are within bounds; shown are the policies' values.
+    /// Claims that ratios are within bounds; the policies' values are shown.
     pub fn apart(
         &self,
         says: &str,

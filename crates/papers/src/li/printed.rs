@@ -1,7 +1,7 @@
-//! What tables 3.2 and 5.2 to 5.5 print.
+//! Numbers printed in tables 3.2 and 5.2 to 5.5.
 
-/// What his tables print of a trace: shares of READ, REPLACE and RECOV among its reads and writes,
-/// how many READs a write follows, how many REPLACEs a READ follows.
+/// Numbers that his tables print of a trace: shares of READ, REPLACE and RECOV among its reads and
+/// writes, READs that follow a write, REPLACEs that follow a READ.
 pub(super) type Printed = (&'static str, [Option<f64>; 5]);
 
 /// All in per cent, of chapter 5 without its dsync requests; the two middle traces of chapter 3

@@ -17,10 +17,10 @@ use millpond_lab::sweep::charged_frames;
 use millpond_lab::table::{Table, Value};
 use millpond_lab::tier2::{Model, Tier2Counts, Tier2Options};
 
-/// Bytes of what an out queue remembers of a page.
+/// Bytes that an out queue keeps per page.
 const GHOST_BYTES: u64 = 96;
 
-/// What a figure simulates.
+/// Extent of a figure's simulations.
 pub(super) struct Plan {
     pub about: About,
     /// Of chapter 3, with out queues taken from the cache's space (3.4.1), or of chapter 5.

@@ -45,7 +45,7 @@ impl Tables {
         Tables { scale, traces: traces.clone() }
     }
 
-    /// What recording a trace needs.
+    /// Resources for recording a trace.
     fn need(&self, first_tier: &FirstTier) -> Need {
         let seconds = first_tier.seconds(self.scale);
         Need { seconds, memory: self.scale.pick(256 << 20, 2 << 30, 14 << 30), disk: 1 << 20 }

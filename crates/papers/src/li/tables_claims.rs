@@ -1,4 +1,4 @@
-//! What he says of his traces, beside ours.
+//! Claims of the thesis about its traces, beside our results.
 
 use super::printed::{COLUMNS, PRINTED};
 use crate::experiment::Grid;
@@ -21,7 +21,7 @@ impl Shares<'_> {
         Grid::of(self.0, &["trace"], column).interval(&[trace])
     }
 
-    /// What each has more than the one behind it.
+    /// Differences between each trace and the next one.
     fn steps(&self, column: &str, traces: &[&str]) -> Named {
         let grid = Grid::of(self.0, &["trace"], column);
         let step = |pair: &[&str]| {
@@ -44,7 +44,7 @@ impl Shares<'_> {
         claim_named(says, &traces.iter().map(of).collect(), bounds)
     }
 
-    /// That each is about what he prints.
+    /// Claims that each trace's value is near the printed one.
     fn near(&self, says: &str, column: &str, traces: &[&str]) -> Claim {
         let at = COLUMNS.iter().position(|known| *known == column).unwrap_or_default();
         let printed = |trace: &str| {

@@ -17,7 +17,7 @@ use millpond_lab::sim::Renumber;
 use millpond_lab::tier1::Tier1Options;
 use millpond_lab::tier2::Tier2Future;
 
-/// What was recorded of an engine.
+/// Requests recorded of an engine.
 #[derive(Default)]
 pub struct Recorded {
     /// Requests of storage, or page references.
@@ -48,7 +48,7 @@ pub(super) struct Trace {
     future: OnceLock<Tier2Future>,
 }
 
-/// How many requests a trace has of each kind.
+/// Numbers of a trace's requests of each kind.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub(super) struct Requests {
     pub reads: u64,
@@ -84,12 +84,12 @@ impl Trace {
         Trace { name, batch, distinct, data_pages: data_pages.max(1), future: OnceLock::new() }
     }
 
-    /// Its future, found once.
+    /// Future of the trace, computed once.
     pub fn future(&self) -> &Tier2Future {
         self.future.get_or_init(|| Tier2Future::of(&self.batch, self.distinct))
     }
 
-    /// Its requests by reason.
+    /// Counts the trace's requests by reason.
     pub fn requests(&self) -> Requests {
         let mut all = Requests::default();
         for mark in &self.batch.marks {
@@ -157,10 +157,10 @@ impl Trace {
         ]
     }
 
-    /// Its mix of requests, and what follows them.
+    /// Returns the trace's mix of requests, and the requests that follow them.
     ///
     /// # Errors
-    /// As [`Describer::add`].
+    /// The errors of [`Describer::add`].
     pub fn stat(&self) -> Result<Option<StorageStat>, TraceError> {
         let mut describer = Describer::new();
         describer.add(&self.batch)?;
@@ -176,9 +176,9 @@ pub(super) struct Traces {
     kept: Vec<Arc<Trace>>,
     /// The recording that several traces are made of.
     shared: Option<(&'static str, Arc<Recorded>)>,
-    /// What the MySQL-like first tiers serve.
+    /// References that the MySQL-like first tiers serve.
     references: Option<Arc<Recorded>>,
-    /// What the systems of chapter 4 serve.
+    /// References that the systems of chapter 4 serve.
     of_chapter_4: Option<Arc<Recorded>>,
 }
 
@@ -189,7 +189,7 @@ impl Traces {
         Traces { scale, record, repetition: 0, kept, shared, references, of_chapter_4 }
     }
 
-    /// Lets go of what other repetitions had.
+    /// Drops the traces and recordings of other repetitions.
     fn turn_to(&mut self, repetition: u32) {
         if self.repetition != repetition {
             self.kept.clear();
@@ -258,7 +258,7 @@ impl Traces {
         Ok(made)
     }
 
-    /// What the engine asked of storage; kept while another trace may be made of it.
+    /// Requests that the engine sent to storage; kept while another trace may be made of them.
     fn recorded(
         &mut self,
         first_tier: &FirstTier,
@@ -323,7 +323,7 @@ const MYSQL_DIRTY: f64 = 0.9;
 /// The part of the references that warms the pool up.
 const WARM: f64 = 0.2;
 
-/// What a MySQL-like pool asks of storage once it is warm.
+/// Requests that a MySQL-like pool sends to storage once it is warm.
 fn simulated(
     first_tier: &FirstTier,
     references: &Arc<Recorded>,

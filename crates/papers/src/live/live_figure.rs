@@ -1,7 +1,7 @@
 //! A figure whose cells are runs of the engine.
 //!
 //! A cell is one run of one setup. Where it has a pool without transactions, it begins with a copy
-//! of data that were loaded once for each repetition ([`Image`]), and with an empty pool: so all
+//! of data that were loaded once for each repetition ([`Image`]), and with an empty pool. So all
 //! policies meet the very same data, and loading takes no time. After each run TPC-C's consistency
 //! is checked from what reached the device, in a pool that has room for everything; a violation
 //! ends the experiment.
@@ -32,27 +32,27 @@ use millpond_bench::stores::tree_store::TreeStoreError;
 /// One run of a figure.
 #[derive(Clone, Debug)]
 pub struct Job {
-    /// What tells it from the figure's others, in the order of the columns.
+    /// Axis values that distinguish the run from the figure's others, in the order of the columns.
     pub axes: Vec<(&'static str, Value)>,
     /// The engine; its seed is the repetition.
     pub setup: Setup,
-    /// What runs on it.
+    /// Workload that runs on the engine.
     pub workload: Workload,
     /// Before anything is counted.
     pub warm_up: Length,
-    /// What is measured.
+    /// Length of the measurement.
     pub measure: Length,
-    /// What it needs.
+    /// Resources that the run needs.
     pub need: Need,
 }
 
-/// What the figures of an experiment share: the data that were loaded last.
+/// Data that were loaded last, shared by the figures of an experiment.
 pub type Loaded = Rc<RefCell<Option<(Workload, u32, u32, Image)>>>;
 
-/// What a run came to.
+/// End of a run.
 #[derive(Clone, Debug)]
 pub enum End {
-    /// It was measured.
+    /// The run was measured.
     Ran(Box<Outcome>),
     /// The pool had no frame that it could give.
     Full,
@@ -60,12 +60,12 @@ pub enum End {
     Starved,
 }
 
-/// What rows are computed from a run.
+/// Computes rows from a run.
 type Rows = fn(&Job, &End, &dyn Instance) -> Vec<Row>;
-/// What is done with an instance instead of one run.
+/// Uses an instance in some other way than for one run.
 type Course = fn(&Job, &mut dyn Instance, &mut dyn Observer) -> Result<Vec<Row>, BenchError>;
 
-/// What a figure does with an instance.
+/// Use of an instance by a figure.
 #[derive(Clone, Copy)]
 enum Play {
     /// One run.
@@ -210,7 +210,7 @@ fn interval(job: &Job) -> Duration {
     }
 }
 
-/// How a run ended whose pool stalled under its policy; `None` for any other error.
+/// Returns the end of a run that stalled under its policy; `None` for any other error.
 pub fn broken_off(error: &BenchError) -> Option<End> {
     let end = |error: &PoolError| match error {
         PoolError::Full { .. } => Some(End::Full),
@@ -302,8 +302,9 @@ impl Figure for LiveFigure {
     }
 }
 
-/// How long a run lasts: `seconds` seconds, after a part of that to warm up. At the quick scale it
-/// is a number of operations, so that something is measured however slow the machine is.
+/// Returns the lengths of a run's warm-up and of its measurement: `seconds` seconds, after
+/// `warm_up` times that. At the quick scale they are numbers of operations, so that something is
+/// measured however slow the machine is.
 pub fn lengths(scale: Scale, workload: &Workload, seconds: f64, warm_up: f64) -> (Length, Length) {
     if scale == Scale::Quick {
         let operations = Length::Operations(match workload {

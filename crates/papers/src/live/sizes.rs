@@ -72,7 +72,7 @@ impl Sizes {
         percents
     }
 
-    /// Those of the sizes that were run for which `at` holds.
+    /// Returns the sizes that were run and satisfy `at`.
     pub fn percents_at(&self, at: impl Fn(f64) -> bool) -> Vec<&str> {
         let is_there = |percent: &&str| percent.parse().is_ok_and(&at);
         self.percents().into_iter().filter(is_there).collect()
@@ -82,12 +82,12 @@ impl Sizes {
         self.stalls.labels(1)
     }
 
-    /// Whether a policy was run at a size.
+    /// Returns `true` if a policy was run at a size.
     pub fn was_run(&self, percent: &str, policy: &str) -> bool {
         self.stalls.mean(&[percent, policy]).is_some()
     }
 
-    /// Whether a policy was stalled there in half of its repetitions, or more.
+    /// Returns `true` if a policy was stalled at a size in half of its repetitions, or more.
     pub fn is_stalled(&self, percent: &str, policy: &str) -> bool {
         self.stalls.mean(&[percent, policy]).is_some_and(|share| share >= 0.5)
     }

@@ -1,11 +1,11 @@
-//! When a policy counts as stalled.
+//! Definition of a stalled policy.
 //!
 //! Gilbert found that MRU and the list of LRU-K stall his engine in pools smaller than the data,
-//! and that FILO does not work in small ones (gilbert 1.3.4): a page that was just loaded is the
-//! next victim, so that operations load their own path again and again. Here no operation starves:
-//! after some attempts what it loads is held for it (the engine's starvation guard). A stall is
-//! therefore a crawl, and has to be distinguished from a run by numbers, and from a policy that is
-//! only slow, such as one whose lock all threads wait for, by its misses.
+//! and that FILO does not work in small ones (gilbert 1.3.4). There a page that was just loaded is
+//! the next victim, so that operations load their own path again and again. Here no operation
+//! starves: after some attempts what it loads is held for it (the engine's starvation guard). A
+//! stall is therefore a crawl, and only numbers distinguish it from a run. Its misses distinguish
+//! it from a policy that is only slow, such as one whose lock all threads wait for.
 
 use millpond_lab::table::{Table, Value};
 
@@ -18,7 +18,7 @@ pub const PACE_OF_RANDOM: f64 = 0.1;
 /// Fewer misses per transaction are never a stall.
 pub const MISSES_LEAST: f64 = 1.0;
 
-/// What the definition is, for a page.
+/// Definition of a stalled policy, for a page.
 pub const MEANS: &str = "Stalled means: no transaction ended in the cell's time, or the pool \
      had no frame to give, or an operation did not have its pages together in a thousand \
      attempts, or a transaction had more than ten times RANDOM's misses in the same pool and \
@@ -27,10 +27,10 @@ pub const MEANS: &str = "Stalled means: no transaction ended in the cell's time,
      together, so that what would stand still crawls, except where policies run as stated: there \
      nothing is held.";
 
-/// How a run went.
+/// Speed and misses of a run.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Pace {
-    /// Whether it was broken off: the pool had no frame to give, or an operation starved.
+    /// `true` if the run was broken off: the pool had no frame to give, or an operation starved.
     pub was_broken_off: bool,
     /// Transactions that ended.
     pub transactions: f64,
@@ -41,7 +41,7 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// Whether it counts as stalled beside RANDOM in the same pool, if that ran.
+    /// Returns `true` if the run counts as stalled beside RANDOM in the same pool, if RANDOM ran.
     pub fn is_stalled(&self, random: Option<&Pace>) -> bool {
         if self.was_broken_off || self.transactions == 0.0 {
             return true;
@@ -70,8 +70,8 @@ impl Pace {
     }
 }
 
-/// Which rows of a table are stalled: those whose values of `same` are those of a row with
-/// `random` in the column `policy`, compared with that row.
+/// Returns for each row of a table if it is stalled. A row is compared with the one that has the
+/// same values of `same` and `random` in the column `policy`.
 pub fn stalled_rows(table: &Table, same: &[&str], policy: &str, random: &str) -> Vec<bool> {
     let place = |row: usize| -> Vec<String> {
         let text = |name: &&str| table.get(row, name).map(Value::to_string).unwrap_or_default();

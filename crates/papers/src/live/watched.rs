@@ -1,10 +1,10 @@
-//! How a live figure of a paper is written, on the frame of [`crate::experiment`].
+//! A guide to writing a live figure of a paper, on the frame of [`crate::experiment`].
 //!
-//! A figure lists its cells, each with what it needs, and runs one on request. What cells share, a
-//! loaded store above all, it keeps between calls: cells come in the order in which it lists them
-//! (every second repetition backwards), so that those which share something should be side by side.
-//! Time is the sum of loading, warm-up and measurement; the frame corrects estimates by what cells
-//! took, and leaves out last repetitions where they do not fit.
+//! A figure lists its cells, each with what it needs, and runs one on request. Between calls it
+//! keeps everything that cells share, a loaded store above all. Cells come in the order of its list
+//! (every second repetition backwards), so cells that share something should be side by side. Time
+//! is the sum of loading, warm-up and measurement; the frame corrects estimates by what cells took,
+//! and leaves out last repetitions where they do not fit.
 //!
 //! Throughput and misses per transaction over pool sizes, for some policies:
 //!
@@ -120,7 +120,7 @@ impl Observer for Watched<'_> {
     }
 }
 
-/// What a live run reports, as what a figure reports: stopped, or failed.
+/// Converts the error of a live run to that of a figure: stopped, or failed.
 pub fn failed(error: BenchError) -> FigureError {
     match error {
         BenchError::Stopped => FigureError::Stopped,

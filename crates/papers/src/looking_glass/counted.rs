@@ -2,9 +2,10 @@
 //! counted of, in a process of its own.
 //!
 //! What is counted is what the thread executes that runs the transactions, the driver's part
-//! included. Other threads are not: a log's writer, evictors, checkpoints. Those that would change
-//! what it finds, at times that no two runs share, do not run: which leaves have been merged when
-//! an insert splits one, and which pages are clean, decides some per cent of all instructions.
+//! included. Other threads are not: a log's writer, evictors, checkpoints. Threads that would
+//! change its findings, at times that no two runs share, do not run. Some per cent of all
+//! instructions depend on the leaves merged before an insert splits one, and on the pages that are
+//! clean.
 
 use std::rc::Rc;
 
@@ -26,11 +27,11 @@ use millpond_bench::run::runner::Observer;
 pub struct StepRun {
     /// The steps.
     pub list: StepList,
-    /// How many of them are taken: 0 for the whole engine.
+    /// Number of steps that are taken: 0 for the whole engine.
     pub steps: usize,
-    /// What runs: one of [`StepList::loads`].
+    /// Load that runs: one of [`StepList::loads`].
     pub load: &'static str,
-    /// How much is loaded.
+    /// Scale of the data.
     pub scale: Scale,
     /// Transactions that are measured, after those that warm up: 100 at the quick scale, else 1000.
     pub transactions: u64,
@@ -48,7 +49,7 @@ impl StepRun {
         StepRun { list, steps, load, scale, transactions, seed: 1 }
     }
 
-    /// What counting at a scale takes, in seconds.
+    /// Seconds that counting takes at a scale.
     pub(super) fn seconds(scale: Scale) -> f64 {
         scale.pick(2.0, 8.0, 8.0)
     }

@@ -1,4 +1,4 @@
-//! How chapter 2 is run at a scale: engines, workloads, threads, length.
+//! Set-up of chapter 2 at a scale: engines, workloads, threads, length.
 
 use crate::experiment::{Need, Scale};
 use millpond::Durability;
@@ -19,7 +19,7 @@ pub(super) const WORKLOADS: [&str; 3] = ["ycsb-read", "ycsb-update", "tpcc"];
 pub(super) const CONVENTIONAL: &str = "conventional";
 /// The engine that ships: swips, optimistic latches, WATT.
 pub(super) const MODERN: &str = "modern";
-/// Both.
+/// Both engines.
 pub(super) const ARMS: [&str; 2] = [CONVENTIONAL, MODERN];
 
 /// A step of a removal: its name, and what is changed to take it.
@@ -28,7 +28,7 @@ pub(super) type Step = (&'static str, fn(&mut Setup));
 /// Bytes of a page: his.
 pub(super) const PAGE: u32 = 8192;
 
-/// How runs are done at a scale.
+/// Set-up of runs at a scale.
 #[derive(Clone, Copy)]
 pub(super) struct Course {
     pub scale: Scale,

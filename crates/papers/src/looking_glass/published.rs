@@ -5,7 +5,7 @@ use millpond_profile::LATCHING;
 
 /// A workload of his.
 pub(super) struct Column {
-    /// Its name here.
+    /// Our name of the workload.
     pub workload: &'static str,
     /// Threads.
     pub threads: u32,

@@ -131,10 +131,10 @@ fn draw(rows: &Table) -> Section {
     section
 }
 
-/// What both ways can tell apart.
+/// Groups of components that both removal and samples can tell apart.
 const GROUPS: [&str; 3] = ["logging", "locking and transactions", "pool"];
 
-/// Of a whole: what each group takes away by removal, log first.
+/// Shares of the whole that removing each group takes away, log first.
 fn by_removal(grid: &Grid, workload: &str) -> Option<[f64; 3]> {
     let left = |step: &str| {
         let order = LISTS[0].name();
@@ -145,7 +145,7 @@ fn by_removal(grid: &Grid, workload: &str) -> Option<[f64; 3]> {
     Some([1.0 - log, log - locks, locks - left(POOL)?])
 }
 
-/// Of a whole: what each group has in the samples of the whole engine.
+/// Shares of the whole that each group has in the samples of the whole engine.
 fn by_samples(rows: &Table, workload: &str) -> Option<[f64; 3]> {
     let grid = Grid::of(rows, &["workload", "order", "step", "component"], "component_us_per_tx");
     let total = Grid::of(rows, &["workload", "order", "step"], "sampled_us_per_tx");
@@ -164,8 +164,8 @@ fn by_samples(rows: &Table, workload: &str) -> Option<[f64; 3]> {
     Some(sums.map(|sum| sum / whole))
 }
 
-/// What both ways have of each group; none of the samples' shares has an interval, so that nothing
-/// is decided.
+/// Compares each group's share by removal and by samples. The samples' shares have no interval, so
+/// nothing is decided.
 fn agree(rows: &Table, grid: &Grid, workload: &str) -> Claim {
     let says = format!("{workload}: by removal and by samples, components rank alike (ours)");
     let Some((removal, samples)) = by_removal(grid, workload).zip(by_samples(rows, workload))

@@ -26,7 +26,7 @@ const ABOUT: About = About {
            updates.",
 };
 
-/// What a row is about that has the whole run.
+/// Component of the rows about the whole run.
 pub(super) const ALL: &str = "all";
 
 pub(super) fn figure(course: Course, loaded: &Loaded) -> Box<dyn Figure> {

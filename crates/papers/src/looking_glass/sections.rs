@@ -34,7 +34,7 @@ const ABOUT: About = About {
 const HOW: &str = "Critical sections are not counted in this build: `cargo build --release \
                    -p millpond-cli --features critical-sections` makes one that counts them.";
 
-/// What code belongs to that is in no component.
+/// Name for code that is in no component.
 const PROGRAM: &str = "program";
 
 /// The column of a kind.

@@ -1,5 +1,5 @@
-//! What is taken away from the conventional engine, step by step: by Harizopoulos (gilbert fig.
-//! 2.1), and in two orders of our own (2.1.4); and what runs after each step.
+//! Steps that take the conventional engine apart: by Harizopoulos (gilbert fig. 2.1), and in two
+//! orders of our own (2.1.4); and the loads that run after each step.
 
 use millpond::internals::store::{LatchingMode, TranslationMode};
 use millpond_workload::tpcc::Kind;
@@ -13,13 +13,13 @@ pub(super) const FULL: &str = "everything";
 pub(super) const LOG: &str = "− logging";
 pub(super) const LOCKS: &str = "− locking, transactions";
 pub(super) const LATCHES: &str = "− latching";
-/// What is taken away last: what then remains is the tree.
+/// Last step of each order: the tree remains.
 pub(super) const POOL: &str = "− pool";
 
 /// Steps: each takes something away from what the one before has left.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum StepList {
-    /// As Harizopoulos et al. took Shore apart.
+    /// The order in which Harizopoulos et al. took Shore apart.
     Harizopoulos,
     /// The log first, the pool last.
     LogFirst,
@@ -68,7 +68,7 @@ impl StepList {
     pub const ALL: [StepList; 3] =
         [StepList::Harizopoulos, StepList::LogFirst, StepList::PoolFirst];
 
-    /// Its name.
+    /// Returns the name of the order.
     pub fn name(self) -> &'static str {
         match self {
             StepList::Harizopoulos => "harizopoulos",
@@ -77,7 +77,7 @@ impl StepList {
         }
     }
 
-    /// What runs after each step: transactions of TPC-C by themselves, or workloads.
+    /// Loads that run after each step: transactions of TPC-C by themselves, or workloads.
     pub fn loads(self) -> Vec<&'static str> {
         match self {
             StepList::Harizopoulos => TRANSACTIONS.map(|(name, _)| name).to_vec(),

@@ -28,7 +28,7 @@ const ABOUT: About = About {
            save alike: logging refers to many places in memory.",
 };
 
-/// What of NEW ORDER's instructions he and Harizopoulos et al. charge to a step.
+/// Share of NEW ORDER's instructions that he and Harizopoulos et al. charge to a step.
 const STATED: [(&str, &str, f64); 3] =
     [("logging", LOG, 0.119), ("locking", LOCKS, 0.163), ("latching", LATCHES, 0.142)];
 
@@ -151,7 +151,8 @@ fn claims(time: &Grid, instructions: &Grid, transaction: &str) -> Vec<Claim> {
     all
 }
 
-/// What each of his steps removes of NEW ORDER's instructions, beside what it removes here.
+/// Compares the instructions that each of his steps removes from NEW ORDER with those that it
+/// removes here.
 fn stated(instructions: &Grid) -> Vec<Claim> {
     let left = |step: &str| Some(left(instructions, TRANSACTIONS[0].0, step)?.mean);
     let mut all = Vec::new();

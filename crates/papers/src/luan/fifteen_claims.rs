@@ -1,4 +1,4 @@
-//! What the paper says of TPC-C's hit ratios (luan 5.7), beside ours.
+//! Claims of the paper about TPC-C's hit ratios (luan 5.7), beside our results.
 
 use super::policies::{NAMES, THIRTEEN};
 use super::said::{At, over_sizes};

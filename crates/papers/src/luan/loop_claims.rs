@@ -1,4 +1,4 @@
-//! What the paper says of loops (luan 5.3), beside our rounds.
+//! Claims of the paper about loops (luan 5.3), beside our rounds.
 
 use super::rounds::{drawn, peak};
 use super::said::Values;
@@ -25,7 +25,7 @@ fn tops<'a>(grid: &Grid, policies: &[&'a str], label: &str) -> Values<'a> {
     policies.iter().map(|policy| (*policy, top(grid, policy, label))).collect()
 }
 
-/// What the peak of one policy has more than that of another.
+/// Returns by how much the peak of one policy exceeds that of another.
 fn lead(grid: &Grid, of: &str, less: &str) -> Option<Interval> {
     let (of_round, less_round) = (peak(grid, of, "clean")?, peak(grid, less, "clean")?);
     grid.difference(&[of, "clean", &of_round], &[less, "clean", &less_round])
@@ -82,7 +82,7 @@ fn larger_claims(grid: &Grid) -> Vec<Claim> {
     claims
 }
 
-/// How the hit ratios change from round to round.
+/// Claims about the change of hit ratios from round to round.
 fn courses(grid: &Grid) -> [Claim; 4] {
     let changes = |policy: &str, from: &str, to: &str| {
         grid.difference(&[policy, "clean", to], &[policy, "clean", from])
@@ -204,7 +204,7 @@ mod tests {
     use super::super::said::twice;
     use super::*;
 
-    /// Those that hit.
+    /// Policies that hit in loops.
     const HIT: [&str; 5] = ["2Q-Full", "LIRS", "LRFU", "LRU-2", "CLOCK-Pro"];
 
     fn grid(rows: &[(&str, &str, u64, f64)]) -> Grid {

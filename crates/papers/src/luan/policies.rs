@@ -3,15 +3,15 @@
 /// A policy: its name in the paper, and ours with its parameters.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Named {
-    /// As the paper has it, or what distinguishes a variant.
+    /// Name of the policy in the paper, or the difference that makes a variant.
     pub name: &'static str,
-    /// As `lrfu(lambda=1)`.
+    /// Policy with its parameters: `lrfu(lambda=1)`, for example.
     pub by: String,
 }
 
 /// His policies, in the order of his tables 3 and 4: name, ours with his parameters, his score of
-/// table 5, the space of its control blocks in table 8, and pages that it remembers beside the
-/// pool, in pools (5.8).
+/// table 5, the space of its control blocks in table 8, and the pages remembered beside the pool,
+/// in pools (5.8).
 pub(super) const THIRTEEN: [(&str, &str, f64, u64, f64); 13] = [
     ("GCLOCK", "gclock-v2(f=5,r=5,s=1,variant=fix)", 9.0, 12, 0.0),
     ("CLOCK", "clock", 2.5, 12, 0.0),

@@ -37,7 +37,7 @@ pub(super) fn drawn(grid: &Grid, title: impl Fn(&str) -> String) -> Section {
     section
 }
 
-/// What the second axis is called.
+/// Returns the name of the second axis.
 fn grid_axis(grid: &Grid) -> &'static str {
     match grid.labels(1).first() {
         Some(label) if label.starts_with(|first: char| first.is_ascii_digit()) => "frames",

@@ -38,7 +38,7 @@ impl<'a> At<'a> {
         self.of(policy).map(|value| value.mean)
     }
 
-    /// What one policy has more than another, paired by repetition.
+    /// Returns by how much one policy exceeds another, paired by repetition.
     pub fn gap(&self, of: &str, less: &str) -> Option<Interval> {
         self.grid.difference(&self.place(of), &self.place(less))
     }
@@ -48,7 +48,7 @@ impl<'a> At<'a> {
         policies.iter().map(|policy| (*policy, self.of(policy))).collect()
     }
 
-    /// What `of` has more than each of these.
+    /// Returns by how much `of` exceeds each of `policies`.
     pub fn gaps<'b>(&self, of: &str, policies: &[&'b str]) -> Values<'b> {
         policies.iter().map(|policy| (*policy, self.gap(of, policy))).collect()
     }

@@ -19,7 +19,7 @@ impl Scores {
         Scores::at(grid, &grid.labels(1))
     }
 
-    /// The same at some sizes alone.
+    /// Like [`Scores::of`], at some sizes only.
     pub fn at(grid: &Grid, sizes: &[&str]) -> Option<Scores> {
         let sizes: Vec<&str> = sizes
             .iter()
@@ -43,7 +43,7 @@ impl Scores {
         self.scores.get(at).copied()
     }
 
-    /// Its place, the best being 1.
+    /// Returns the policy's place, the best being 1.
     pub fn place(&self, policy: &str) -> Option<usize> {
         let ranking = self.joint.ranking(Weights::default());
         ranking.iter().position(|at| NAMES[*at] == policy).map(|place| place + 1)

@@ -34,7 +34,7 @@ const MOVED: [(&str, f64); 5] = [
     ("lru-2-history(correlated=10%)", 10.0),
     ("lirs(hirs=5%)", 5.0),
 ];
-/// What the paper says of FBR is in [`MOVED`]: all but its old section.
+/// The paper's sentences about FBR are in [`MOVED`], except for its old section.
 const SLOW: &str = "lrfu(lambda=0.00001)";
 const ADDITIVE: &str = "gclock-v1(f=5,r=5)";
 /// LRFU over λ.

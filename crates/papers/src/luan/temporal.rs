@@ -99,7 +99,7 @@ fn others(without: &[&str]) -> Vec<&'static str> {
     NAMES.iter().filter(|name| !without.contains(name)).copied().collect()
 }
 
-/// How much farther below LRU policies are at one size than at another.
+/// Returns by how much farther policies are below LRU at one size than at another.
 fn departs(grid: &Grid, policies: &[&'static str], at: &str, than: &str) -> Values<'static> {
     let gap = |policy: &str, size: &str| At::new(grid, &[size]).gap("LRU", policy);
     let more = |policy: &&'static str| {
@@ -301,7 +301,7 @@ mod tests {
         claims(&table, &Grid::of(&table, &AXES, "hit_ratio"))
     }
 
-    /// As the paper has it.
+    /// Hit ratio of a run that behaves like the paper's.
     fn his(policy: &str, size: u32, column: &str) -> f64 {
         let lru = f64::from(size) * 0.014;
         let below = match (policy, size) {

@@ -11,7 +11,7 @@ use millpond_lab::sim::Renumber;
 
 /// A recorded run of TPC-C.
 pub struct Tpcc {
-    /// Its references.
+    /// References of the run.
     pub batch: Batch,
     /// Pages of the data when it began: those that pools are shares of.
     pub data_pages: u64,
@@ -31,7 +31,7 @@ pub fn references(scale: Scale) -> usize {
     scale.pick(20_000, 1_000_000, 2_000_000)
 }
 
-/// What is done to the recorded trace.
+/// Change made to the recorded trace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Change {
     /// Nothing.
@@ -46,7 +46,7 @@ pub(super) enum Change {
     NoRepeats,
     /// With a second reference to every page, this number of references later.
     Repeats(u32),
-    /// The same of the first tenth, 1,000 references later.
+    /// Only the first tenth, with a second reference to every page 1,000 references later.
     ShortRepeats,
     /// With a scan of 2 % of the data in every 10,000 references, each behind the last one.
     Scan,
@@ -80,7 +80,7 @@ const LATER: u32 = 1000;
 const EVERY: usize = 10_000;
 /// Pages that a scan reads, of the data.
 const SCANNED: f64 = 0.02;
-/// Where the pages of scans begin: they are no pages of the run.
+/// First page of scans: these pages are no pages of the run.
 const ELSEWHERE: u64 = 1 << 40;
 
 /// A trace that can be simulated.

@@ -1,4 +1,4 @@
-//! What a cell references, and what is counted of it.
+//! References of a cell, and the counts taken of them.
 
 use std::collections::HashMap;
 
@@ -12,7 +12,7 @@ use crate::simulated::{Victim, Watched};
 use millpond_lab::registry::{PolicyError, Registry};
 use millpond_lab::sim::{Counts, Future, Renumber, SimOptions};
 
-/// Where the pages of what ran before begin: it shares none with the pattern.
+/// First page of the references before the pattern: these share no page with the pattern.
 const ELSEWHERE: u64 = 1 << 40;
 
 /// References before a pattern, and those of the pattern, in parts that are counted one by one.
@@ -56,8 +56,9 @@ pub(super) fn made(id: &str, params: &str, seed: u64) -> Result<Batch, FigureErr
     Ok(batch)
 }
 
-/// What used a pool of this many frames before: five times as many pages, each referenced ten
-/// times on average, with Zipf's exponent `theta`. The paper does not describe its own.
+/// Returns earlier references that fill a pool of `frames` frames: five times as many pages, each
+/// referenced ten times on average, with Zipf's exponent `theta`. The paper does not describe its
+/// own.
 pub(super) fn used(frames: u32, theta: &str, seed: u64) -> Result<Batch, FigureError> {
     let (pages, refs) = (u64::from(frames) * 5, u64::from(frames) * 50);
     made("probabilistic", &format!("pages={pages},refs={refs},theta={theta}"), seed)
@@ -66,12 +67,12 @@ pub(super) fn used(frames: u32, theta: &str, seed: u64) -> Result<Batch, FigureE
 /// The victims of a part.
 #[derive(Default)]
 pub(super) struct Victims {
-    /// How many victims had each recency.
+    /// Number of victims of each recency.
     recencies: HashMap<u64, u64>,
     all: u64,
     again: u64,
     again_ever: u64,
-    /// Those whose recency is not the size of the pool, and of them those referenced twice.
+    /// Victims whose recency is not the size of the pool, and of them those referenced twice.
     others: u64,
     others_twice: u64,
 }
@@ -88,7 +89,7 @@ impl Victims {
         }
     }
 
-    /// Their columns; shares are in percent.
+    /// Returns the columns of the victims; shares are in percent.
     fn fields(&self, frames: u32) -> Fields {
         let share = |part: u64, of: u64| (of > 0).then(|| part as f64 / of as f64 * 100.0);
         let of_size = self.recencies.get(&u64::from(frames)).copied().unwrap_or(0);
@@ -111,12 +112,12 @@ impl Victims {
     }
 }
 
-/// What came out of one part.
+/// Results of one part.
 pub(super) struct Part {
     pub references: u64,
     pub hits: u64,
     victims: Victims,
-    /// What was counted up to its end, of all that came before it, too.
+    /// Counts from the beginning of the trace to the end of the part.
     pub counts: Counts,
 }
 

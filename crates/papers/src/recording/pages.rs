@@ -20,7 +20,7 @@ use millpond_bench::run::client::Workload;
 use millpond_bench::run::record::Kept;
 use millpond_bench::run::runner::{Length, RunSpec};
 
-/// What is run for a trace, and how many operations at a time until it is long enough.
+/// Workload that a trace records, and the operations that run at a time until it is long enough.
 fn workload(name: &str, scale: Scale) -> Option<(Workload, u64)> {
     let is_quick = scale == Scale::Quick;
     match name {
@@ -72,7 +72,7 @@ pub fn luan_tpcc(scale: Scale, seed: u64, watch: &mut dyn Watch) -> Result<Tpcc,
     references(&workload, &What { page_size: 8192, operations, length }, seed, watch)
 }
 
-/// How a trace is recorded.
+/// Options of a recording.
 pub(crate) struct What {
     /// Bytes of a page.
     pub page_size: u32,

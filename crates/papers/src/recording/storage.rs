@@ -1,7 +1,8 @@
-//! What live pools ask of storage, for second tiers that are simulated (li 3.4.1, 5.6.2.1).
+//! Recording of the requests that live pools send to storage, for simulated second tiers (li 3.4.1,
+//! 5.6.2.1).
 //!
-//! Eviction threads and checkpoints run beside the workload's thread: two runs of one seed do not
-//! ask for quite the same.
+//! Eviction threads and checkpoints run beside the workload's thread, so two runs of one seed do
+//! not send quite the same requests.
 
 use std::num::NonZero;
 use std::sync::{Arc, Mutex, PoisonError};

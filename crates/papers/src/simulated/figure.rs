@@ -19,7 +19,7 @@ use millpond_lab::table::{Table, Value};
 pub struct Setting {
     /// The policy, as `watt(sample=16)`.
     pub policy: String,
-    /// Its place on the figure's own axis: `16`; empty where policies are compared.
+    /// Place on the figure's own axis: `16`; empty where policies are compared.
     pub value: String,
 }
 
@@ -35,7 +35,7 @@ impl Setting {
     }
 }
 
-/// What a figure simulates: the product of its parts.
+/// Extent of a figure's simulations: the product of its parts.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct SimPlan {
     /// Traces, by name, with about how many references each has.

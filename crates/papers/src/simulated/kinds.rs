@@ -11,7 +11,7 @@ use millpond_lab::sim::{Future, Simulation, Stalled};
 pub struct Hits {
     /// References.
     pub references: u64,
-    /// Those that hit.
+    /// References that hit.
     pub hits: u64,
 }
 
@@ -22,7 +22,7 @@ impl Hits {
     }
 }
 
-/// What a simulation counted, leaves apart.
+/// Counts of a simulation, leaves apart.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct KindHits {
     /// Leaves of B-trees.

@@ -7,7 +7,7 @@ use millpond_workload::trace::{BATCH_LEN, Batch};
 use crate::experiment::{FigureError, Scale, Watch};
 use millpond_lab::sim::Recorded;
 
-/// Where a trace comes from.
+/// Source of a trace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TraceKind {
     /// One of the generators of `millpond trace gen`, by its name.

@@ -1,4 +1,4 @@
-//! Which pages a policy evicts: how long ago they were used, and how often (luan 5.4, 5.5).
+//! Victims of a policy: the time since their last use, and the number of uses (luan 5.4, 5.5).
 
 use millpond_base::PageId;
 use millpond_workload::trace::Batch;
@@ -8,7 +8,7 @@ use millpond_lab::sim::{Simulation, Stalled};
 /// An evicted page.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Victim {
-    /// Its recency: references from its last one to the one that needed its frame. A page read
+    /// Recency: references from the page's last one to the one that needed its frame. A page read
     /// just before has 1.
     pub recency: u64,
     /// References to it since it was loaded, that one counted.
@@ -17,7 +17,7 @@ pub struct Victim {
     pub count_ever: u32,
 }
 
-/// What is in a frame.
+/// Content of a frame.
 #[derive(Clone, Copy, Default)]
 struct Held {
     page: Option<PageId>,
@@ -49,7 +49,7 @@ impl Watched {
         }
     }
 
-    /// What it simulates.
+    /// Returns the simulation.
     pub fn simulation(&self) -> &dyn Simulation {
         self.simulation.as_ref()
     }

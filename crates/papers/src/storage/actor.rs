@@ -1,4 +1,4 @@
-//! Those who write without a client: page cleaners, the checkpointer, the kernel.
+//! Actors that write without a client: page cleaners, the checkpointer, the kernel.
 
 use std::collections::VecDeque;
 

@@ -16,12 +16,12 @@ use super::raid::{Part, Raid};
 use super::request::{Nanos, Request, SECTOR};
 use super::single::Single;
 
-/// What an array is like.
+/// Specification of an array.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct ArraySpec {
-    /// Its layout.
+    /// Layout of the array.
     pub raid: Raid,
-    /// Its disks.
+    /// Disks of the array.
     pub disk: DiskSpec,
     /// Requests that a drive holds at most.
     pub tags: usize,
@@ -35,7 +35,7 @@ pub struct ArraySpec {
     pub flush: Nanos,
     /// Stripes that are flushed at the same time.
     pub stripes: usize,
-    /// What the controller and the bus need for a request.
+    /// Time that the controller and the bus need for a request.
     pub overhead: Nanos,
 }
 
@@ -214,7 +214,7 @@ impl Array {
         }
     }
 
-    /// What had to be read or written of a stripe is done: what comes next.
+    /// Goes on with a stripe whose outstanding reads or writes are done.
     fn flushed(&mut self, now: Nanos, stripe: u64) {
         let Some(flushing) = self.flushing.get_mut(&stripe) else { return };
         let writes = std::mem::take(&mut flushing.writes);

@@ -1,4 +1,4 @@
-//! What a device is to those that use it.
+//! Interface of a device.
 
 use super::request::{Nanos, Request};
 
@@ -7,7 +7,7 @@ pub trait Device {
     /// A request comes at `now`, which never goes back.
     fn submit(&mut self, now: Nanos, request: Request);
 
-    /// When it has something to do next; nothing where it is idle.
+    /// Returns the time at which the device next has something to do; `None` where it is idle.
     fn next(&self) -> Option<Nanos>;
 
     /// Does what is due at `now`; the ids of requests that are done are appended to `done`.

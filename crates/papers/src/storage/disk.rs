@@ -1,16 +1,16 @@
 //! A disk: an arm that seeks, platters that turn, and what is transferred meanwhile.
 //!
-//! The time of a seek over `d` cylinders is `c + a √(d − 1) + b (d − 1)`, with the three constants
-//! such that the seek of one cylinder, that over a third of the cylinders (the average of random
-//! ones) and that over all of them take what a data sheet says (Lee and Katz, 1993). The
-//! platters' position is the time modulo a turn, and sectors are skewed from track to track so
-//! that reading on across tracks costs no turn. One zone of tracks is modelled, since a file of
-//! 1 GB lies in one. The drive's buffer is not: reads are of pages at random, and a write is done
-//! when it is on the platter, as drives for servers were delivered.
+//! The time of a seek over `d` cylinders is `c + a √(d − 1) + b (d − 1)`, with three constants that
+//! follow from a data sheet (Lee and Katz, 1993). The sheet has the times of seeks over one
+//! cylinder, over a third of the cylinders (the average of random ones) and over all of them. The
+//! platters' position is the time modulo a turn, and sectors are skewed from track to track so that
+//! reading on across tracks costs no turn. One zone of tracks is modelled, since a file of 1 GB
+//! lies in one. The drive's buffer is not: reads are of pages at random, and a write is done when
+//! it is on the platter, as drives for servers were delivered.
 
 use super::request::{Nanos, Request};
 
-/// What a disk is like.
+/// Specification of a disk.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct DiskSpec {
     /// One turn.
@@ -23,11 +23,11 @@ pub struct DiskSpec {
     pub cylinders: u64,
     /// Seeks over one cylinder, of random length in the mean, and over all cylinders.
     pub seeks: [Nanos; 3],
-    /// What a write needs more than a read after the arm or the head changed.
+    /// Time that a write needs more than a read after the arm or the head changed.
     pub write_settle: Nanos,
     /// Change of head.
     pub switch: Nanos,
-    /// What passes before the drive begins with a request.
+    /// Time that passes before the drive begins with a request.
     pub overhead: Nanos,
 }
 
@@ -77,7 +77,7 @@ impl DiskSpec {
         sectors * self.turn / self.track
     }
 
-    /// Where a sector lies on its track, in time of a turn.
+    /// Position of a sector on its track, in time of a turn.
     fn angle(&self, sector: u64) -> Nanos {
         let (track, at) = (sector / self.track, sector % self.track);
         self.passing((at + track * self.skew()) % self.track)
@@ -102,8 +102,8 @@ impl Disk {
         Disk { spec, track: 0 }
     }
 
-    /// When a request would be done that the drive has had since `arrived` and begins with at
-    /// `now`. What it does before a request is moved overlaps with the request before it.
+    /// Returns the time at which a request would be done that the drive has had since `arrived` and
+    /// begins with at `now`. The overhead of a request overlaps with the request before it.
     pub fn done_at(&self, now: Nanos, arrived: Nanos, request: &Request) -> Nanos {
         let spec = &self.spec;
         let begun = now.max(arrived + spec.overhead);

@@ -50,7 +50,7 @@ impl FileCache {
         }
     }
 
-    /// The same cache, still empty, whose background writes the least recently used dirty pages.
+    /// Makes an empty cache write the least recently used dirty pages in the background.
     #[must_use]
     pub fn by_last_use(mut self) -> FileCache {
         self.aged = Some(BTreeSet::new());
@@ -62,7 +62,7 @@ impl FileCache {
         self.kept.len()
     }
 
-    /// Whether it holds none.
+    /// Returns `true` if the cache holds no page.
     pub fn is_empty(&self) -> bool {
         self.kept.is_empty()
     }
@@ -72,7 +72,7 @@ impl FileCache {
         self.dirty.len()
     }
 
-    /// Whether it has a page; it is used then.
+    /// Returns `true` if the cache holds a page, and counts that as a use.
     pub fn read(&mut self, page: u64) -> bool {
         self.uses += 1;
         let Some(kept) = self.kept.get_mut(&page) else { return false };

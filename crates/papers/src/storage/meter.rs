@@ -1,4 +1,4 @@
-//! What the operating system counts of a device: `iostat`'s columns.
+//! Counts that the operating system keeps of a device: `iostat`'s columns.
 
 use super::request::{Nanos, Request};
 

@@ -1,6 +1,6 @@
-//! What the operating system does with requests before the drive has them: it sorts them by their
-//! place, and has reads go before writes, within limits (the rule of Linux' *deadline* scheduler
-//! without its deadlines).
+//! Queue of the operating system above a drive. The queue sorts requests by their place, and lets
+//! reads go before writes, within limits (the rule of Linux' *deadline* scheduler without its
+//! deadlines).
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -58,7 +58,7 @@ impl Queue {
         }
     }
 
-    /// Whether nothing waits.
+    /// Returns `true` if no request waits.
     pub fn is_empty(&self) -> bool {
         self.sorted.iter().all(BTreeMap::is_empty) && self.waiting.is_empty()
     }

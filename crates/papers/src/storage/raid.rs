@@ -1,11 +1,11 @@
-//! Where a RAID-5 array has its sectors, and what writing some of a stripe costs.
+//! Layout of a RAID-5 array, and the cost of writing a part of a stripe.
 
 use std::ops::Range;
 
 /// A row of sectors on one disk.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Part {
-    /// Which disk.
+    /// Number of the disk.
     pub disk: usize,
     /// First sector there.
     pub sector: u64,
@@ -23,7 +23,7 @@ pub struct Raid {
     pub unit: u64,
 }
 
-/// What has to be read before a stripe is written, and what is written then.
+/// Reads that precede the write of a stripe, and the writes.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct StripeWrite {
     /// Old data and parity.
@@ -48,7 +48,7 @@ impl Raid {
         (self.parity_disk(stripe) + 1 + unit as usize) % self.disks
     }
 
-    /// Where sectors lie: one part for each unit.
+    /// Returns the places of sectors: one part for each unit.
     pub fn parts(&self, sector: u64, sectors: u64) -> Vec<Part> {
         let (mut at, end) = (sector, sector + sectors);
         let mut parts = Vec::new();
@@ -63,9 +63,10 @@ impl Raid {
         parts
     }
 
-    /// What writing these sectors of a stripe takes; `dirty` ascends, relative to the stripe, and
-    /// no range crosses a unit. Whichever reads less often: the old data and parity (two reads and
-    /// two writes for a page), or what is not written anew. A whole stripe needs no read.
+    /// Returns the reads and writes that store these sectors of a stripe; `dirty` ascends, relative
+    /// to the stripe, and no range crosses a unit. Read is the smaller of two sets: the old data
+    /// and parity (two reads and two writes for a page), or the rest of the stripe. A whole stripe
+    /// needs no read.
     pub fn write(&self, stripe: u64, dirty: &[Range<u64>]) -> StripeWrite {
         let units = self.disks as u64 - 1;
         // Of each unit what is written, and whether without a gap.

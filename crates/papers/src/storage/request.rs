@@ -1,4 +1,4 @@
-//! What is asked of a disk.
+//! Requests of a disk.
 
 /// Virtual time, in nanoseconds from the beginning.
 pub type Nanos = u64;
@@ -16,9 +16,9 @@ pub struct Request {
     pub sector: u64,
     /// Number of sectors, at least 1.
     pub sectors: u64,
-    /// Whether it writes.
+    /// `true` for a write.
     pub is_write: bool,
-    /// What names it when it is done; chosen by who submits it.
+    /// Id of the completed request, chosen by the submitter.
     pub id: u64,
 }
 

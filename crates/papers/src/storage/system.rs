@@ -36,7 +36,7 @@ pub trait Requests {
     fn next(&mut self, rows: &mut Vec<(u64, Mark)>) -> Result<bool, TraceError>;
 }
 
-/// What a system is like.
+/// Options of a system.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct SystemOptions {
     /// Clients, at least 1.
@@ -53,7 +53,7 @@ pub struct SystemOptions {
     pub dirty: f64,
     /// Pages of one batch of the kernel's.
     pub batch: usize,
-    /// Whether such a batch is of those that were used least recently, and not in the order of
+    /// `true` if such a batch has the least recently used pages, `false` if it follows the order of
     /// their places.
     pub by_last_use: bool,
 }
@@ -61,14 +61,14 @@ pub struct SystemOptions {
 /// Share of the file cache that may be dirty before no transaction begins.
 const DIRTY_MOST: f64 = 0.95;
 
-/// What was measured.
+/// Measurements of a system.
 #[derive(Clone, Copy, Default, PartialEq, Debug)]
 pub struct SystemStat {
     /// Transactions.
     pub transactions: u64,
     /// Time that they took.
     pub time: Nanos,
-    /// What the device did meanwhile.
+    /// Counts of the device during that time.
     pub meter: Meter,
     /// Pages written into the file cache.
     pub writes: u64,
@@ -353,7 +353,8 @@ impl<'a> System<'a> {
         false
     }
 
-    /// Whether the checkpointer is still busy for an earlier transaction; the client waits then.
+    /// Returns `true` if the checkpointer is still busy for an earlier transaction; the client then
+    /// waits.
     fn must_wait(&mut self, client: usize) -> bool {
         let number = self.clients[client].number;
         let checkpointer = &mut self.actors[CHECKPOINTER];

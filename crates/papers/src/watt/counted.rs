@@ -16,14 +16,14 @@ use millpond_bench::run::client::Workload;
 use millpond_bench::run::on_this_thread::{Executed, Steps};
 use millpond_bench::run::runner::Observer;
 
-/// What runs.
+/// Run of a worker.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct WorkerRun {
     /// The workload: one of [`WorkerRun::LOADS`].
     pub load: String,
     /// The policy with its parameters.
     pub policy: String,
-    /// How much is loaded.
+    /// Scale of the data.
     pub scale: Scale,
     /// Transactions that are measured, after as many that warm up.
     pub transactions: u64,
@@ -31,7 +31,7 @@ pub struct WorkerRun {
     pub seed: u64,
 }
 
-/// What a worker executes for a transaction; misses are of simulated caches and branches.
+/// Work of a worker for one transaction; misses are of simulated caches and branches.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct PerTransaction {
     /// Instructions.
@@ -58,7 +58,7 @@ impl PerTransaction {
     }
 }
 
-/// Counts what a worker executes.
+/// Counts the work of a worker.
 pub type Counter = Rc<dyn Fn(&WorkerRun) -> Result<PerTransaction, FigureError>>;
 
 impl WorkerRun {

@@ -2,12 +2,12 @@
 //! one thread (fig. 10) and over threads (fig. 12), as ratios to RANDOM's.
 //!
 //! In each cell the workload fills a pool of half of the data and then pauses while a quarter of
-//! the pool is evicted; that several times, with the pages as the workload left them, with all of
-//! them clean, and with all of them dirty. The paper evicts beside its workloads, so what it says
-//! is about the first. Its hyperbolic caching differs from its WATT in what is tracked and what a
-//! page is worth, and shares the rest (watt 6.1): claims are about that form; the one that draws a
-//! sample for each victim runs beside it. A cell's value is the median of its rounds: an eviction
-//! of a few milliseconds is now and then interrupted by another process.
+//! the pool is evicted. This happens several times, with the pages as the workload left them, with
+//! all of them clean, and with all of them dirty. The paper evicts beside its workloads, so what it
+//! says is about the first. Its hyperbolic caching differs from its WATT in what is tracked and
+//! what a page is worth, and shares the rest (watt 6.1). Claims are about that form; the one that
+//! draws a sample for each victim runs beside it. A cell's value is the median of its rounds: an
+//! eviction of a few milliseconds is now and then interrupted by another process.
 
 use crate::experiment::{About, Figure, Grid, Need, Scale};
 use millpond_base::Size;
@@ -213,7 +213,7 @@ fn claims_10(speed: &Grid) -> Vec<Claim> {
     claims
 }
 
-/// Which pages are evicted after which workload, as in the paper.
+/// Returns the pages that are evicted after a workload, as in the paper.
 fn pages_of(workload: &str) -> Pages {
     if workload == TPCC { Pages::Dirty } else { Pages::Clean }
 }

@@ -1,12 +1,12 @@
-//! WATT's live figures (watt 6): reads and writes per transaction, what tracking costs a worker,
-//! scaling, and overall performance, against RANDOM, lean eviction and hyperbolic caching.
+//! WATT's live figures (watt 6): reads and writes per transaction, the cost of tracking to a
+//! worker, scaling, and overall performance, against RANDOM, lean eviction and hyperbolic caching.
 //!
 //! The paper runs 120 workers over 264 to 588 GB with 8 GB of memory. Here data and pools are
 //! smaller at its ratios of 1 : 30 to 1 : 70. Reads and writes per transaction do not depend on how
 //! fast the device is, so that they are measured over memory; overall performance is measured over
 //! memory that is slowed down to an NVMe drive. Evictions per second of an isolated evictor (figs
-//! 10 and 12) are in `evictors`, pages per transaction (9) in `pages`, and what a worker
-//! pays (11) in `worker`.
+//! 10 and 12) are in `evictors`, pages per transaction (9) in `pages`, and the cost to a worker
+//! (11) in `worker`.
 
 use crate::experiment::{About, Figure, Grid, Scale};
 use millpond::internals::store::HitDelivery;
@@ -68,8 +68,8 @@ fn figure_13(scale: Scale, loaded: &Loaded) -> LiveFigure {
     LiveFigure::new(FIG_13, jobs, loaded, draw_13)
 }
 
-/// What the slower policies reach of WATT's transactions per second: where a number is printed
-/// that, else less than all.
+/// WATT's transactions per second over each slower policy's: the printed number, or `None` where
+/// the paper prints none and less than all is claimed.
 const PRINTED_13: [(&str, &str, &str, Option<f64>); 12] = [
     (READ_ONLY, "1 : 50", HYPERBOLIC_SHARED, None),
     (READ_ONLY, "1 : 50", LEAN, None),

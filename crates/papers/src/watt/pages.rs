@@ -82,8 +82,8 @@ const WRITES: &str = "page writes per transaction";
 /// A workload, how many times as large as the pool its data are, what is printed of it, and that.
 type Printed = (&'static str, &'static str, &'static str, [f64; 3]);
 
-/// What is printed for hyperbolic, lean eviction and random, over WATT's: the workload, the ratio
-/// here that is nearest to the paper's, and what.
+/// Printed ratios of hyperbolic, lean eviction and random to WATT: the workload, the size ratio
+/// here that is nearest to the paper's, the column, and the numbers.
 const PRINTED_9: [Printed; 6] = [
     (READ_ONLY, "1 : 50", READS, [1.05, 1.12, 1.11]),
     (MIXED, "1 : 50", WRITES, [1.11, 1.26, 1.36]),
@@ -111,7 +111,7 @@ fn draw_9(rows: &Table) -> Section {
 /// Both columns, each with its title and its values.
 type Columns = [(&'static str, Grid); 2];
 
-/// That what is printed is reached over `base`, in each setting by its own number.
+/// Claims that the printed ratios over `base` are reached, in each setting by its own number.
 fn claims(grids: &Columns, all: &[Printed], base: &str) -> Vec<Claim> {
     let mut claims = Vec::new();
     for (workload, ratio, what, printed) in all {
@@ -160,7 +160,7 @@ pub(super) fn figure_9_whole(scale: Scale, loaded: &Loaded) -> LiveFigure {
     LiveFigure::new(FIG_9_WHOLE, jobs, loaded, draw_9_whole)
 }
 
-/// What the paper prints for TPC-C, with its own ratios.
+/// Returns the paper's printed numbers for TPC-C, with its own size ratios.
 fn printed_whole() -> Vec<Printed> {
     let whole = |(workload, ratio, what, printed): Printed| {
         let ratio = match ratio {

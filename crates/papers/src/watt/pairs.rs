@@ -40,7 +40,7 @@ fn named(settings: &[(&str, &str)]) -> String {
     pairs.join(",")
 }
 
-/// Whether a page's stamps fit a cache line: not all values go together.
+/// Returns `true` if a page's stamps fit a cache line: not all values go together.
 fn fits(settings: &[(&str, &str)]) -> bool {
     let of = |name: &str, default: u32| {
         let given = settings.iter().find(|(n, _)| *n == name);

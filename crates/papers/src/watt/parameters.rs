@@ -17,7 +17,7 @@ struct Study {
     about: About,
     param: &'static str,
     values: &'static [&'static str],
-    /// What the paper chose.
+    /// Value that the paper chose.
     chosen: &'static str,
     /// Parameters as they are so far.
     beside: &'static str,

@@ -1,4 +1,4 @@
-//! What WATT's live figures share: policies, workloads, the shape of a run, bars of ratios.
+//! Common parts of WATT's live figures: policies, workloads, the shape of a run, bars of ratios.
 
 use crate::experiment::{Grid, Need, Scale};
 use millpond_base::Size;
@@ -45,7 +45,7 @@ pub(super) struct Shape {
     pub pool: Option<Size>,
     pub device: DeviceSpec,
     pub threads: u32,
-    /// How long is measured.
+    /// Seconds of the measurement.
     pub seconds: f64,
 }
 
@@ -115,7 +115,7 @@ pub(super) fn judged(policy: &'static str) -> Vec<&'static str> {
     if policy == LEAN { LEAN_GRID.to_vec() } else { vec![policy] }
 }
 
-/// How a claim names them.
+/// Returns the name of a policy in claims.
 pub(super) fn named(policy: &str) -> &str {
     if policy == LEAN { "lean eviction, with each cooling stage," } else { policy }
 }

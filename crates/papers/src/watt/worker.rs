@@ -1,5 +1,5 @@
-//! What one worker executes per transaction while nothing is evicted (watt 6.3, fig. 11), and what
-//! a hit of that is tracking (watt 5.1).
+//! Work of one worker per transaction while nothing is evicted (watt 6.3, fig. 11), and the share
+//! of a hit that is tracking (watt 5.1).
 //!
 //! Processor time is measured. With a counter, cells of their own have what a simulated processor
 //! executes: instructions, misses of its caches, branches that it guesses wrongly, and the cycles
@@ -30,7 +30,7 @@ const BY_POLICY: [&str; 2] = ["workload", "policy"];
 /// An axis of the cells in which a counter counts.
 const COUNTED: &str = "counted_by";
 
-/// What is counted per transaction: the column, and its name.
+/// Counts per transaction: the column, and its name.
 const COLUMNS: [(&str, &str); 5] = [
     (INSTRUCTIONS, "instructions"),
     ("estimated_cycles_per_tx", "cycles (estimated)"),
@@ -186,7 +186,7 @@ fn machine(rows: &Table, section: &mut Section) {
     section.table.append(counted.table);
 }
 
-/// What was counted, and how it is to RANDOM's.
+/// Table of the counts, with their ratios to RANDOM's.
 fn counted(rows: &Table) -> Table {
     let names = ["workload", "policy", "per transaction", "count", "ratio", "low", "high"];
     let mut table = Table::new(names);

@@ -62,7 +62,7 @@ pub fn whole_run(experiment: &str, out: &Path, figures: &[&str]) -> (Table, Stri
     what_came(&paper(experiment, out, &["--scale", "quick"]), figures)
 }
 
-/// The same of a run that is over.
+/// Checks a run that is over as `whole_run` does, and returns its rows and its page.
 pub fn what_came(output: &Output, figures: &[&str]) -> (Table, String) {
     let folder = folder(output);
     let table = rows(&folder);

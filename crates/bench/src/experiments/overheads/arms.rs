@@ -1,4 +1,4 @@
-//! Which engines run which workload, with how many threads.
+//! Arms of the experiment: engines, workloads and numbers of threads.
 
 use std::fmt;
 
@@ -29,9 +29,9 @@ pub enum Part {
     Twin,
     /// The trees on the pool, with neither log nor locks.
     Neither,
-    /// These with locks.
+    /// The pool's trees with locks.
     Locks,
-    /// These with log and locks.
+    /// The pool's trees with log and locks.
     Both,
 }
 
@@ -69,7 +69,8 @@ pub const ARMS: [Arm; 7] = [
 ];
 
 impl Arm {
-    /// Whether its CPU time is told by component: only where there is a log, or locks.
+    /// Returns `true` if the arm's CPU time is split by component: only where there is a log, or
+    /// locks.
     pub fn is_sampled(&self) -> bool {
         matches!(self.part, Part::Locks | Part::Both)
     }

@@ -1,4 +1,4 @@
-//! Which ratios are judged, and how.
+//! Ratios that are judged, and their bars.
 
 use millpond_profile::Components;
 
@@ -17,9 +17,9 @@ struct Time {
 /// A ratio of CPU times per transaction, and what it may be at most.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Bar {
-    /// Its name for programs.
+    /// Name of the ratio for programs.
     pub id: &'static str,
-    /// What the ratio is, in words.
+    /// Description of the ratio, in words.
     pub what: String,
     /// The ratio that is not to be exceeded.
     pub most: f64,

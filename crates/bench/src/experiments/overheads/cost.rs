@@ -1,4 +1,4 @@
-//! What an arm took.
+//! CPU time of an arm.
 
 use super::arms::Arm;
 

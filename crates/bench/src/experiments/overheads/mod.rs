@@ -1,4 +1,4 @@
-//! What log, locks, pool and a second thread cost, judged against bars.
+//! Cost of log, locks, pool and a second thread, judged against bars.
 //!
 //! *Neither* is the same workload with one thread on the pool's trees, without log and locks. Each
 //! repetition loads and runs every arm once, in an order dealt for it; ratios are taken within

@@ -13,7 +13,7 @@ use crate::run::client::Workload;
 use crate::run::runner::{Observer, RunSpec};
 use crate::run::turns;
 
-/// What is measured.
+/// Set-up of the measurement.
 #[derive(Clone, Debug)]
 pub struct Overheads {
     /// The engine, but for log, locks and twin.
@@ -22,9 +22,9 @@ pub struct Overheads {
     pub tpcc: Workload,
     /// Look-ups; the same.
     pub ycsb: Workload,
-    /// How long each arm runs.
+    /// Lengths of each arm's run.
     pub spec: RunSpec,
-    /// How often each does.
+    /// Number of times that each arm runs.
     pub repetitions: u32,
 }
 
@@ -33,7 +33,7 @@ pub struct Overheads {
 /// An observer that stops them gets those that were finished.
 ///
 /// # Errors
-/// What loading or a run reports, that the process may not sample itself, or that not even one
+/// Errors of loading or of a run, that the process may not sample itself, or that not even one
 /// repetition was finished.
 pub fn overheads(
     what: &Overheads,

@@ -1,4 +1,4 @@
-//! What a phase can fail with.
+//! Errors of a phase.
 
 use std::io;
 use std::path::PathBuf;
@@ -19,7 +19,7 @@ pub enum PhaseError {
         phase: Phase,
         /// Rows that the transaction, or the read, had done before.
         rows: u64,
-        /// What it said.
+        /// Error of the store.
         error: Box<Error>,
     },
     /// A row is gone.
@@ -69,7 +69,7 @@ pub enum PhaseError {
     Folder {
         /// The folder.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the operating system.
         error: io::Error,
     },
 }

@@ -1,4 +1,4 @@
-//! What a phase came to.
+//! Measurements of a phase.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -35,7 +35,7 @@ pub struct Measured {
     pub cpu_s: f64,
     /// Bytes of the folder's files on the drive before the phase: data, log, spill file.
     pub disk_before: u64,
-    /// The same after it.
+    /// Bytes of the folder's files on the drive after the phase: data, log, spill file.
     pub disk: u64,
     /// The most bytes of the process in memory during the phase; where the system does not let go
     /// of an earlier peak, during the run so far.

@@ -3,7 +3,7 @@
 //!
 //! Everything goes through the public API, [`millpond::Db`], on a file: what is measured is what a
 //! program gets. Values follow from their keys ([`inserts`](millpond_workload::inserts)), and each
-//! one that is read is checked, as is the number of rows; so a run that ends well has lost and
+//! one that is read is checked, as is the number of rows. So a run that ends well has lost and
 //! damaged nothing, and its times include the checks.
 //!
 //! - `plan`: which phases there are, and how much each does.

@@ -1,4 +1,4 @@
-//! Which phases there are, and how much each does.
+//! List of the phases, and the amount of work in each.
 
 use std::fmt;
 use std::str::FromStr;
@@ -31,7 +31,7 @@ pub enum Phase {
     Shrink,
     /// The store closed and opened, and all rows read in the order of their keys.
     Scan,
-    /// As many rows again, in another tree, in the order of their keys, in one transaction.
+    /// Inserts as many rows again, in another tree, in the order of their keys, in one transaction.
     Sorted,
     /// A tenth of those removed from the front and the back in turns, a call each, in one
     /// transaction.
@@ -62,12 +62,12 @@ impl Phase {
         Phase::Retain,
     ];
 
-    /// Whether it is about the tree whose rows come in the order of their keys.
+    /// Returns `true` for a phase about the tree whose rows come in the order of their keys.
     pub fn is_of_sorted(self) -> bool {
         matches!(self, Phase::Sorted | Phase::Pop | Phase::ExtractIf | Phase::Retain)
     }
 
-    /// Its name on the command line and in results.
+    /// Returns the phase's name on the command line and in results.
     pub fn name(self) -> &'static str {
         match self {
             Phase::Load => "load",
@@ -99,7 +99,7 @@ impl fmt::Display for Phase {
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("there is no phase '{name}'; there are: {}", Phase::ALL.map(Phase::name).join(", "))]
 pub struct NoPhase {
-    /// What was asked for.
+    /// Name that was asked for.
     pub name: String,
 }
 
@@ -141,7 +141,7 @@ pub struct Plan {
     pub rounds: u32,
     /// Memory of the store in bytes; `None`: the engine's default.
     pub memory: Option<u64>,
-    /// How pages are compressed.
+    /// Compression of pages.
     pub compression: Compression,
     /// Bytes of log that a recovery may have to read, about; `None`: the engine's default.
     pub log_gap: Option<u64>,

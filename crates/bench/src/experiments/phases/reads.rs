@@ -65,7 +65,7 @@ fn seed(tested: &Tested<'_>, phase: Phase, round: u32, thread: u32) -> u64 {
 /// Time between two looks at the observer while threads read.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(10);
 
-/// What a thread has read: rows, and the latencies of some reads; `None` if it was told to end.
+/// Reads of a thread: rows, and the latencies of some reads; `None` if it was told to end.
 type Share = Option<(u64, Histogram<u64>)>;
 
 /// One round of all threads.

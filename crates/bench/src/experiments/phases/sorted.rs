@@ -26,7 +26,7 @@ const POPPED: u64 = 10;
 pub(super) struct Sorted {
     rows: Rows,
     count: u64,
-    /// What popping left of them.
+    /// Rows that popping left.
     left: Range<u64>,
     /// Bits of which one is set in the last byte of each key that is left; 0: all are.
     bits: u8,

@@ -21,7 +21,7 @@ pub(super) struct Open {
 /// A store under test.
 pub(super) struct Tested<'p> {
     pub(super) plan: &'p Plan,
-    /// Where its files are, and nothing else.
+    /// Folder that holds the store's files, and nothing else.
     pub(super) folder: &'p Path,
     pub(super) rows: Rows,
     /// The rows that are committed and not removed: from this one
@@ -103,7 +103,7 @@ impl<'p> Tested<'p> {
 /// Time between two messages for the observer.
 const BETWEEN_MESSAGES: Duration = Duration::from_millis(200);
 
-/// Who watches, and may end the run.
+/// Observer of the phases, which may end the run.
 pub(super) struct Watch<'o> {
     pub(super) observer: &'o mut dyn Observer,
     last: Option<Instant>,

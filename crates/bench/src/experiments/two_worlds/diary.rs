@@ -13,14 +13,14 @@ pub enum Event {
     Referenced {
         /// The page.
         page: PageId,
-        /// What else is known of the reference.
+        /// Mark of the reference: everything else that is known of it.
         mark: Mark,
-        /// Whether the page was in memory.
+        /// `true` if the page was in memory.
         hit: bool,
     },
     /// The policy was asked for victims.
     Asked {
-        /// How many.
+        /// Number of pages wanted.
         wanted: u32,
         /// For which page.
         incoming: Option<PageId>,

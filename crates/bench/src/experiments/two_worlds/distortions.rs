@@ -1,4 +1,4 @@
-//! What each thing that only a live pool does changes about misses, one at a time.
+//! Changes in misses by each thing that only a live pool does, one at a time.
 
 use std::num::NonZero;
 
@@ -48,7 +48,7 @@ impl Distortion {
         ]
     }
 
-    /// Its name in results.
+    /// Returns the distortion's name in results.
     pub fn name(self) -> &'static str {
         match self {
             Distortion::None => "none",
@@ -99,12 +99,12 @@ impl Distortion {
     }
 }
 
-/// What a distorted run came to.
+/// Results of a distorted run.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Distorted {
     /// Page references.
     pub references: u64,
-    /// Those that missed.
+    /// References that missed.
     pub misses: u64,
     /// Pages written.
     pub writes: u64,
@@ -122,7 +122,7 @@ impl Distorted {
 /// Runs `plan` with one distortion.
 ///
 /// # Errors
-/// What the run reports.
+/// Any error of the run.
 pub fn distorted(
     plan: &Plan,
     policy: &str,

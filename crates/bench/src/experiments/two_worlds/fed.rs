@@ -1,4 +1,4 @@
-//! The simulator's host, fed with a live pool's refusals: it keeps its own page table, frames and
+//! The simulator's host, fed with a live pool's refusals. It keeps its own page table, frames and
 //! clock, asks its own copy of the policy for victims, and returns for each offer what the live
 //! pool returned. If the policy offers another frame than it did there, or a reference hits here
 //! and missed there, the worlds differ.
@@ -28,12 +28,12 @@ pub struct Differs {
     pub simulated: String,
 }
 
-/// What both worlds did.
+/// Counts of both worlds, which agree.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Agreed {
     /// References.
     pub references: u64,
-    /// Those that missed.
+    /// References that missed.
     pub misses: u64,
     /// Victims.
     pub evictions: u64,
@@ -215,11 +215,11 @@ impl<P: Policy> Fed<P> {
     }
 }
 
-/// Whether the policy `spec` does in the simulator what it did in a live pool of `frames` frames,
-/// according to `events`.
+/// Plays `events`, recorded in a live pool of `frames` frames, to the policy `spec` in the
+/// simulator, and returns the counts if it does the same. `None` if there is no such policy.
 ///
 /// # Errors
-/// The parameters cannot be; or, inside, where the worlds part. `None` if there is no such policy.
+/// The parameters cannot be; or, inside, the point where the worlds part.
 pub fn play(
     spec: &Spec,
     shape: &Shape,

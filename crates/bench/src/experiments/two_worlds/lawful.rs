@@ -1,8 +1,8 @@
-//! Whether a live pool keeps the rules of the policy contract, whatever its threads do.
+//! Check that a live pool keeps the rules of the policy contract, whatever its threads do.
 //!
 //! A diary is written under the policy's mutex, so it has one order, with many threads, too. The
-//! rules are those of `millpond_policies::contract`; what is only about the policy (rules 6, 9, 10)
-//! is checked elsewhere.
+//! rules are those of `millpond_policies::contract`; the rules about the policy alone (6, 9, 10)
+//! are checked elsewhere.
 
 use std::collections::{HashMap, HashSet};
 
@@ -25,7 +25,7 @@ pub struct Unlawful {
     pub what: &'static str,
 }
 
-/// What a lawful diary has in it.
+/// Counts of a lawful diary.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Lawful {
     /// Pages that were admitted.
@@ -137,7 +137,7 @@ impl Checker {
     }
 }
 
-/// Whether the recorded calls keep the rules of the contract.
+/// Checks that the recorded calls keep the rules of the contract, and returns their counts.
 ///
 /// # Errors
 /// The first rule that is broken.

@@ -18,7 +18,7 @@ use crate::instance::setup::Setup;
 use crate::run::client::Workload;
 use crate::run::runner::{Length, Observer, RunSpec};
 
-/// What is run in both worlds.
+/// Set-up of the run in both worlds.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// The workload, with one thread.
@@ -73,7 +73,7 @@ pub struct Spied {
 /// Runs `plan` under a spy on `policy`, in a pool set up as `setup` says.
 ///
 /// # Errors
-/// What the run reports.
+/// Any error of the run.
 pub fn spied(
     plan: &Plan,
     mut setup: Setup,
@@ -107,13 +107,13 @@ impl Spied {
         batch
     }
 
-    /// Which of the references missed.
+    /// Returns the references that missed.
     pub fn misses(&self) -> Vec<u64> {
         let missed = self.references().enumerate().filter(|(_, (_, _, hit))| !hit);
         missed.map(|(at, _)| at as u64).collect()
     }
 
-    /// Which of them miss in the simulator, which knows nothing of the live pool.
+    /// Returns the references that miss in the simulator, which knows nothing of the live pool.
     ///
     /// # Errors
     /// [`BesideError`].
@@ -144,7 +144,7 @@ impl Spied {
         Ok(missed)
     }
 
-    /// What the simulator makes of the diary when it is fed with the pool's refusals.
+    /// Feeds the diary, with the pool's refusals, to the simulator, and compares the two worlds.
     ///
     /// # Errors
     /// [`BesideError`]; inside, where the worlds part.

@@ -12,7 +12,7 @@ use millpond_workload::generate::{generate, parse_params};
 use millpond_workload::trace::{BATCH_LEN, Batch, Source};
 use rayon::prelude::*;
 
-/// Whatever went wrong; it ends the program, which prints it.
+/// Any error; it ends the program, which prints it.
 pub type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 /// A renumbered trace, and its future once it was asked for.
@@ -55,7 +55,7 @@ impl Arena {
         self.batch.len() as u64
     }
 
-    /// So much of its distinct pages, in frames, at least one.
+    /// Number of frames for `percent` of the trace's distinct pages, at least one.
     pub fn frames(&self, percent: f64) -> u32 {
         ((self.distinct as f64 * percent / 100.0).ceil() as u32).max(1)
     }

@@ -107,7 +107,7 @@ fn difference(unit: Unit, value: f64) -> String {
     }
 }
 
-/// Whether a difference is none: less than what two printed digits can show.
+/// Returns `true` for a difference that is smaller than two printed digits can show.
 fn is_same(unit: Unit, value: f64) -> bool {
     match unit {
         Unit::Percent => value.abs() < 0.005,

@@ -1,10 +1,10 @@
-//! What a published table of hit ratios or hit counts is made of.
+//! Parts of a published table of hit ratios or hit counts.
 
 /// A published table for one trace.
 pub struct Published {
     /// The title above it.
     pub title: &'static str,
-    /// Where it was printed.
+    /// Publication that prints the table.
     pub source: &'static str,
     /// The trace, by the name of its file.
     pub trace: &'static str,
@@ -14,13 +14,13 @@ pub struct Published {
     pub frames: &'static [u32],
     /// One per policy.
     pub columns: &'static [Column],
-    /// What is printed in a cell.
+    /// Unit of the cells.
     pub unit: Unit,
-    /// What a reader must know to judge the differences.
+    /// Remarks that a reader needs to judge the differences.
     pub remarks: &'static [&'static str],
 }
 
-/// What a published number counts.
+/// Unit of a published number.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
     /// Hits in percent of the references.
@@ -33,11 +33,11 @@ pub enum Unit {
 pub struct Column {
     /// The policy, as the source calls it.
     pub name: &'static str,
-    /// Its numbers, in the order of the sizes.
+    /// Numbers of the row, in the order of the sizes.
     pub values: &'static [f64],
     /// Our policy; where the source tuned it for each size, what to choose the best from.
     pub ours: &'static [&'static str],
-    /// Whether anybody could reproduce it; what cannot be is shown, but not summed up.
+    /// `true` if anybody could reproduce the row; other rows are shown, but not summed up.
     pub is_reproducible: bool,
 }
 

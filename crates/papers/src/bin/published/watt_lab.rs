@@ -41,12 +41,12 @@ pub struct Measured {
 }
 
 impl Measured {
-    /// Its misses over another one's on one trace, the mean over the sizes.
+    /// Returns the misses over those of `other` on one trace, the mean over the sizes.
     pub fn over(&self, other: &Measured, trace: usize) -> f64 {
         ratio(&self.misses[trace], &other.misses[trace])
     }
 
-    /// Its misses over another one's, the mean over traces and sizes.
+    /// Returns the misses over those of `other`, the mean over traces and sizes.
     pub fn over_all(&self, other: &Measured) -> f64 {
         let each = (0..self.misses.len()).map(|trace| self.over(other, trace));
         each.sum::<f64>() / self.misses.len() as f64

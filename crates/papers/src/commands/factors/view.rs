@@ -95,7 +95,7 @@ fn corrected(corrections: &[Correction], scale: Scale) -> String {
     text
 }
 
-/// What is printed: texts, and the table below each.
+/// Printed output: texts, and the table below each.
 pub(crate) fn parts(
     what: &Factors,
     result: &Result,
@@ -121,7 +121,7 @@ pub(crate) fn parts(
     parts
 }
 
-/// What a victim costs over pool sizes.
+/// Plot of the cost of a victim over pool sizes.
 pub(crate) fn plot(result: &Result) -> LinePlot {
     let line = |factors: &PolicyFactors| {
         let costs = factors.costs.iter();

@@ -58,7 +58,7 @@ pub(in super::super) fn clock(sizes: &Sizes) -> Vec<Claim> {
     ]
 }
 
-/// The same of a hand that jumps.
+/// Claims about the events counted by ZCLOCK, whose hand jumps.
 pub(in super::super) fn zclock(sizes: &Sizes) -> Vec<Claim> {
     let name = |events: &str| format!("zclock(variant={events})");
     let names = ["full", "fix", "unfix", "fix-unfix"].map(name);
@@ -112,7 +112,7 @@ impl Counting {
         self.0.iter().map(String::as_str).collect()
     }
 
-    /// Those that count refusals over those that do not; the first two have single weights.
+    /// Variants that count refusals over those that do not; the first two have single weights.
     fn full(&self) -> [Pair<'_>; 4] {
         [(1, 0), (3, 2), (5, 4), (7, 6)].map(|(full, not)| (&*self.0[full], &*self.0[not]))
     }

@@ -8,7 +8,7 @@ use super::speed::{SORTED_KS, shared, those, those_run};
 use crate::live::sizes::{Pair, RANDOM, Sizes};
 use millpond_lab::verdict::{Evidence, Named, above, below, claim_named, most};
 
-/// Those that a small pool suits, by his measurement.
+/// Policies that a small pool suits, by his measurement.
 const FEW: [&str; 7] =
     ["lru", SORTED_KS[0], SORTED_KS[1], SORTED_KS[2], "gclock-v1", "lrd-v1", "lrd-v2"];
 const CLOCKS: [&str; 6] = ["clock", "zclock", "gclock-v1", "gclock-v2", "dgclock-v1", "dgclock-v2"];
@@ -125,7 +125,7 @@ fn compared(sizes: &Sizes) -> Vec<Claim> {
     ]
 }
 
-/// Whether in most pools no other policy misses less than one of the sorted LRU-Ks.
+/// Judges that in most pools no other policy misses less than the best of the sorted LRU-Ks.
 fn fewest(sizes: &Sizes) -> Claim {
     let says = "in most pools sorted LRU-K misses least";
     let others: Vec<&str> = HIS.into_iter().filter(|one| !SORTED_KS.contains(one)).collect();

@@ -12,7 +12,7 @@ use millpond_lab::verdict::{Evidence, Named, above, below, claim_named, is_more}
 const SOME: &str = "17";
 const MORE: &str = "35";
 
-/// What ageing does to counts: a period, and a step.
+/// Ways of ageing counts: each has a period and a step.
 pub(in super::super) const AGEINGS: [&str; 6] = [
     "period=10,aging=subtract,by=10",
     "period=2,aging=subtract,by=10",
@@ -21,8 +21,8 @@ pub(in super::super) const AGEINGS: [&str; 6] = [
     "period=10,aging=multiply,by=0.75",
     "period=10,aging=multiply,by=0.5",
 ];
-/// Those of them that also run with his search of all frames: the one that he then uses, and his
-/// example of a large pool that is slower than a small one.
+/// Ageings that also run with his search of all frames: the one that he then uses, and his example
+/// of a large pool that is slower than a small one.
 pub(in super::super) const SEARCHED: [&str; 2] = [AGEINGS[0], AGEINGS[3]];
 
 /// LRD-V2 with an ageing.
@@ -30,7 +30,7 @@ pub(in super::super) fn lrd(ageing: &str) -> String {
     format!("lrd-v2({ageing})")
 }
 
-/// The same with his search.
+/// LRD-V2 with an ageing and his search of all frames.
 pub(in super::super) fn lrd_searched(ageing: &str) -> String {
     format!("lrd-v2(search=linear,{ageing})")
 }
@@ -40,7 +40,7 @@ pub(in super::super) fn lrd_v2(sizes: &Sizes) -> Vec<Claim> {
     [larger_pools(sizes), ageing(sizes)].concat()
 }
 
-/// What larger pools change.
+/// Claims about the effect of larger pools.
 fn larger_pools(sizes: &Sizes) -> Vec<Claim> {
     let names: Vec<String> = AGEINGS.iter().map(|ageing| lrd(ageing)).collect();
     let searched = SEARCHED.map(lrd_searched);
@@ -77,7 +77,7 @@ fn larger_pools(sizes: &Sizes) -> Vec<Claim> {
     ]
 }
 
-/// How often counts age, and by how much.
+/// Claims about the period and the step of ageing.
 fn ageing(sizes: &Sizes) -> Vec<Claim> {
     let names = AGEINGS.map(lrd);
     let [long_minus, minus, by_075, by_05, long_075, long_05] =
@@ -128,8 +128,8 @@ fn ageing(sizes: &Sizes) -> Vec<Claim> {
     ]
 }
 
-/// That of two variants the faster one misses less: *yes*; that it misses more: *no*. Neither is
-/// shown by one alone of the two ratios.
+/// Evidence that of two variants the faster one misses less (*yes*) or more (*no*). Neither ratio
+/// shows it alone.
 fn agree(speed: Option<Interval>, misses: Option<Interval>) -> Evidence {
     let (faster, more) = (Evidence::more(speed), Evidence::more(misses));
     let both = |one, other| Evidence::all([one, other]);
@@ -139,8 +139,8 @@ fn agree(speed: Option<Interval>, misses: Option<Interval>) -> Evidence {
     }
 }
 
-/// Whether of two variants the faster one misses less, in each pool where one certainly is faster:
-/// these pairs are chosen by their speed, so that their p-values count as often as there are pairs.
+/// Claims that the faster of two variants misses less, in each pool where one certainly is faster.
+/// These pairs are chosen by their speed, so their p-values count as often as there are pairs.
 fn agreement(sizes: &Sizes, names: &[&str]) -> Claim {
     let says = "in each pool the faster variants are those that miss less";
     let (mut agreed, mut against, mut open) = (0, Vec::new(), 0);

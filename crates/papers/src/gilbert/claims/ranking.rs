@@ -2,7 +2,7 @@
 //!
 //! He says of policies that they are among the fastest, among the slowest, or in between. Here a
 //! policy is among the best if no more than a third of the others are ahead of it, and among the
-//! worst if no more than a third are behind it; it is better than most if more than half are
+//! worst if no more than a third are behind it. It is better than most if more than half are
 //! behind. A place is put together of comparisons with each of the others, and has the p-value that
 //! follows from theirs. A policy that is stalled is behind all that are not.
 
@@ -44,7 +44,7 @@ pub(super) const HIS: [&str; 25] = [
 /// Fewer others say nothing of a place among all.
 const OTHERS_LEAST: usize = 18;
 
-/// What policies are ranked by.
+/// Measure by which policies are ranked.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) enum By {
     /// Throughput, the higher the better.
@@ -57,7 +57,7 @@ pub(super) enum By {
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Place(Vec<Evidence>);
 
-/// What one alone takes to be called certain where places are shown, as a 95 % interval has it.
+/// Greatest p-value at which a single comparison is shown as certain, that of a 95 % interval.
 const CERTAIN: f64 = 0.025;
 
 impl Place {
@@ -82,7 +82,8 @@ impl Place {
         Some(Place(others.iter().map(is_ahead).collect()))
     }
 
-    /// How many are ahead and how many behind, each by its own interval, and how many there are.
+    /// Returns the numbers of others that are ahead and behind, each by its own interval, and the
+    /// number of all others.
     pub fn counts(&self) -> (usize, usize, usize) {
         let count = |of: fn(&Evidence) -> f64| self.0.iter().filter(|p| of(p) <= CERTAIN).count();
         (count(|ahead| ahead.yes), count(|ahead| ahead.no), self.0.len())
@@ -102,12 +103,12 @@ impl Place {
         self.0.iter().map(|ahead| !*ahead)
     }
 
-    /// Whether none is ahead.
+    /// Evidence that no other is ahead.
     pub fn is_best(&self) -> Evidence {
         Evidence::all(self.behind())
     }
 
-    /// Whether no more than a third is ahead: all others are not.
+    /// Evidence that no more than a third is ahead: all others are not.
     pub fn is_among_best(&self) -> Evidence {
         Evidence::at_least(self.0.len() - self.0.len() / 3, self.behind())
     }
@@ -116,7 +117,7 @@ impl Place {
         Evidence::at_least(self.0.len() - self.0.len() / 3, self.ahead())
     }
 
-    /// Whether it is neither among the best nor among the worst.
+    /// Evidence that the policy is neither among the best nor among the worst.
     pub fn is_in_the_middle(&self) -> Evidence {
         Evidence::all([!self.is_among_best(), !self.is_among_worst()])
     }
@@ -130,7 +131,7 @@ impl Place {
     }
 }
 
-/// What is asked of each place, and how the pools of a policy make one answer.
+/// Question asked of each place, and the way to join a policy's pools to one verdict.
 #[derive(Clone, Copy)]
 pub(super) struct Asked {
     pub by: By,

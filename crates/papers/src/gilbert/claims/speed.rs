@@ -22,7 +22,7 @@ pub(super) fn shared<'s>(sizes: &'s Sizes, policies: &[&str]) -> Vec<&'s str> {
     sizes.percents().into_iter().filter(all).collect()
 }
 
-/// Those of the pools that hold a number of per cent for which `at` holds.
+/// Returns the pools whose number of per cent satisfies `at`.
 pub(super) fn those<'s>(percents: &[&'s str], at: impl Fn(f64) -> bool) -> Vec<&'s str> {
     percents.iter().filter(|percent| percent.parse().is_ok_and(&at)).copied().collect()
 }
@@ -124,7 +124,7 @@ fn lists_of_k(sizes: &Sizes) -> Vec<Claim> {
     ]
 }
 
-/// Those of the policies that were run in the pools.
+/// Returns the policies that were run in one of the pools.
 pub(super) fn those_run(
     sizes: &Sizes,
     percents: &[&str],

@@ -1,5 +1,5 @@
-//! What of gilbert's first chapter measured something else than its name says, and what comes out
-//! when that is measured.
+//! Corrections of gilbert's first chapter: figures that measured something other than their name,
+//! and the results of measuring that.
 
 use crate::experiment::Scale;
 use millpond::OwnPolicies;
@@ -32,7 +32,7 @@ pub struct Correction {
     pub about: &'static str,
     /// Section, figure and page.
     pub place: &'static str,
-    /// What he says, what came out here, and whether it holds.
+    /// His sentence, our result, and the verdict.
     pub claim: Claim,
     /// The ratios that decide it, each with what it is of; none where it was not run.
     pub ratios: Vec<(String, Option<Interval>)>,

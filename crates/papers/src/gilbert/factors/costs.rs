@@ -1,4 +1,4 @@
-//! What hits and victims cost over pool sizes, in rounds.
+//! Costs of hits and victims over pool sizes, in rounds.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ const GROUP: usize = 8;
 /// Victims of a round, at least.
 const VICTIMS_LEAST: u64 = 20_000;
 
-/// What is measured.
+/// Set-up of the measurement.
 #[derive(Clone, Debug)]
 pub struct Costs {
     /// Policies.
@@ -26,13 +26,13 @@ pub struct Costs {
     pub frames: Vec<u32>,
     /// Rounds, after one that warms up.
     pub rounds: u32,
-    /// What a round of one policy may take, but for its last block.
+    /// Time that a round of one policy may take, without its last block.
     pub limit: Duration,
     /// Seed of references, policies and turns.
     pub seed: u64,
 }
 
-/// What a policy costs in a pool of one size.
+/// Costs of a policy in a pool of one size.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Cost {
     /// Frames of the pool.

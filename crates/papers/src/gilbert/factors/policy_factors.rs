@@ -23,13 +23,13 @@ const LINEAR: [&str; 2] = ["lrd-v1(search=linear)", "lrd-v2(search=linear)"];
 /// Live runs of TPC-C, for hit rates.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Live {
-    /// How large its data are, and how long it runs.
+    /// Size of its data, and length of its run.
     pub scale: Scale,
     /// The pool, in per cent of the loaded data.
     pub percent: f64,
 }
 
-/// What is measured.
+/// Set-up of the measurement.
 #[derive(Clone, Debug)]
 pub struct Factors {
     /// Policies that run live.
@@ -38,9 +38,9 @@ pub struct Factors {
     pub frames: Vec<u32>,
     /// Rounds of everything.
     pub rounds: u32,
-    /// What a round of one policy's hits and victims may take.
+    /// Time that a round of one policy's hits and victims may take.
     pub limit: Duration,
-    /// Where hit rates are measured, if they are.
+    /// Run that measures hit rates, if they are measured.
     pub live: Option<Live>,
     /// The scale at which his figures are judged, if they are.
     pub corrections: Option<Scale>,
@@ -55,7 +55,7 @@ pub struct Factors {
 pub struct PolicyFactors {
     /// The policy.
     pub policy: String,
-    /// What a hit reaches.
+    /// Cost class of a hit: nothing, the frame's metadata, or the policy itself.
     pub hit: Hit,
     /// Hits in per cent of references, live; none where that was not run, or stalled.
     pub hit_percent: Option<Interval>,
@@ -73,8 +73,8 @@ impl PolicyFactors {
         Some(grown / f64::from(largest.frames.max(1)))
     }
 
-    /// What a victim costs in the largest pool over what it costs in the smallest one, from end to
-    /// end of both intervals; none without two sizes.
+    /// Returns the cost of a victim in the largest pool over that in the smallest one, from end to
+    /// end of both intervals; `None` without two sizes.
     pub fn growth(&self) -> Option<Interval> {
         let least = self.costs.iter().min_by_key(|cost| cost.frames)?;
         let most = self.costs.iter().max_by_key(|cost| cost.frames)?;
@@ -93,7 +93,7 @@ impl PolicyFactors {
 pub struct Result {
     /// The table.
     pub policies: Vec<PolicyFactors>,
-    /// What is corrected beside it.
+    /// Corrections beside the table.
     pub corrections: Vec<Correction>,
 }
 
@@ -170,7 +170,7 @@ fn hit_rates(
     Ok(names.iter().map(|name| hit_percent(&rows, name)).collect())
 }
 
-/// Its hits over the rounds; none where a round did not end.
+/// Returns the policy's hits over the rounds in per cent; `None` where a round did not end.
 fn hit_percent(rows: &Table, policy: &str) -> Option<Interval> {
     let own = (0..rows.rows.len()).filter(|row| rows.get(*row, "policy") == Some(&policy.into()));
     let percent = |row| Some(100.0 * rows.get(row, "hit_ratio").and_then(Value::number)?);

@@ -1,4 +1,4 @@
-//! What is deterministic of the table, and the verdicts from given numbers.
+//! Deterministic parts of the table, and the verdicts from given numbers.
 
 use std::time::Duration;
 

@@ -1,10 +1,10 @@
-//! What is run, and on which terms.
+//! Policies that run as stated, and the terms of their runs.
 
 use millpond::OwnPolicies;
 
 use super::{Filo, LruK, Mru};
 
-/// What the names begin with.
+/// Prefix of the policies' names.
 pub const PREFIX: &str = "stated-";
 /// The policies.
 pub const STATED: [&str; 5] =

@@ -20,7 +20,7 @@ fn verdicts(claims: Vec<Claim>) -> Vec<&'static str> {
     claims.iter().map(Claim::verdict).collect()
 }
 
-/// The same values at all places, each time `factor` of those before.
+/// Values at each place, `factor` times the values at the place before.
 fn falling<'a>(places: &[Place<'a>], values: [f64; 8], factor: f64) -> Vec<Values<'a>> {
     let times = |step: usize| values.map(|value| value * factor.powi(step as i32));
     places.iter().enumerate().map(|(step, place)| at(*place, times(step))).collect()

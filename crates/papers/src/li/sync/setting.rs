@@ -17,12 +17,12 @@ pub(super) const PAGE: u64 = PAGE_BYTES / 512;
 
 /// InnoDB's default for the share of the pool that may be dirty.
 const POOL_DIRTY: f64 = 0.9;
-/// What of the gap a recovery frees: little, as InnoDB does.
+/// Share of the gap that a recovery frees: little, as InnoDB does.
 const FREED: f64 = 1.0 / 32.0;
 /// Pages that the kernel writes in the background at a time: 1,024 of 4 KiB, as Linux does.
 const BATCH: usize = 256;
 
-/// What a cell has below the pool, and how the pool works.
+/// Set-up of a cell: the pool's work, and the storage below it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Setting {
     pub rule: SyncRule,
@@ -35,7 +35,8 @@ pub(super) struct Setting {
     pub gap: u64,
     /// Share of the file cache that may be dirty.
     pub dirty: f64,
-    /// Whether the kernel writes what was used least recently, and not in the order of places.
+    /// `true` if the kernel writes the least recently used pages, `false` if it writes in the order
+    /// of places.
     pub by_last_use: bool,
     /// Bytes of the array's write-back cache; nothing for one disk.
     pub array: Option<u64>,

@@ -12,7 +12,7 @@ use millpond_lab::tier1::SyncRule;
 
 use super::setting::{PAGE, PAGE_BYTES};
 
-/// Where TPC-C runs, and with what.
+/// Storage of TPC-C, and the variant of its set-up.
 pub(super) const DISK: (&str, &str) = ("disk", "as his");
 pub(super) const ARRAY: (&str, &str) = ("array", "as his");
 
@@ -26,7 +26,7 @@ pub(in crate::li) struct Systems {
     pub about: About,
     pub scale: Scale,
     pub traces: Rc<RefCell<Traces>>,
-    /// Where, and with what.
+    /// Storage that the figure runs on, each with the variant of its set-up.
     pub places: Vec<(&'static str, &'static str)>,
     /// Names of the rules that are run.
     pub rules: Vec<&'static str>,
@@ -36,7 +36,7 @@ pub(in crate::li) struct Systems {
     pub draw: fn(&Table) -> Section,
 }
 
-/// What `iostat` shows, per second and per transaction, and of the calls.
+/// Columns of `iostat`, per second and per transaction, and counts of the calls.
 pub(super) fn fields(stat: &SystemStat) -> Fields {
     let transactions = stat.transactions.max(1) as f64;
     let seconds = (stat.time as f64 / 1e9).max(1e-9);

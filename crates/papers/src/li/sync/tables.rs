@@ -86,7 +86,7 @@ fn setting(recorded: &Recorded, rule: SyncRule, repetition: u32) -> Setting {
     Setting::new(rule, recorded.data_pages, gap.max(1.0) as u64, repetition.into())
 }
 
-/// What the tables show.
+/// Columns of the tables.
 pub(super) const COLUMNS: [(&str, &str); 12] = [
     ("per_second", "transactions/s"),
     ("read_per_second", "sectors read/s"),

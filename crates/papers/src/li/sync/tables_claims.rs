@@ -1,4 +1,4 @@
-//! What he says of tables 4.1 and 4.2, beside ours.
+//! Claims of the thesis about tables 4.1 and 4.2, beside our results.
 
 use super::systems::{ARRAY, DISK};
 use crate::li::places::{Place, Places};

@@ -31,7 +31,7 @@ const PAGES: u64 = 60_000;
 const UPDATES: u64 = 2_400_000;
 /// 200 MB of log at 250 bytes an update.
 const GAP: u64 = 838_861;
-/// How long the table is in units of the exponential distribution.
+/// Length of the table in units of the exponential distribution.
 const SPAN: &str = "8";
 /// One program issues the updates.
 const THINK: u64 = 1_000_000;

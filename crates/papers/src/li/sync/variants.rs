@@ -22,10 +22,10 @@ const ABOUT: About = About {
     says: "On one disk rec has 6.3 % more, since it writes in large sorted batches.",
 };
 
-/// What a variant is called, and what it changes.
+/// Name of a variant, and its change of the setting.
 type Variant = (&'static str, fn(&mut Setting));
 
-/// What is varied, one thing at a time.
+/// Variants: each changes one thing.
 const VARIANTS: [Variant; 10] = [
     ("as his", |_| {}),
     ("half the seeks", |setting| setting.seeks(0.5)),

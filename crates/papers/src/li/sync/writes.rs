@@ -35,7 +35,7 @@ pub(in super::super) struct Writes {
     pub scale: Scale,
 }
 
-/// How the program remembers what it has to sync later.
+/// Structure in which the program remembers the pages that it has to sync later.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Program {
     /// Each deferred write has a dsync of its own, as the text has it.
@@ -44,8 +44,8 @@ enum Program {
     Listed,
 }
 
-/// What runs: the program, how long the file is in units of the distribution, and which shares of
-/// writes are synced at once.
+/// Runs: the program, the length of the file in units of the distribution, and the shares of writes
+/// that are synced at once.
 const PROGRAMS: [(&str, Program, u64, &[&str]); 3] = [
     ("each", Program::Each, 40, &SHARES),
     ("listed", Program::Listed, 40, &["10"]),

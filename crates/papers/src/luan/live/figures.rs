@@ -64,11 +64,11 @@ fn sizes(scale: Scale) -> Vec<u32> {
     }
 }
 
-/// Where a run spends its time.
+/// Machine part of a run: device, pool size, threads and time.
 struct Place {
     scale: Scale,
     device: DeviceSpec,
-    /// As his, in pages of his data; `None` for room for everything.
+    /// Size of the pool in pages of his data; `None` for room for everything.
     size: Option<u32>,
     threads: u32,
     seconds: f64,

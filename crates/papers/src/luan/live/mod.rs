@@ -1,5 +1,6 @@
-//! What is made of live runs of TPC-C (luan 5.7): logical reads (figure 16 with tables 2 and 6,
-//! figure 19), execution time (figures 17 and 20, table 7) and the cost of sharing (figure 18).
+//! Figures and claims made from live runs of TPC-C (luan 5.7): logical reads (figure 16 with tables
+//! 2 and 6, figure 19), execution time (figures 17 and 20, table 7) and the cost of sharing (figure
+//! 18).
 //!
 //! The runs are the caller's, who has an engine. Rows have `policy` (the paper's name), `size` (as
 //! the paper's, in pages of 115,200), `repetition`, and the columns that each function names.

@@ -1,4 +1,4 @@
-//! What the live figures share: columns, ratios over sizes, rank correlations (luan 5.7).
+//! Common parts of the live figures: columns, ratios over sizes, rank correlations (luan 5.7).
 
 use crate::experiment::Grid;
 use crate::luan::policies::NAMES;

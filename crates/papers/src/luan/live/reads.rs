@@ -42,7 +42,8 @@ fn gap(grid: &Grid, size: &str) -> Option<f64> {
     Some(most - least)
 }
 
-/// What a point of hit ratio brings between two sizes, in logical reads, all policies together.
+/// Returns the change in logical reads per point of hit ratio between two sizes, all policies
+/// together.
 fn per_point(rows: &Table, from: &str, to: &str) -> Option<f64> {
     let gain = |column| -> Option<f64> {
         let grid = Grid::of(rows, &AXES, column);
@@ -151,7 +152,7 @@ fn claims(rows: &Table, grid: &Grid, hits: &Grid) -> Vec<Claim> {
     all
 }
 
-/// How hit ratio and logical reads belong together (5.7.1, 5.7.3).
+/// Claims about the relation of hit ratio and logical reads (5.7.1, 5.7.3).
 fn relations(rows: &Table, sizes: &[&str]) -> Vec<Claim> {
     let (least, most) = (sizes.first().copied().unwrap_or(""), sizes.last().copied().unwrap_or(""));
     let before = sizes.len().checked_sub(2).map_or("", |at| sizes[at]);

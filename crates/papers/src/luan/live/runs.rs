@@ -1,4 +1,4 @@
-//! What is run: the policies, and what pool sizes are shares of.
+//! Policies that run, and the pages that pool sizes are shares of.
 
 use crate::luan::fifteen;
 use crate::luan::policies::{LAMBDA, thirteen};

@@ -1,4 +1,4 @@
-//! What a logical read costs more where several workers share the pool (luan figure 18).
+//! Added cost of a logical read where several workers share the pool (luan figure 18).
 
 use super::parts::others;
 use crate::experiment::Grid;
@@ -14,10 +14,10 @@ pub const RANDOM: &str = "RANDOM";
 
 const TIME: &str = "worker_us";
 const CLOCKS: [&str; 4] = ["GCLOCK", "CLOCK", "CAR", "CART"];
-/// Those of which he says no more than that they cost more than the four.
+/// Policies of which he says only that they cost more than the four.
 const REST: [&str; 6] = ["2Q-Simple", "2Q-Full", "ARC", "LRFU", "FBR", "LRU-2"];
 
-/// What a logical read takes with all workers less what it takes with one, by policy and
+/// Returns the cost of a logical read with all workers less its cost with one, by policy and
 /// repetition.
 fn shared(rows: &Table) -> Option<Table> {
     let grid = Grid::of(rows, &["workers", "policy"], TIME);

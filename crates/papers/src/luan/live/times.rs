@@ -10,9 +10,9 @@ use millpond_lab::report::{Claim, Section};
 use millpond_lab::table::{Table, Value};
 use millpond_lab::verdict::{above, below, claim};
 
-/// What `bound` is of runs that wait for a device.
+/// Value of `bound` for runs that wait for a device.
 pub const IO: &str = "I/O";
-/// What `bound` is of runs over memory.
+/// Value of `bound` for runs over memory.
 pub const CPU: &str = "CPU";
 
 const TIME: &str = "execution_us";

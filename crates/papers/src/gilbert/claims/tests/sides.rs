@@ -7,7 +7,7 @@ use crate::live::sizes::Sizes;
 
 /// A pool, a policy, transactions per second, misses per reference.
 pub(super) type Run = (f64, String, f64, f64);
-/// How wide intervals get that decide nothing.
+/// Width of intervals that decide nothing.
 pub(super) const WIDE: f64 = 300.0;
 /// Sentences about runs.
 pub(super) type Claims = fn(&Sizes) -> Vec<Claim>;
