@@ -165,7 +165,7 @@ pub(crate) fn write_whole(
     file.finish().map_err(named)
 }
 
-/// That what is written to `out` replaces none of the files that are read for it.
+/// Checks that `out` replaces none of the files that the command reads.
 pub(crate) fn apart<'p>(
     out: Option<&Path>,
     inputs: impl IntoIterator<Item = &'p PathBuf>,

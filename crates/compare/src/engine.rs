@@ -35,7 +35,7 @@ pub struct Settings {
 
 /// An engine that can be compared: a store that opens in a folder.
 pub trait Engine: Store + Sized + 'static {
-    /// Its name in results.
+    /// Name of the engine in results.
     const NAME: &'static str;
 
     /// Whether its data outlives [`Engine::close`].

@@ -50,7 +50,7 @@ impl Workload {
         Workload::Commits,
     ];
 
-    /// Its name in results and on the command line.
+    /// Returns the workload's name in results and on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Workload::LoadRandom => "load-random",

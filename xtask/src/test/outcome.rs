@@ -1,4 +1,4 @@
-//! How a step ended, and what it cost.
+//! Outcome and cost of a step.
 
 use std::time::Duration;
 

@@ -13,7 +13,7 @@ use crate::tree::Tree;
 
 const RULE: &str = "phrase";
 
-/// Where the phrases stand.
+/// Path of the list of refused phrases.
 pub const LIST: &str = "xtask/phrases.txt";
 
 /// Markdown that is left as it was written: what happened, and what was measured then.

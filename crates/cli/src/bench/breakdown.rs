@@ -205,7 +205,7 @@ impl Job<'_> {
         format!("{:?}", self.args.mix).to_lowercase()
     }
 
-    /// What is counted.
+    /// Returns the unit of the counts.
     fn unit(&self) -> &'static str {
         match self.what {
             What::BulkInsert | What::BatchInsert => "rows",

@@ -138,7 +138,7 @@ pub enum ClientOption {
 }
 
 impl ClientOption {
-    /// Its number.
+    /// Returns the option's number.
     pub fn number(&self) -> u32 {
         match self {
             ClientOption::ExportName(_) => options::EXPORT_NAME,

@@ -82,9 +82,9 @@ pub enum OptionReply {
     OtherInfo(u16),
     /// A metadata context.
     MetaContext {
-        /// Its number in replies to BLOCK_STATUS.
+        /// Number of the metadata context in replies to BLOCK_STATUS.
         id: u32,
-        /// Its name.
+        /// Name of the metadata context.
         name: String,
     },
     /// The option was refused.

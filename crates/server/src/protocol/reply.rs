@@ -178,7 +178,7 @@ pub enum Chunk<'a> {
 }
 
 impl<'a> Chunk<'a> {
-    /// Its type.
+    /// Returns the chunk's type.
     pub fn kind(&self) -> u16 {
         match self {
             Chunk::None => chunks::NONE,

@@ -16,7 +16,7 @@ pub enum VolumeError {
     PastEnd {
         /// Offset of the request.
         offset: u64,
-        /// Its bytes.
+        /// Length of the request in bytes.
         length: u64,
         /// Bytes of the volume.
         size: u64,
@@ -103,7 +103,7 @@ pub enum OpenVolumeError {
     TooShort {
         /// The file.
         path: PathBuf,
-        /// Its bytes.
+        /// Length of the file in bytes.
         length: u64,
         /// Bytes of a block.
         block: u32,

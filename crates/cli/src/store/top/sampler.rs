@@ -34,7 +34,7 @@ pub(super) type PerWait = [f64; Wait::ALL.len()];
 pub(super) struct Interval {
     /// Counters and latencies of the interval, gauges at its end.
     pub(super) stats: Stats,
-    /// Its length, by the store's clock; above 0.
+    /// Length of the interval in seconds, by the store's clock; above 0.
     pub(super) seconds: f64,
     /// Versions that were read in it; 0 in an idle one.
     pub(super) samples: usize,

@@ -73,7 +73,7 @@ pub(super) struct Terminal {
 }
 
 impl Terminal {
-    /// That of standard input and output.
+    /// Returns the terminal of standard input and output.
     pub(super) fn standard() -> io::Result<Terminal> {
         let input = io::stdin().as_fd().try_clone_to_owned()?;
         Terminal::take(input, io::stdout().as_fd().try_clone_to_owned()?)
