@@ -1,4 +1,4 @@
-//! Where results go: standard output or a file, in one of four forms.
+//! Output of results: to standard output or a file, in one of four forms.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Which parts a get needs, and which bytes of them.
+//! Plan of a get: the parts that it needs, and the bytes of each.
 
 use std::ops::Range;
 

@@ -18,11 +18,11 @@ pub struct Components {
     pub circles: Vec<Circle>,
     pub api: Option<Api>,
     pub openings: Option<OpeningsMax>,
-    /// What the profiler charges samples to.
+    /// Rules by which the profiler charges samples to components.
     pub profile: Option<Profile>,
 }
 
-/// What the profiler charges samples to.
+/// Rules by which the profiler charges samples to components.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Profile {

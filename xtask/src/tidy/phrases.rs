@@ -50,7 +50,7 @@ pub fn check(tree: &Tree, list: &str) -> Vec<Violation> {
     found
 }
 
-/// What the file says in words.
+/// Returns the passages of prose in the file.
 fn passages(path: &str, text: &str) -> Vec<Passage> {
     if path.ends_with(".rs") {
         return of_rust(text);

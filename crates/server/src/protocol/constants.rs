@@ -162,7 +162,7 @@ pub mod errors {
     pub const ENOSPC: u32 = 28;
     /// The request, or its reply, is too large.
     pub const EOVERFLOW: u32 = 75;
-    /// What was asked for is not known.
+    /// The request is not known.
     pub const ENOTSUP: u32 = 95;
     /// The server is stopping.
     pub const ESHUTDOWN: u32 = 108;

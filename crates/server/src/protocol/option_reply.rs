@@ -4,7 +4,7 @@ use super::constants::{OPTION_BYTES_MAX, OPTION_REPLY_MAGIC, infos, option_repli
 use super::cursor::{Cursor, limit, put_text};
 use super::error::ProtocolError;
 
-/// What precedes the data of a reply to an option.
+/// Header before the data of a reply to an option.
 ///
 /// ```text
 /// offset size

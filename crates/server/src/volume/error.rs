@@ -11,7 +11,7 @@ use crate::protocol::errors;
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum VolumeError {
-    /// It goes beyond the end.
+    /// The request goes beyond the volume's end.
     #[error("{length} bytes at offset {offset} end behind the volume's {size} bytes")]
     PastEnd {
         /// Offset of the request.
