@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::tree::{root, target_directory};
 
-/// What programs that are linked with the shared library look for: `crates/capi/build.rs`.
+/// Name under which linked programs load the shared library; set in `crates/capi/build.rs`.
 const SONAME: &str = "libmillpond_c.so.0";
 
 /// Builds and installs; true.

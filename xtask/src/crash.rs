@@ -15,9 +15,9 @@ struct Choice {
     seeds: u64,
     sweeps: u64,
     from: u64,
-    /// Whether to catch bugs that are planted.
+    /// Set if the run must catch planted bugs.
     planted: bool,
-    /// Whether reads go wrong, instead of the power.
+    /// Set if reads fail instead of the power.
     reads: bool,
     /// Stories at once; `None`: as many as the campaign finds right.
     jobs: Option<u64>,

@@ -50,7 +50,7 @@ fn options(arguments: &[String]) -> Result<(Option<PathBuf>, bool)> {
     Ok((folder, is_built))
 }
 
-/// Whether no source below `crates` was changed since `program` was built.
+/// Returns `true` if no source below `crates` was changed since `program` was built.
 fn is_newest(program: &Path, crates: &Path) -> bool {
     let changed = |path: &Path| std::fs::metadata(path).and_then(|found| found.modified()).ok();
     let Some(built) = changed(program) else { return false };

@@ -24,7 +24,7 @@ pub fn root() -> PathBuf {
     here.parent().unwrap_or(here).to_path_buf()
 }
 
-/// Where cargo puts what it builds.
+/// Returns the directory into which cargo builds.
 pub fn target_directory(root: &Path) -> String {
     std::env::var("CARGO_TARGET_DIR").unwrap_or_else(|_| root.join("target").display().to_string())
 }
@@ -77,7 +77,7 @@ impl Tree {
         self.paths.iter().map(String::as_str)
     }
 
-    /// Whether `path` is a file of the tree, or a directory that holds one.
+    /// Returns `true` if `path` is a file of the tree, or a directory that holds one.
     pub fn holds(&self, path: &str) -> bool {
         let directory = format!("{}/", path.trim_end_matches('/'));
         path.is_empty()

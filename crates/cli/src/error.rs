@@ -127,7 +127,7 @@ impl Failure {
         }
     }
 
-    /// Whether the reader of our output went away, as `head` does: no error of ours.
+    /// Returns `true` if the reader of our output went away, as `head` does: no error of ours.
     pub(crate) fn is_closed_pipe(&self) -> bool {
         let closed = |e: &std::io::Error| e.kind() == std::io::ErrorKind::BrokenPipe;
         match self {

@@ -1,4 +1,4 @@
-//! Where results go: standard output or a file, in one of four forms.
+//! Output of results: to standard output or a file, in one of four forms.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -165,7 +165,7 @@ pub(crate) fn write_whole(
     file.finish().map_err(named)
 }
 
-/// That what is written to `out` replaces none of the files that are read for it.
+/// Checks that `out` replaces none of the files that the command reads.
 pub(crate) fn apart<'p>(
     out: Option<&Path>,
     inputs: impl IntoIterator<Item = &'p PathBuf>,

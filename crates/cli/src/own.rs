@@ -12,7 +12,7 @@ pub struct Policies {
     live: OwnPolicies,
 }
 
-/// Those of the user's own that run live; set once, when the program begins.
+/// The user's own policies that run live; set once, when the program begins.
 static LIVE: OnceLock<OwnPolicies> = OnceLock::new();
 
 impl Policies {
@@ -21,7 +21,7 @@ impl Policies {
         Policies { registry: Registry::builtin(), live: OwnPolicies::default() }
     }
 
-    /// The same with `P`, which serves one thread at a time.
+    /// Adds the policy `P`, which serves one thread at a time.
     ///
     /// # Errors
     /// There is one of that name.
@@ -29,7 +29,7 @@ impl Policies {
         Ok(Policies { registry: self.registry.with::<P>()?, live: self.live.with::<P>() })
     }
 
-    /// The same with `P`, which any number of threads use at once.
+    /// Adds the policy `P`, which any number of threads use at once.
     ///
     /// # Errors
     /// There is one of that name.

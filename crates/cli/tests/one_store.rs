@@ -111,7 +111,7 @@ fn c_reads(folder: &Path, path: &Path, values: &Values) -> Option<String> {
     Some(text(&output))
 }
 
-/// Whether Python changed the store.
+/// Returns `true` if Python changed the store.
 fn python_changes(folder: &Path, path: &Path) -> bool {
     let is_new_enough = "import sys; sys.exit(sys.version_info < (3, 11))";
     let found = Command::new("python3").args(["-c", is_new_enough]).output();
@@ -141,7 +141,7 @@ fn millpond(path: &Path, before: &[&str], behind: &[&str]) -> Output {
     command.args(before).arg(path).args(behind).output().unwrap()
 }
 
-/// What the command prints, which must succeed.
+/// Returns the output of the command, which must succeed.
 #[track_caller]
 fn said(path: &Path, before: &[&str], behind: &[&str]) -> String {
     let output = millpond(path, before, behind);

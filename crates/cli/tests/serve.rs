@@ -56,7 +56,7 @@ impl Place {
         NbdDevice::open(&uri.parse::<NbdUri>().unwrap(), &NbdOptions::default()).unwrap()
     }
 
-    /// What a server that does not start has on standard error.
+    /// Returns the standard error of a server that does not start.
     #[track_caller]
     fn fails(&self, code: i32, arguments: &[&str]) -> String {
         let Output { status, stderr, .. } = self.command(arguments).output().unwrap();

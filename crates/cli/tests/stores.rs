@@ -34,7 +34,7 @@ impl Shop {
         self.command(args).output().unwrap()
     }
 
-    /// What the command prints, which must succeed.
+    /// Returns the output of the command, which must succeed.
     #[track_caller]
     pub(crate) fn ok(&self, args: &[&str]) -> String {
         let output = self.run(args);
@@ -42,7 +42,7 @@ impl Shop {
         text(&output.stdout)
     }
 
-    /// What the command says on standard error when it fails with this code.
+    /// Returns the command's standard error when it fails with this code.
     #[track_caller]
     pub(crate) fn fails(&self, code: i32, args: &[&str]) -> String {
         let output = self.run(args);

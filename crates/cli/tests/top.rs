@@ -236,7 +236,7 @@ impl Screen {
     }
 }
 
-/// What a frame's lines show.
+/// Returns the visible text of a frame's lines.
 fn shown(frame: &str) -> Vec<String> {
     let plain = ["\x1b[K", "\x1b[J", "\x1b[0m", "\x1b[1m"];
     let text = plain.iter().fold(frame.to_string(), |text, code| text.replace(code, ""));

@@ -19,7 +19,7 @@ fn ok(output: &Output) -> String {
     text(&output.stdout)
 }
 
-/// What is in a folder, by name.
+/// Returns the names of a folder's entries.
 fn names(folder: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(folder).unwrap();
     entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use millpond_workload::live::Store;
 
-/// What a commit promises.
+/// Durability that a commit promises.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Commits {
     /// What costs the engine least: transactions and a log only where it cannot do without.
@@ -26,7 +26,7 @@ pub struct Settings {
     pub disk_max: u64,
     /// The data is larger than the cache.
     pub is_tight: bool,
-    /// What its commits promise.
+    /// Durability that the engine's commits promise.
     pub commits: Commits,
     /// A transaction has many calls (TPC-C), and not one. For engines whose single calls are
     /// transactions, too.
@@ -35,10 +35,10 @@ pub struct Settings {
 
 /// An engine that can be compared: a store that opens in a folder.
 pub trait Engine: Store + Sized + 'static {
-    /// Its name in results.
+    /// Name of the engine in results.
     const NAME: &'static str;
 
-    /// Whether its data outlives [`Engine::close`].
+    /// Set if the engine's data outlives [`Engine::close`].
     const PERSISTS: bool = true;
 
     /// Opens the store in `folder`, which exists; creates it if the folder is empty.

@@ -34,7 +34,7 @@ pub struct Order {
     pub rows: u64,
     /// Bytes of a value.
     pub value_len: u32,
-    /// Whether keys have 10 scattered bytes.
+    /// Set if keys have 10 scattered bytes.
     pub scattered_keys: bool,
     /// Bytes of the engine's cache.
     pub cache: u64,

@@ -13,7 +13,7 @@ pub struct Ratio {
     pub mean: f64,
     /// The interval's lower end; not-a-number for a single pair.
     pub low: f64,
-    /// Its upper end.
+    /// Upper end of the interval.
     pub high: f64,
     /// Pairs.
     pub pairs: usize,

@@ -1,4 +1,4 @@
-//! Which engines there are, by name.
+//! Roster of the engines, by name.
 
 use std::path::Path;
 

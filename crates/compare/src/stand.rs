@@ -27,10 +27,10 @@ pub struct Loaded {
 
 /// An engine in the comparison.
 pub trait Contestant {
-    /// Its name.
+    /// Returns the engine's name.
     fn name(&self) -> &'static str;
 
-    /// Whether its data outlives closing.
+    /// Returns `true` if the engine's data outlives closing.
     fn persists(&self) -> bool;
 
     /// Loads the rows into a new store and says how that went; unless that was to be measured in

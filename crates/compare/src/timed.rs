@@ -23,7 +23,7 @@ pub struct Timing {
     pub period: u32,
 }
 
-/// What a slice gave.
+/// Measurements of a slice.
 #[derive(Clone, Copy, PartialEq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Measured {
     /// Operations per second, of all threads.
@@ -62,9 +62,9 @@ pub const PERIOD: u32 = 16;
 struct Part {
     rate: f64,
     nanos: Vec<u32>,
-    /// What the first thread saw of the device, and in how many seconds.
+    /// Device reads that the first thread saw, and the seconds that they cover.
     reads: Option<(Reads, f64)>,
-    /// How often files were flushed while the thread ran, and in how many seconds.
+    /// Number of file flushes while the thread ran, and the seconds that they cover.
     flushes: Option<(u64, f64)>,
 }
 

@@ -50,7 +50,7 @@ impl Workload {
         Workload::Commits,
     ];
 
-    /// Its name in results and on the command line.
+    /// Returns the workload's name in results and on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Workload::LoadRandom => "load-random",
@@ -67,7 +67,7 @@ impl Workload {
         }
     }
 
-    /// Whether it runs on the rows in memory that were loaded before.
+    /// Returns `true` if the workload runs on the rows in memory that were loaded before.
     pub fn is_in_memory(self) -> bool {
         use Workload::{FullScan, Scan100, Uniform, Update10, Zipf};
         matches!(self, Uniform | Zipf | Scan100 | FullScan | Update10)
@@ -86,7 +86,7 @@ impl Workload {
 /// The rows.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Data {
-    /// How many.
+    /// Number of rows.
     pub rows: u64,
     /// Keys and values.
     pub shape: Shape,

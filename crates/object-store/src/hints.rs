@@ -26,7 +26,7 @@ impl Class {
     pub const ALL: [Class; 6] =
         [Class::Data, Class::Flush, Class::Compaction, Class::Wal, Class::Manifest, Class::Other];
 
-    /// Its name in tables.
+    /// Returns the name of the class in tables.
     pub fn name(self) -> &'static str {
         match self {
             Class::Data => "data",

@@ -47,7 +47,7 @@ impl Identity {
     }
 }
 
-/// What the object store says of an object.
+/// Metadata of an object, from the object store.
 #[derive(Clone, Debug)]
 pub(crate) struct Head {
     pub meta: ObjectMeta,

@@ -32,7 +32,7 @@ pub struct CacheOptions {
     /// The policy, with parameters as on a command line: any online one of the second tier, or of
     /// the first.
     pub policy: String,
-    /// Who else writes.
+    /// Trust in copies, which depends on other writers to the object store.
     pub freshness: Freshness,
     /// Bytes of a part, the unit of the cache; a power of two within [`PART_BYTES`].
     pub part_bytes: u32,

@@ -1,4 +1,4 @@
-//! Which parts a get needs, and which bytes of them.
+//! Plan of a get: the parts that it needs, and the bytes of each.
 
 use std::ops::Range;
 
@@ -35,7 +35,7 @@ pub(crate) fn windows(parts: Range<u64>, most: u64) -> impl Iterator<Item = Rang
     starts.map(move |start| start..(start + most).min(parts.end))
 }
 
-/// Those that are asked for next to each other, as ranges.
+/// Groups adjacent numbers into ranges.
 pub(crate) fn runs(numbers: impl IntoIterator<Item = u64>) -> Vec<Range<u64>> {
     let mut runs: Vec<Range<u64>> = Vec::new();
     for number in numbers {

@@ -21,7 +21,7 @@ use crate::plan::{cut, parts_of, runs, windows};
 use crate::registry::Known;
 use crate::store::Core;
 
-/// How often a get starts again because the object is another version than it was taken for.
+/// Most attempts of a get; each fails if the object is another version than assumed.
 const TRIES: usize = 8;
 
 /// A part that is to be fetched, with room for it in the cache if there is any.

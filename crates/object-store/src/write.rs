@@ -46,7 +46,7 @@ impl Write {
     }
 }
 
-/// Whether a write that failed so has changed nothing, and never will.
+/// Returns `true` if a write that failed so has changed nothing, and never will.
 fn is_definite(error: &Error) -> bool {
     matches!(
         error,

@@ -35,7 +35,7 @@ pub fn mutate(bytes: &mut Vec<u8>, random: &mut fastrand::Rng) {
     }
 }
 
-/// What a client says that does everything once.
+/// Returns the bytes of a client that does everything once.
 pub fn session(random: &mut fastrand::Rng) -> Vec<u8> {
     let export = ["", "disk", "disk/synch", "other"][random.usize(..4)].to_string();
     let queries = vec![allocation::NAME.to_string(), REASON_CONTEXT.to_string()];
@@ -101,7 +101,7 @@ fn a_server_outlives_any_bytes_of_its_clients() {
     assert!(begun.elapsed() < LIMIT);
 }
 
-/// What a server says in a session of the client below.
+/// Returns the bytes of a server in a session of the client below.
 pub fn server_side(random: &mut fastrand::Rng) -> Vec<u8> {
     let mut bytes = Greeting { flags: 3 }.encode().to_vec();
     let is_structured = random.bool();

@@ -10,7 +10,7 @@ use crate::support::Served;
 
 const SIZE: usize = 8 << 20;
 
-/// Whether the program is there; says what to install where it is not.
+/// Returns `true` if the program is installed; otherwise prints the package to install.
 fn is_there(program: &str, package: &str) -> bool {
     let found = Command::new(program).arg("--version").output();
     let is_there = found.is_ok_and(|output| output.status.success());

@@ -173,7 +173,7 @@ impl Raw {
         u32::from_be_bytes(reply[4..8].try_into().unwrap())
     }
 
-    /// That the server ends the connection, perhaps after some replies.
+    /// Checks that the server ends the connection, perhaps after some replies.
     pub fn expect_end(&mut self) {
         let mut rest = Vec::new();
         match self.stream.read_to_end(&mut rest) {

@@ -56,7 +56,7 @@ impl Item {
         self.inner.contains_key(kind)
     }
 
-    /// What rustdoc calls the kind of item.
+    /// Returns the kind of the item in rustdoc's words.
     pub fn kind(&self) -> &str {
         self.inner.keys().next().map_or("", String::as_str)
     }

@@ -7,11 +7,11 @@ use super::crate_docs::{CrateDocs, Id, Item, id};
 /// A public item: a type, a trait, a function, a method, a constant.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Documented {
-    /// What rustdoc calls its kind; `function` for methods, too.
+    /// Kind of the item in rustdoc's words; `function` for methods, too.
     pub kind: String,
-    /// Its path from the root: `Db::open`.
+    /// Path of the item from the crate's root, such as `Db::open`.
     pub name: String,
-    /// Its documentation.
+    /// Documentation of the item.
     pub docs: String,
 }
 

@@ -7,7 +7,7 @@ pub struct Pair {
     pub ours: &'static str,
     /// The class of libCacheSim's Python module.
     pub theirs: &'static str,
-    /// Whether both should miss equally often, reference by reference the same definition.
+    /// Set if both sides have the same definition, so that both should miss equally often.
     pub is_exact: bool,
 }
 

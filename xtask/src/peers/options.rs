@@ -28,7 +28,7 @@ pub struct Options {
     pub repetitions: usize,
     /// References per trace; `None` for all.
     pub limit: Option<u64>,
-    /// Whether libCacheSim keeps the hash table's size that its Python classes choose.
+    /// Set if libCacheSim keeps the hash table's size that its Python classes choose.
     pub is_default_table: bool,
     pub policies: Vec<String>,
     pub traces: Vec<String>,
@@ -80,12 +80,12 @@ impl Options {
         Ok(Some(options))
     }
 
-    /// Whether this pair was asked for.
+    /// Returns `true` if the options select this pair of policies.
     pub fn takes_policy(&self, ours: &str) -> bool {
         self.policies.is_empty() || self.policies.iter().any(|p| ours.starts_with(p.as_str()))
     }
 
-    /// Whether this trace was asked for.
+    /// Returns `true` if the options select this trace.
     pub fn takes_trace(&self, name: &str) -> bool {
         self.traces.is_empty() || self.traces.iter().any(|t| t.eq_ignore_ascii_case(name))
     }

@@ -48,7 +48,7 @@ fn requirements(text: &str) -> Result<Vec<VersionReq>> {
 }
 
 impl Advisory {
-    /// Whether a version has the fault.
+    /// Returns `true` if the package's version has the fault.
     fn is_of(&self, package: &Package) -> bool {
         // A range matches pre-releases only if it names one: they count as what they precede.
         let Version { major, minor, patch, .. } = package.version;

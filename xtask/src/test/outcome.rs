@@ -1,4 +1,4 @@
-//! How a step ended, and what it cost.
+//! Outcome and cost of a step.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Its tests, and the step itself as one more.
+    /// Returns the tally of the step's tests, with the step itself as one more.
     pub fn tally(&self) -> Tally {
         let mut tally = self.tests;
         match (&self.failed, &self.skipped) {

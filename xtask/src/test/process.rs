@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use super::tally::Tally;
 use crate::tree::root;
 
-/// How many tests of a program run at once; read by Rust's test harness.
+/// Variable for the number of tests of a program that run at once; Rust's test harness reads it.
 const TEST_THREADS: &str = "RUST_TEST_THREADS";
 
 /// Three for each processor: tests of stores wait for the disk half of their time.
@@ -47,7 +47,7 @@ impl Line {
         Some(line)
     }
 
-    /// Whether it compiles or checks, and runs nothing of what it compiled.
+    /// Returns `true` if the command compiles or checks, and runs nothing that it compiled.
     pub fn only_compiles(&self) -> bool {
         let words: Vec<&str> = self.words.iter().map(String::as_str).collect();
         matches!(

@@ -13,15 +13,15 @@ use super::tally::Tally;
 use crate::tidy;
 use crate::tree::root;
 
-/// Which steps to run.
+/// Selection of the steps to run.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Choice {
     only: Vec<String>,
     skip: Vec<String>,
-    /// Whether the steps that cost most run, too.
+    /// Set if the steps that cost most run, too.
     deep: bool,
     list: bool,
-    /// Where the table of the steps' costs goes, as Markdown.
+    /// Path that receives the table of the steps' costs, as Markdown.
     table: Option<String>,
 }
 

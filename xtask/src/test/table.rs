@@ -1,4 +1,4 @@
-//! What each step cost: step, compile seconds, run seconds, tests.
+//! Table of the steps' costs: step, compile seconds, run seconds, tests.
 
 use super::outcome::Outcome;
 

@@ -1,4 +1,4 @@
-//! What library code does not do: stop the program, hide a test, or be unsafe without a proof.
+//! Rules of library code: it never stops the program, hides a test, or is unsafe without a proof.
 
 use super::components::Components;
 use super::source::{Kind, Source};

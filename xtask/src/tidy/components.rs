@@ -18,11 +18,11 @@ pub struct Components {
     pub circles: Vec<Circle>,
     pub api: Option<Api>,
     pub openings: Option<OpeningsMax>,
-    /// What the profiler charges samples to.
+    /// Rules by which the profiler charges samples to components.
     pub profile: Option<Profile>,
 }
 
-/// What the profiler charges samples to.
+/// Rules by which the profiler charges samples to components.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Profile {
@@ -95,7 +95,7 @@ pub struct Circle {
     pub why: String,
 }
 
-/// How much of the engine its users may see.
+/// Limits on how much of the engine its users may see.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Api {
@@ -114,7 +114,7 @@ pub struct OpeningsMax {
 }
 
 impl Components {
-    /// Where the map stands.
+    /// Path of the map of components.
     pub const FILE: &str = "components.toml";
 
     pub fn parse(text: &str) -> Result<Self, toml::de::Error> {

@@ -11,7 +11,7 @@ const FOLDERS: [&str; 2] = ["crates/policies/src/policy/", "crates/policies/src/
 const SECTIONS: [&str; 7] =
     ["Idea", "Source", "State", "Invariants", "Cost", "Deviations", "Defaults"];
 
-/// What is missing, empty or out of order in a policy's header.
+/// Reports sections of a policy's header that are missing, empty or out of order.
 pub fn check(path: &str, text: &str) -> Vec<Violation> {
     let mut found = Vec::new();
     if !FOLDERS.iter().any(|f| path.starts_with(f)) || path.ends_with("/mod.rs") {

@@ -83,7 +83,7 @@ fn forbidden(from: &Path, target: &Path, modules: &Modules) -> Option<String> {
     None
 }
 
-/// Whether the rules name the module that `target` begins with.
+/// Returns `true` if the rules name the module that `target` begins with.
 fn is_named(target: &Path, modules: &Modules) -> bool {
     let lists = modules.rules.iter().flat_map(|r| r.of.iter().chain(&r.never));
     lists.into_iter().any(|m| m.split("::").next() == target.first().map(String::as_str))

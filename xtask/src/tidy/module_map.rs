@@ -74,7 +74,7 @@ impl ModuleMap {
         }
     }
 
-    /// Whether a file or a folder holds this module.
+    /// Returns `true` if a file or a folder holds this module.
     pub fn holds(&self, path: &[String]) -> bool {
         self.modules.contains(path)
     }

@@ -4,7 +4,7 @@ use anyhow::{Result, bail};
 
 use super::house::Sites;
 
-/// What a call of `tidy` asks for.
+/// Options of a call of `tidy`.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Options {
     /// Names of the rules to report; empty for all.

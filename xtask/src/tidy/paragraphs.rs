@@ -14,7 +14,7 @@ pub struct Word {
     pub text: String,
     /// Of the file.
     pub line: usize,
-    /// Whether only blanks are between it and the word before.
+    /// Set if only blanks separate the word from the one before.
     pub follows: bool,
     pub starts_sentence: bool,
 }
@@ -58,7 +58,7 @@ pub fn split(passage: &Passage) -> Vec<Passage> {
     done
 }
 
-/// What follows the mark of a list item, if the line is one.
+/// Returns the text behind the mark of a list item, if the line is one.
 fn item(line: &str) -> Option<&str> {
     let bullet = ["- ", "* ", "+ "].iter().find_map(|mark| line.strip_prefix(mark));
     bullet.or_else(|| {
@@ -117,7 +117,7 @@ pub fn words(paragraph: &Passage) -> Vec<Word> {
     words
 }
 
-/// Whether a sentence starts after this gap.
+/// Returns `true` if a sentence starts after this gap.
 fn starts_sentence(gap: &str, is_first: bool) -> bool {
     let ends = gap.contains(['.', '?', '!']) && gap.contains(char::is_whitespace);
     (is_first || ends) && !gap.contains(CODE)

@@ -17,7 +17,7 @@ pub struct Pattern {
     words: Vec<String>,
     /// A word that makes it harmless when it follows.
     but_not: Option<String>,
-    /// Whether it counts only where a sentence of a doc comment starts.
+    /// Set if the phrase counts only where a sentence of a doc comment starts.
     at_start: bool,
 }
 

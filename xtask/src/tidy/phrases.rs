@@ -13,7 +13,7 @@ use crate::tree::Tree;
 
 const RULE: &str = "phrase";
 
-/// Where the phrases stand.
+/// Path of the list of refused phrases.
 pub const LIST: &str = "xtask/phrases.txt";
 
 /// Markdown that is left as it was written: what happened, and what was measured then.
@@ -50,7 +50,7 @@ pub fn check(tree: &Tree, list: &str) -> Vec<Violation> {
     found
 }
 
-/// What the file says in words.
+/// Returns the passages of prose in the file.
 fn passages(path: &str, text: &str) -> Vec<Passage> {
     if path.ends_with(".rs") {
         return of_rust(text);

@@ -58,7 +58,7 @@ fn is_source(path: &str) -> bool {
     is_code && !OTHERS.iter().any(|other| path.starts_with(other))
 }
 
-/// Whether `source` is `path`, or in that folder.
+/// Returns `true` if `source` is `path`, or is in that folder.
 fn is_in(source: &str, path: &str) -> bool {
     source.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }

@@ -1,4 +1,4 @@
-//! What a file says in words: the comments and string literals of Rust.
+//! Prose of a Rust file: its comments and string literals.
 //!
 //! A lexer of its own, since the tokens of a file hold no plain comments. It finds where comments
 //! and literals begin and end, and knows nothing else.
@@ -6,9 +6,9 @@
 /// Text of one kind that stands together, such as the lines of one comment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Passage {
-    /// Whether it is part of the documentation.
+    /// Set if the passage is part of the documentation.
     pub is_doc: bool,
-    /// Where it begins, from 1.
+    /// Line where the passage begins, from 1.
     pub line: usize,
     /// Without what marks it as a comment or literal; a line of it is a line of the file.
     pub text: String,

@@ -38,7 +38,7 @@ pub fn check(tree: &Tree) -> Vec<Violation> {
 struct Sample<'t> {
     /// Of its fence, from 1.
     line: usize,
-    /// What stands behind the fence, such as `rust,ignore`.
+    /// Text behind the opening fence, such as `rust,ignore`.
     info: &'t str,
     /// The line above it.
     above: &'t str,

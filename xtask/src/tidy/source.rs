@@ -8,7 +8,7 @@ use std::ops::RangeInclusive;
 
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 
-/// What a token is.
+/// Kind of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     Ident,
@@ -52,17 +52,17 @@ impl<'a> Source<'a> {
         Ok(Source { path, lines: text.lines().collect(), tokens, test_lines, all_test })
     }
 
-    /// Whether the token at `index` is the identifier or punctuation `text`.
+    /// Returns `true` if the token at `index` is the identifier or punctuation `text`.
     pub fn is(&self, index: usize, text: &str) -> bool {
         self.tokens.get(index).is_some_and(|t| t.kind != Kind::Literal && t.text == text)
     }
 
-    /// Whether `::` stands at `index`.
+    /// Returns `true` if the tokens at `index` are `::`.
     pub fn is_path_separator(&self, index: usize) -> bool {
         self.is(index, ":") && self.is(index + 1, ":")
     }
 
-    /// Whether the line belongs to code that only tests compile.
+    /// Returns `true` if the line belongs to code that only tests compile.
     pub fn is_test(&self, line: usize) -> bool {
         self.all_test || self.test_lines.iter().any(|lines| lines.contains(&line))
     }
@@ -90,7 +90,7 @@ impl<'a> Source<'a> {
         self.lines.get(number.wrapping_sub(1)).copied().unwrap_or("")
     }
 
-    /// Whether the comment lines at and just above `line` hold one that starts with `mark`.
+    /// Returns `true` if a comment line at or just above `line` starts with `mark`.
     ///
     /// A method chain counts as one line: its later lines start with a dot.
     pub fn is_vouched(&self, line: usize, mark: &str) -> bool {
@@ -195,7 +195,7 @@ fn test_items(tokens: &[Token]) -> impl Iterator<Item = (usize, RangeInclusive<u
     })
 }
 
-/// Whether the inside of an attribute is `test`, or a `cfg` that needs `test`.
+/// Returns `true` if the inside of an attribute is `test`, or a `cfg` that needs `test`.
 fn marks_a_test(attribute: &[Token]) -> bool {
     let Some(first) = attribute.first() else { return false };
     let is_test = |t: &Token| t.kind == Kind::Ident && t.text == "test";

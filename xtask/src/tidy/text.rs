@@ -54,7 +54,7 @@ fn may_be_long(line: &str) -> bool {
     is_table || is_link || is_inline_table
 }
 
-/// Whether a literal that spans lines covers this one.
+/// Returns `true` if a literal that spans several lines covers this line.
 fn is_in_long_literal(source: &Source<'_>, line: usize) -> bool {
     source.tokens.iter().any(|t| {
         t.kind == Kind::Literal && t.line != t.line_end && (t.line..=t.line_end).contains(&line)

@@ -1,10 +1,10 @@
-//! What `cargo xtask wheels` is told.
+//! Options of `cargo xtask wheels`.
 
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
 
-/// Where wheels are for; the first part of each is the machine.
+/// Targets that wheels are built for; the first part of each is the machine.
 pub const TARGETS: [&str; 2] = ["x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu"];
 
 /// The wheels to make, and how to try one of another machine.
@@ -13,7 +13,7 @@ pub struct Options {
     pub targets: Vec<&'static str>,
     /// A system of the other machine, with Python in it.
     pub system: Option<PathBuf>,
-    /// Whether the wheels are there already, and are only to be tried.
+    /// Set if the wheels exist already, and are only to be tried.
     pub is_built: bool,
 }
 

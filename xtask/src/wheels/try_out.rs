@@ -15,7 +15,7 @@ const CHECK: &str = include_str!("check.py");
 /// The package's tests that need no other package than pytest.
 const TESTS: [&str; 3] = ["test_start.py", "test_store.py", "test_handles.py"];
 
-/// Where a wheel is tried.
+/// Environment in which a wheel is tried.
 pub struct Place {
     machine: String,
     folder: PathBuf,

@@ -42,7 +42,7 @@ caller's. `useful work` is what a transaction does with its rows, `workload driv
 keys and times it, `program` what belongs to neither. The process samples itself: \
 kernel.perf_event_paranoid must be 2 at most, 1 for the kernel's time.";
 
-/// What runs.
+/// Workload of a breakdown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 enum What {
     /// TPC-C
@@ -57,7 +57,7 @@ enum What {
     BatchInsert,
 }
 
-/// Which transactions of TPC-C.
+/// Transactions of TPC-C that run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 enum MixArg {
     /// The specification's
@@ -205,7 +205,7 @@ impl Job<'_> {
         format!("{:?}", self.args.mix).to_lowercase()
     }
 
-    /// What is counted.
+    /// Returns the unit of the counts.
     fn unit(&self) -> &'static str {
         match self.what {
             What::BulkInsert | What::BatchInsert => "rows",

@@ -161,7 +161,7 @@ pub(crate) fn run(args: &Args, registry: &Registry) -> Result<(), Failure> {
     }
 }
 
-/// What a single run came to.
+/// Result of a single run.
 struct Measured {
     outcome: Outcome,
     /// References that were recorded.

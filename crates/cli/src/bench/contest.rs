@@ -102,7 +102,7 @@ pub(crate) struct LadderArgs {
     results: ResultArgs,
 }
 
-/// What several contests came to.
+/// Results of several contests.
 #[derive(Default)]
 struct Standings {
     rows: Vec<Row>,

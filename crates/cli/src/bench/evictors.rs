@@ -109,7 +109,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     args.results.write("bench evictors", &params, &table(speeds?.iter().map(row)))
 }
 
-/// Whether only one thread may use the store.
+/// Returns `true` if only one thread may use the store.
 fn is_alone(setup: &Setup) -> bool {
     setup.options.lab.latching == LatchingMode::None
 }

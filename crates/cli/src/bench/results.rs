@@ -1,4 +1,4 @@
-//! Where the results of a live run go: the table, a plot, the time series.
+//! Destinations of a live run's results: the table, a plot, the time series.
 
 use std::path::{Path, PathBuf};
 

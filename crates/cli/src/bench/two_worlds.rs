@@ -86,7 +86,7 @@ impl Args {
     }
 }
 
-/// Whether both worlds miss the same references.
+/// Compares the references that both worlds miss.
 fn compare(
     plan: &Plan,
     policy: &str,

@@ -66,7 +66,7 @@ fn heads<'t>(text: &'t str, kind: &str) -> Vec<(&'t str, &'t str)> {
     heads
 }
 
-/// As fields of `Stats` and of JSON are called.
+/// Returns the name of the metric as a field of `Stats` and of JSON.
 fn own_name(name: &str) -> &str {
     let name = name.strip_prefix("millpond_").unwrap_or(name);
     match name {

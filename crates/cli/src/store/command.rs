@@ -1,4 +1,4 @@
-//! Which commands there are for stores.
+//! Commands for stores.
 
 use clap::Subcommand;
 

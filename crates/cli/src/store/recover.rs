@@ -165,7 +165,7 @@ fn look(file: &Path, trial: Option<Arc<dyn Device>>) -> Result<(), Failure> {
     )))
 }
 
-/// What prevented the recovery, and the command to continue with.
+/// Names the obstacle to the recovery, and the command to continue with.
 fn refused(file: &Path, error: Error) -> Failure {
     let Error::LogDamaged(damage) = &error else { return open::unopened(error) };
     let file = file.display();

@@ -29,7 +29,7 @@ const OWN: (&str, &[u8]) =
     ("millpond_tpcc", include_bytes!("../../../../traces/millpond_tpcc.parquet"));
 const SYNTHETIC: &str = "dynzipf-rw (synthetic)";
 
-/// Where the traces come from.
+/// Sources of the traces.
 pub(super) const NOTE: &str = "arc_OLTP: one hour of a CODASYL database, 914,145 page references (Megiddo and Modha, ARC, \
      FAST'03). cache2k_web12: 95,607 requests to a web site (CC BY 4.0, headissue GmbH, Jens \
      Wilke). millpond_tpcc: 600,000 page references of TPC-C on this engine, inner pages of its \

@@ -22,7 +22,7 @@ use crate::engine::{Commits, Engine, Settings};
 use crate::native::berkeleydb::{Code, Database, Environment, Txn};
 use millpond_bench::stores::names::Names;
 
-/// What went wrong in BerkeleyDB.
+/// Error of BerkeleyDB.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BerkeleyDbError {

@@ -20,7 +20,7 @@ use crate::engine::{Commits, Engine, Settings};
 use crate::stripes::Stripes;
 use millpond_bench::stores::names::Names;
 
-/// What went wrong in fjall.
+/// Error of fjall.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FjallError {

@@ -21,7 +21,7 @@ use millpond_bench::stores::names::Names;
 
 type Table = Database<'static, Bytes, Bytes>;
 
-/// What went wrong in LMDB.
+/// Error of LMDB.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LmdbError {

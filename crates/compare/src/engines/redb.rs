@@ -25,7 +25,7 @@ const WRITES_MAX: u64 = 100_000;
 
 type Rows = ReadOnlyTable<&'static [u8], &'static [u8]>;
 
-/// What went wrong in redb.
+/// Error of redb.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RedbError {

@@ -26,7 +26,7 @@ use millpond_bench::stores::names::Names;
 
 type Db = DBWithThreadMode<MultiThreaded>;
 
-/// What went wrong in RocksDB.
+/// Error of RocksDB.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RocksError {

@@ -19,7 +19,7 @@ use rusqlite::{CachedStatement, Connection, ErrorCode, OptionalExtension, params
 use crate::engine::{Commits, Engine, Settings};
 use millpond_bench::stores::names::Names;
 
-/// What went wrong in SQLite.
+/// Error of SQLite.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SqliteError {

@@ -21,7 +21,7 @@ use crate::native::wiredtiger::{self as native, Code, Connection, Cursor};
 use crate::stripes::Stripes;
 use millpond_bench::stores::names::Names;
 
-/// What went wrong in WiredTiger.
+/// Error of WiredTiger.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WiredTigerError {

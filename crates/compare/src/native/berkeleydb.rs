@@ -111,7 +111,7 @@ unsafe extern "C" {
 pub struct Code(c_int);
 
 impl Code {
-    /// Whether the transaction has to give way to another one.
+    /// Returns `true` if the transaction has to give way to another one.
     pub(crate) fn is_deadlock(self) -> bool {
         self.0 == millpond_bdb_deadlock
     }
@@ -137,7 +137,7 @@ fn unless(no: c_int, code: c_int) -> Result<bool, Code> {
     if code == no { Ok(false) } else { check(code).map(|()| true) }
 }
 
-/// What `open` wrote, if it returned 0.
+/// Returns the pointer that `open` wrote, if `open` returned 0.
 fn opened(open: impl FnOnce(*mut *mut Raw) -> c_int) -> Result<NonNull<Raw>, Code> {
     let mut raw = ptr::null_mut();
     check(open(&mut raw))?;

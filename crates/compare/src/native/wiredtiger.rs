@@ -84,17 +84,17 @@ unsafe extern "C" {
 pub struct Code(c_int);
 
 impl Code {
-    /// Whether the operation met another transaction's and may be tried again.
+    /// Returns `true` if the operation met another transaction's and may be tried again.
     pub(crate) fn is_rollback(self) -> bool {
         self.0 == millpond_wt_rollback
     }
 
-    /// Whether something else is in the way, as another cursor is of bulk loading.
+    /// Returns `true` if the object is in use, as another cursor blocks bulk loading.
     pub(crate) fn is_busy(self) -> bool {
         self.0 == rustix::io::Errno::BUSY.raw_os_error()
     }
 
-    /// Whether a file or a table is not there.
+    /// Returns `true` if a file or a table is missing.
     pub(crate) fn is_missing(self) -> bool {
         self.0 == rustix::io::Errno::NOENT.raw_os_error() || self.0 == millpond_wt_not_found
     }
@@ -115,7 +115,7 @@ fn check(code: c_int) -> Result<(), Code> {
     if code == 0 { Ok(()) } else { Err(Code(code)) }
 }
 
-/// What `open` wrote, if it returned 0.
+/// Returns the pointer that `open` wrote, if `open` returned 0.
 fn opened(open: impl FnOnce(*mut *mut Raw) -> c_int) -> Result<NonNull<Raw>, Code> {
     let mut raw = ptr::null_mut();
     check(open(&mut raw))?;

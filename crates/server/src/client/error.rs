@@ -34,7 +34,7 @@ pub enum NbdError {
         /// The fault.
         error: TlsError,
     },
-    /// What the server sends is no message.
+    /// The server sent bytes that are no message.
     #[error("{uri}: {error}")]
     Protocol {
         /// The export.

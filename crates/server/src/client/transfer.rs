@@ -56,7 +56,7 @@ impl<'b> Transfer<'b> {
         Ok(place)
     }
 
-    /// That the reply is whole, when it has ended.
+    /// Checks that the reply is whole, once it has ended.
     pub fn check_end(&self) -> Result<(), LinkError> {
         match &self.bytes {
             Bytes::Read(bytes) if self.error == 0 && self.seen.bytes() != bytes.len() as u64 => {

@@ -68,9 +68,9 @@ pub mod option_replies {
     pub const ERROR: u32 = 1 << 31;
     /// The option is not known.
     pub const ERR_UNSUP: u32 = ERROR | 1;
-    /// It is forbidden.
+    /// The server's policy forbids the option.
     pub const ERR_POLICY: u32 = ERROR | 2;
-    /// It makes no sense.
+    /// The option is malformed or makes no sense.
     pub const ERR_INVALID: u32 = ERROR | 3;
     /// Not before STARTTLS.
     pub const ERR_TLS_REQD: u32 = ERROR | 5;
@@ -162,7 +162,7 @@ pub mod errors {
     pub const ENOSPC: u32 = 28;
     /// The request, or its reply, is too large.
     pub const EOVERFLOW: u32 = 75;
-    /// What was asked for is not known.
+    /// The request is not known.
     pub const ENOTSUP: u32 = 95;
     /// The server is stopping.
     pub const ESHUTDOWN: u32 = 108;
@@ -174,7 +174,7 @@ pub mod allocation {
     pub const NAME: &str = "base:allocation";
     /// No room is reserved.
     pub const HOLE: u32 = 1 << 0;
-    /// It reads as zeros.
+    /// The extent reads as zeros.
     pub const ZERO: u32 = 1 << 1;
 }
 

@@ -82,7 +82,7 @@ impl<'a> Cursor<'a> {
         self.rest.len()
     }
 
-    /// That nothing is left.
+    /// Checks that the cursor has reached the end.
     pub fn end(self) -> Result<(), ProtocolError> {
         match self.rest.len() {
             0 => Ok(()),
@@ -91,7 +91,7 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// That `found` is not above `most`.
+/// Checks that `found` is not above `most`.
 pub(super) fn limit(what: &'static str, found: u64, most: u64) -> Result<(), ProtocolError> {
     if found <= most { Ok(()) } else { Err(ProtocolError::Limit { what, found, most }) }
 }

@@ -8,7 +8,7 @@ pub enum ProtocolError {
     /// else, or the stream is out of step. There is no way to go on.
     #[error("{what} begins with {found:#x}: the peer does not speak NBD, or is out of step")]
     Magic {
-        /// Which message.
+        /// Name of the message.
         what: &'static str,
         /// The value found.
         found: u64,
@@ -16,13 +16,13 @@ pub enum ProtocolError {
     /// A message ends before what it announces.
     #[error("{what} is too short")]
     TooShort {
-        /// Which message.
+        /// Name of the message.
         what: &'static str,
     },
     /// A message goes on after its end.
     #[error("{what} has {bytes} bytes too many")]
     TooLong {
-        /// Which message.
+        /// Name of the message.
         what: &'static str,
         /// Number of bytes.
         bytes: usize,

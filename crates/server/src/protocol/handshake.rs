@@ -9,7 +9,7 @@ use super::error::ProtocolError;
 /// Bytes of a [`Greeting`].
 pub const GREETING_BYTES: usize = 18;
 
-/// What a server says first.
+/// First message of a server.
 ///
 /// ```text
 /// offset size
@@ -52,7 +52,7 @@ impl Greeting {
     }
 }
 
-/// What precedes an option's data.
+/// Header before an option's data.
 ///
 /// ```text
 /// offset size
@@ -138,7 +138,7 @@ pub enum ClientOption {
 }
 
 impl ClientOption {
-    /// Its number.
+    /// Returns the option's number.
     pub fn number(&self) -> u32 {
         match self {
             ClientOption::ExportName(_) => options::EXPORT_NAME,

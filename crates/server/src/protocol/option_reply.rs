@@ -4,7 +4,7 @@ use super::constants::{OPTION_BYTES_MAX, OPTION_REPLY_MAGIC, infos, option_repli
 use super::cursor::{Cursor, limit, put_text};
 use super::error::ProtocolError;
 
-/// What precedes the data of a reply to an option.
+/// Header before the data of a reply to an option.
 ///
 /// ```text
 /// offset size
@@ -82,9 +82,9 @@ pub enum OptionReply {
     OtherInfo(u16),
     /// A metadata context.
     MetaContext {
-        /// Its number in replies to BLOCK_STATUS.
+        /// Number of the metadata context in replies to BLOCK_STATUS.
         id: u32,
-        /// Its name.
+        /// Name of the metadata context.
         name: String,
     },
     /// The option was refused.

@@ -36,7 +36,7 @@ impl SimpleHeader {
     }
 }
 
-/// What precedes the data of a chunk.
+/// Header before the data of a chunk.
 ///
 /// ```text
 /// offset size
@@ -96,7 +96,7 @@ impl ReplyHeader {
     /// Bytes from which [`ReplyHeader::decode`] finds out how many there are.
     pub const BYTES_MIN: usize = SimpleHeader::BYTES;
 
-    /// How many bytes a header has that begins with `bytes`.
+    /// Returns the length in bytes of the header that begins with `bytes`.
     ///
     /// # Errors
     /// It is none.
@@ -178,7 +178,7 @@ pub enum Chunk<'a> {
 }
 
 impl<'a> Chunk<'a> {
-    /// Its type.
+    /// Returns the chunk's type.
     pub fn kind(&self) -> u16 {
         match self {
             Chunk::None => chunks::NONE,

@@ -46,7 +46,7 @@ impl Command {
         }
     }
 
-    /// Its number.
+    /// Returns the command's number.
     pub fn number(self) -> u16 {
         match self {
             Command::Read => 0,

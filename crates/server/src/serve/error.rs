@@ -72,7 +72,7 @@ pub(super) enum ConnectionError {
     /// The socket failed, or the peer went away.
     #[error(transparent)]
     Io(#[from] std::io::Error),
-    /// What the peer sent is no message.
+    /// The peer sent bytes that are no message.
     #[error(transparent)]
     Protocol(#[from] ProtocolError),
     /// The client asks for something that can only be answered by leaving.

@@ -43,7 +43,7 @@ impl Refusal {
     }
 }
 
-/// That a request makes sense, before anything is done for it.
+/// Checks that a request makes sense, before anything is done for it.
 pub(super) fn check(volume: &Volume, session: &Session, request: &Request) -> Result<(), Refusal> {
     let mut known = command_flags::FUA;
     match request.command {

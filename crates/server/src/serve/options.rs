@@ -51,7 +51,7 @@ impl Default for ServeOptions {
 }
 
 impl ServeOptions {
-    /// That a server can be like this.
+    /// Checks that a server can run with these options.
     ///
     /// # Errors
     /// The name cannot be.

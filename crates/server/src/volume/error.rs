@@ -11,12 +11,12 @@ use crate::protocol::errors;
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum VolumeError {
-    /// It goes beyond the end.
+    /// The request goes beyond the volume's end.
     #[error("{length} bytes at offset {offset} end behind the volume's {size} bytes")]
     PastEnd {
         /// Offset of the request.
         offset: u64,
-        /// Its bytes.
+        /// Length of the request in bytes.
         length: u64,
         /// Bytes of the volume.
         size: u64,
@@ -103,7 +103,7 @@ pub enum OpenVolumeError {
     TooShort {
         /// The file.
         path: PathBuf,
-        /// Its bytes.
+        /// Length of the file in bytes.
         length: u64,
         /// Bytes of a block.
         block: u32,

@@ -16,7 +16,7 @@ use super::requests::{BLOCK_BYTES, Volume};
 
 /// The number of "No such file or directory".
 const MISSING: Errno = Errno(2);
-/// Those of "Operation not permitted", "Permission denied" and "Read-only file system".
+/// Error numbers of "Operation not permitted", "Permission denied" and "Read-only file system".
 const NOT_ALLOWED: [Errno; 3] = [Errno(1), Errno(13), Errno(30)];
 
 /// A cache in front of a backing file.

@@ -1,4 +1,4 @@
-//! Which blocks are being read and written.
+//! Tracks the blocks that are being read and written.
 //!
 //! A device leaves it to its caller that the same bytes are not read and written at the same time,
 //! and clients of a server may ask for just that. A request waits for those before it that it

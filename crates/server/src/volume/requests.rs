@@ -145,7 +145,7 @@ impl Volume {
         }
     }
 
-    /// That these bytes are within the volume.
+    /// Checks that these bytes are within the volume.
     ///
     /// # Errors
     /// [`VolumeError::PastEnd`].
@@ -156,7 +156,7 @@ impl Volume {
         }
     }
 
-    /// That the volume takes writes.
+    /// Checks that the volume accepts writes.
     ///
     /// # Errors
     /// It is for reading only, or a sync failed.

@@ -10,7 +10,7 @@ use super::raw_locks::raw_locks;
 use super::tuple_parameters::tuple_parameters;
 use crate::tree::Tree;
 
-/// What is counted in sources below one folder.
+/// Counts of the sources below one folder.
 #[derive(Serialize)]
 pub struct Counts {
     pub tuple_parameters: usize,

@@ -16,7 +16,7 @@ use super::parsed::Parsed;
 pub struct ObjectType {
     pub krate: String,
     pub name: String,
-    /// Where it is defined.
+    /// File that defines the type.
     pub file: String,
     /// Fields of a struct, variants of an enum.
     pub fields: usize,

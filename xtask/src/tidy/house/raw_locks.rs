@@ -32,7 +32,7 @@ impl<'ast> Visit<'ast> for Finder<'_, '_> {
     }
 }
 
-/// Whether the argument is `PoisonError::into_inner`, or a closure that calls `into_inner`.
+/// Returns `true` for `PoisonError::into_inner`, and for a closure that calls `into_inner`.
 fn takes_what_is_poisoned(argument: &Expr) -> bool {
     match argument {
         Expr::Path(path) => path.path.segments.last().is_some_and(|s| s.ident == "into_inner"),

@@ -9,7 +9,7 @@ use syn::{Attribute, Item, Meta, Token, UseTree, Visibility};
 use super::super::module_map::module_of;
 use super::parsed::Parsed;
 
-/// How many names `crate::…` offers.
+/// Number of names that `crate::…` offers.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub struct RootNames {
     pub without_features: usize,
@@ -161,7 +161,7 @@ fn name(item: &Item) -> Option<String> {
     Some(ident.to_string())
 }
 
-/// Whether `#[doc(hidden)]` stands above the item.
+/// Returns `true` if the item has the attribute `#[doc(hidden)]`.
 fn is_hidden(attributes: &[Attribute]) -> bool {
     attributes.iter().any(|attribute| match &attribute.meta {
         Meta::List(list) => list.path.is_ident("doc") && list.tokens.to_string() == "hidden",

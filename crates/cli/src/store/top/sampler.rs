@@ -29,12 +29,12 @@ pub(super) const RECENT: usize = 10;
 /// A number for each thing that is waited for, in the order of [`Wait::ALL`].
 pub(super) type PerWait = [f64; Wait::ALL.len()];
 
-/// What happened between two versions.
+/// Activity of the store between two published versions.
 #[derive(Clone, Debug)]
 pub(super) struct Interval {
     /// Counters and latencies of the interval, gauges at its end.
     pub(super) stats: Stats,
-    /// Its length, by the store's clock; above 0.
+    /// Length of the interval in seconds, by the store's clock; above 0.
     pub(super) seconds: f64,
     /// Versions that were read in it; 0 in an idle one.
     pub(super) samples: usize,
@@ -66,9 +66,9 @@ pub(super) struct Sampler {
     base: Stats,
     base_s: f64,
     newest: Published,
-    /// When the newest version was seen, by the caller's clock.
+    /// Time when the newest version was seen, by the caller's clock.
     seen: Duration,
-    /// When the last interval ended, by the caller's clock.
+    /// Time when the last interval ended, by the caller's clock.
     ended: Duration,
     samples: usize,
     sums: PerWait,

@@ -22,7 +22,7 @@ const LEAVE: &str = "\x1b[0m\x1b[?7h\x1b[?25h\x1b[?1049l";
 const BOLD: &str = "\x1b[1m";
 const USUAL: &str = "\x1b[0m";
 
-/// How long the rest of a key's sequence may take after its Esc.
+/// Longest time that the rest of a key's sequence may take after its Esc.
 const SEQUENCE: Duration = Duration::from_millis(50);
 
 /// Columns and rows of a terminal that does not know its own.
@@ -59,7 +59,7 @@ fn before_panics() {
     });
 }
 
-/// Whether standard input and output are a terminal that can do what is needed.
+/// Returns `true` if standard input and output are a terminal that `top` can use.
 pub(super) fn is_there() -> bool {
     let is_dumb = std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb");
     !is_dumb && termios::isatty(io::stdin()) && termios::isatty(io::stdout())
@@ -73,7 +73,7 @@ pub(super) struct Terminal {
 }
 
 impl Terminal {
-    /// That of standard input and output.
+    /// Returns the terminal of standard input and output.
     pub(super) fn standard() -> io::Result<Terminal> {
         let input = io::stdin().as_fd().try_clone_to_owned()?;
         Terminal::take(input, io::stdout().as_fd().try_clone_to_owned()?)

@@ -1,6 +1,6 @@
 //! Numbers as people read them, eight characters at most.
 
-/// What stands for a number that there is not.
+/// Placeholder for a missing number.
 pub(super) const NONE: &str = "–";
 
 /// A count, or events per second: `0.4`, `123`, `1,234`, `12.3 k`, `4.5 M`.
@@ -37,7 +37,7 @@ pub(super) fn percent(share: f64) -> String {
     format!("{:.2} %", share * 100.0)
 }
 
-/// How long a store is open: `1:02:03`.
+/// Formats the time that a store has been open: `1:02:03`.
 pub(super) fn clock(seconds: f64) -> String {
     let seconds = seconds.max(0.0) as u64;
     format!("{}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60)

@@ -24,7 +24,7 @@ pub(super) struct Shown<'a> {
     pub(super) newest: &'a Published,
     /// The last interval; none before the first one ended.
     pub(super) interval: Option<&'a Interval>,
-    /// What the second line says.
+    /// Text of the second line.
     pub(super) status: &'a str,
     /// Whether that is out of the ordinary.
     pub(super) is_notice: bool,

@@ -1,4 +1,4 @@
-//! What threads wait for while they burn no CPU time, as a table with bars.
+//! Waits of threads that burn no CPU time, as a table with bars.
 
 use millpond::internals::stats::Wait;
 

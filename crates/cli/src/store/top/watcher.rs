@@ -23,7 +23,7 @@ pub(super) enum State {
 }
 
 impl State {
-    /// Whether numbers may still come.
+    /// Returns `true` if numbers may still come.
     pub(super) fn is_open(self) -> bool {
         matches!(self, State::Running | State::Unknown)
     }
@@ -45,7 +45,7 @@ pub(super) struct Watcher<'f> {
     begun: Instant,
     sampler: Sampler,
     pub(super) state: State,
-    /// How old the newest version is.
+    /// Age of the newest version.
     pub(super) age: Duration,
 }
 
