@@ -1,7 +1,7 @@
-//! What the page store asks of storage.
+//! The storage that the page store needs.
 //!
 //! A device is an array of bytes that can be read and written in place by many threads at once,
-//! grows at its end, and forgets what was not synced when the power fails. The store moves
+//! grows at its end, and forgets unsynced writes when the power fails. The store moves
 //! whole pages; nothing here knows what a page is.
 //!
 //! Calls go through `dyn Device`: an indirect call costs nanoseconds, the fastest device
@@ -19,7 +19,7 @@ use super::error::DeviceError;
 /// written through the page cache. The smallest page has this size.
 pub(crate) const DIRECT_BLOCK_MAX: u64 = 4096;
 
-/// What direct I/O asks of addresses, offsets and lengths: multiples of these, in bytes.
+/// Alignment in bytes that direct I/O requires of addresses, offsets and lengths.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Alignment {
     /// Of a buffer's address. A buffer that is aligned worse works too, by way of a copy.
@@ -44,7 +44,7 @@ pub struct Tag {
 }
 
 impl Tag {
-    /// That of a read.
+    /// Returns the tag of a read of `page`.
     pub fn read(page: PageId) -> Tag {
         Tag { page, reason: Reason::None }
     }
@@ -53,13 +53,13 @@ impl Tag {
 /// Adjacent bytes to read into several buffers.
 #[derive(Debug)]
 pub struct ReadRequest<'a, 'b> {
-    /// Where the bytes begin.
+    /// Offset of the first byte.
     pub offset: u64,
     /// The buffers, filled one after the other.
     pub parts: &'a mut [IoSliceMut<'b>],
-    /// Which page each buffer is of; none if they are no pages.
+    /// Page of each buffer; empty if the bytes are no pages.
     pub tags: &'a [Tag],
-    /// How it went; set by the device.
+    /// Result of the read; set by the device.
     pub result: Result<(), DeviceError>,
 }
 
@@ -69,7 +69,7 @@ impl<'a, 'b> ReadRequest<'a, 'b> {
         ReadRequest { offset, parts, tags: &[], result: Ok(()) }
     }
 
-    /// The same, where the parts are pages.
+    /// Returns this request with one tag per buffer, for parts that are pages.
     pub fn tagged(self, tags: &'a [Tag]) -> ReadRequest<'a, 'b> {
         ReadRequest { tags, ..self }
     }
@@ -83,13 +83,13 @@ impl<'a, 'b> ReadRequest<'a, 'b> {
 /// Adjacent bytes to write from several buffers.
 #[derive(Debug)]
 pub struct WriteRequest<'a, 'b> {
-    /// Where the bytes go.
+    /// Offset of the first byte.
     pub offset: u64,
     /// The buffers, written one after the other.
     pub parts: &'a [IoSlice<'b>],
-    /// Which page each buffer is of; none if they are no pages.
+    /// Page of each buffer; empty if the bytes are no pages.
     pub tags: &'a [Tag],
-    /// How it went; set by the device. After an error any part of the bytes may have landed.
+    /// Result of the write; set by the device. After an error any part of the bytes may be stored.
     pub result: Result<(), DeviceError>,
 }
 
@@ -99,7 +99,7 @@ impl<'a, 'b> WriteRequest<'a, 'b> {
         WriteRequest { offset, parts, tags: &[], result: Ok(()) }
     }
 
-    /// The same, where the parts are pages.
+    /// Returns this request with one tag per buffer, for parts that are pages.
     pub fn tagged(self, tags: &'a [Tag]) -> WriteRequest<'a, 'b> {
         WriteRequest { tags, ..self }
     }
@@ -122,7 +122,7 @@ pub trait Device: Send + Sync {
     /// Length in bytes.
     fn length(&self) -> u64;
 
-    /// What addresses, offsets and lengths must be multiples of.
+    /// Returns the alignment that addresses, offsets and lengths need.
     fn alignment(&self) -> Alignment;
 
     /// Fills `bytes` from `offset` on.
@@ -208,9 +208,9 @@ pub trait Device: Send + Sync {
         Ok(())
     }
 
-    /// What was read from this range of bytes is not what was written there: a cache, if the device
-    /// has one, drops its copies of it. Returns whether there were any, so that another try may
-    /// find what is right.
+    /// Reports that the bytes read from `range` are not the bytes written there. A device with a
+    /// cache drops its copies of them. Returns `true` if it dropped any: a second read may then
+    /// return the right bytes.
     fn distrust(&self, range: Range<u64>) -> bool {
         let _ = range;
         false

@@ -8,7 +8,7 @@
 //! code. Without the feature, which only `cargo xtask crash --planted` turns on, both leave the
 //! correct code and nothing else in the program.
 
-/// What is done wrong.
+/// A deliberate bug.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[repr(u8)]
 #[non_exhaustive]
@@ -140,13 +140,13 @@ pub enum Bug {
     BackJournalNotSynced,
     /// A slot that the directory names is written to.
     BackSlotReusedEarly,
-    /// What the last durable page map needs is discarded.
+    /// Bytes that the last durable page map needs are discarded.
     BackDiscardsEarly,
-    /// What only a tier's cache has is taken for what was written.
+    /// Bytes that only a tier's cache has are used without a check of their checksum.
     BackUnproven,
-    /// What only a tier's cache has, and cannot be read, is read from storage.
+    /// If bytes that only a tier's cache has cannot be read, storage is read instead.
     BackFallsBack,
-    /// What is read from the cache is written to storage as it is.
+    /// Bytes read from the cache are written to storage without a check of their checksum.
     BackDestagesUnproven,
     /// The thread that destages forgets what rang while it was at work.
     BackRingForgotten,
@@ -154,7 +154,7 @@ pub enum Bug {
     BackThreadNotEnded,
     /// A version that came while an older one was destaged is taken for that one.
     BackNewerDropped,
-    /// What is no page is written to storage while an older version is destaged there.
+    /// A write that is no page goes to storage while an older version is destaged there.
     BackWritesMeet,
     /// A store whose superblock is zeros is created again.
     LostStoreRecreated,
@@ -248,11 +248,11 @@ impl Bug {
         Bug::HeldPartIsQuiet,
     ];
 
-    /// Those of locks: `tests/shuttle_models/lock.rs` catches them.
+    /// Bugs of the lock manager: `tests/shuttle_models/lock.rs` catches them.
     pub const OF_LOCKS: [Bug; 4] =
         [Bug::RangeNotSeen, Bug::WaiterLooksOnce, Bug::KeysBeforeTree, Bug::HeldPartIsQuiet];
 
-    /// Those of the thread that destages: `tests/shuttle_models/tier.rs` catches them.
+    /// Bugs of the destaging thread: `tests/shuttle_models/tier.rs` catches them.
     pub const OF_DESTAGING: [Bug; 4] = [
         Bug::BackRingForgotten,
         Bug::BackThreadNotEnded,
@@ -260,7 +260,7 @@ impl Bug {
         Bug::BackWritesMeet,
     ];
 
-    /// Those of the read path: they show when reads go wrong, and not after a crash.
+    /// Bugs of the read path: they show when reads go wrong, and not after a crash.
     pub const OF_READS: [Bug; 12] = [
         Bug::SuperblockNotNoted,
         Bug::StalePageAccepted,
@@ -277,7 +277,7 @@ impl Bug {
     ];
 }
 
-/// Whether a bug is planted, or what is done instead if it is.
+/// Tests for a planted bug, or runs code if it is planted.
 ///
 /// `planted!(X)` is the condition, the constant `false` without the feature `planted`;
 /// `planted!(X, work)` does `work` if bug `X` is planted, and is nothing without the feature;
@@ -318,13 +318,13 @@ macro_rules! unless_planted {
 #[cfg(feature = "planted")]
 static PLANTED: std::sync::atomic::AtomicU8 = std::sync::atomic::AtomicU8::new(0);
 
-/// Whether `bug` is planted.
+/// Returns `true` if `bug` is planted.
 #[cfg(feature = "planted")]
 pub fn is_planted(bug: Bug) -> bool {
     PLANTED.load(std::sync::atomic::Ordering::Relaxed) == bug as u8
 }
 
-/// Whether `bug` is planted: no.
+/// Returns `false`: without the feature `planted` no bug is.
 #[cfg(not(feature = "planted"))]
 #[inline(always)]
 pub const fn is_planted(_: Bug) -> bool {

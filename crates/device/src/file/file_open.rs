@@ -1,4 +1,4 @@
-//! How a file is opened as a device: direct I/O, io_uring, holes.
+//! Opening a file as a device: direct I/O, io_uring, holes.
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::io;
@@ -16,8 +16,8 @@ use crate::buffer::AlignedBuffer;
 use crate::device::{Alignment, DIRECT_BLOCK_MAX};
 use crate::error::{Errno, OpenFileError};
 
-/// What is at `path` instead of a regular file, or a block device if those are taken. Opening some
-/// of it would wait for somebody else, or act on a device.
+/// Names the kind of file at `path` if it is no regular file, nor a block device that `options`
+/// accept. Opening some kinds would block until another process acts, or trigger a device.
 pub(super) fn what_else(path: &Path, options: &FileOptions) -> Option<&'static str> {
     let kind = std::fs::metadata(path).ok()?.file_type();
     match () {
@@ -46,7 +46,7 @@ pub(super) fn create_file(path: &Path) -> Result<Option<File>, Errno> {
 pub(super) struct Origin {
     /// Absolute: the process may go to another folder.
     path: PathBuf,
-    /// Its file system, and its number there.
+    /// Number of the file system, and of the file within it (its inode).
     id: (u64, u64),
 }
 

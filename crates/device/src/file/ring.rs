@@ -161,8 +161,8 @@ impl RingPool {
     }
 }
 
-/// What came of entries: their first error, which is not told a second time, whatever became of
-/// the others. `None`: all that were done were done well, and one was not, or is not known.
+/// Returns the first error of a set of entries, which the kernel reports only once. `Some(Ok)` if
+/// all succeeded. `None` if one was refused or has no known result, and none failed otherwise.
 fn outcome(answers: &[Option<i32>]) -> Option<Result<(), Errno>> {
     let refusals = [-libc::EINVAL, -libc::EOPNOTSUPP];
     let known = answers.iter().flatten();

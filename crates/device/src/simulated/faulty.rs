@@ -23,7 +23,7 @@ use crate::simulated::crash::{Journal, Lean, SECTOR};
 use crate::simulated::pause;
 use crate::simulated::plug::{DeviceOperation, Fault, Plug, Turn};
 
-/// How often which fault strikes: shares of the operations, 0 to 1.
+/// Frequency of each fault, as a share of the operations (0 to 1).
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Faults {
     /// Reads of a page that fail with `EIO`.
@@ -81,7 +81,7 @@ impl std::fmt::Debug for FaultyDevice {
     }
 }
 
-/// What is to become of a write.
+/// Outcome drawn for a write.
 enum Verdict {
     /// The first bytes land, and the write is acknowledged.
     Lands(usize),
@@ -109,9 +109,9 @@ impl FaultyDevice {
         FaultyDevice { inner, state: Mutex::new(state), plug: None }
     }
 
-    /// The same, over memory and ready to [`crash`](FaultyDevice::crash): takes twice the memory
-    /// of the device, and that of all writes since the last sync. What `inner` holds
-    /// counts as durable.
+    /// Creates a device over memory that can [`crash`](FaultyDevice::crash). It takes twice the
+    /// memory of the device, plus that of all writes since the last sync. The contents of `inner`
+    /// count as durable.
     pub fn with_crashes(inner: MemoryDevice, seed: u64) -> FaultyDevice {
         let journal = Journal::new(inner.to_bytes());
         let device = Self::new(Arc::new(inner), seed);
@@ -119,7 +119,7 @@ impl FaultyDevice {
         device
     }
 
-    /// The same, hanging on a power supply.
+    /// Like `with_crashes`, connected to a power supply.
     pub(crate) fn plugged_in(inner: MemoryDevice, seed: u64, plug: Plug) -> FaultyDevice {
         FaultyDevice { plug: Some(plug), ..Self::with_crashes(inner, seed) }
     }
@@ -198,14 +198,14 @@ impl FaultyDevice {
         self.inner.write(begin, &bytes)
     }
 
-    /// What a power failure at this moment may leave: everything synced, and of the writes
-    /// since each kept, lost or torn, as `seed` draws. `None` unless the device was made by
+    /// Draws, from `seed`, the contents that a power failure at this moment may leave: everything
+    /// synced, and each later write kept, lost or torn. `None` unless the device was made by
     /// [`FaultyDevice::with_crashes`].
     pub fn crash(&self, seed: u64) -> Option<MemoryDevice> {
         self.image(None, &mut fastrand::Rng::with_seed(seed))
     }
 
-    /// The same, as `lean` wants it.
+    /// Like `crash`, biased towards the outcome that `lean` describes.
     pub(crate) fn image(
         &self,
         lean: Option<Lean>,
@@ -219,7 +219,7 @@ impl FaultyDevice {
         DeviceError::Io { operation, path, offset, length, errno: Errno::IO }
     }
 
-    /// Whether an operation other than a read may go on. Called with the state locked, so that
+    /// Decides the outcome of an operation other than a read. Called with the state locked, so that
     /// one device's operations reach its journal in the order in which they were counted.
     fn turn(&self, operation: DeviceOperation) -> Turn {
         self.plug.as_ref().map_or(Turn::Works, |plug| plug.turn(operation))

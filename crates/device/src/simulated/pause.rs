@@ -18,8 +18,8 @@ use crate::file::system::wake_punctually;
 const AWAKE_NS_MAX: u64 = 60_000;
 
 thread_local! {
-    /// How late most wake-ups of this thread are, in nanoseconds. The first one also asks for
-    /// punctual ones.
+    /// Usual delay of a wake-up of this thread, in nanoseconds; four in five are shorter. The first
+    /// use also asks the system for punctual wake-ups.
     static LATE_NS: Cell<u64> =
         Cell::new(if wake_punctually() { 10_000 } else { AWAKE_NS_MAX });
 }

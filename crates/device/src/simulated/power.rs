@@ -110,7 +110,7 @@ impl PowerSupply {
         was_due
     }
 
-    /// Whether the power has failed.
+    /// Returns `true` once the power has failed.
     pub fn is_off(&self) -> bool {
         self.line.schedule().is_off
     }
@@ -121,18 +121,18 @@ impl PowerSupply {
         schedule.fault = Some((schedule.operations.saturating_add(nth), fault));
     }
 
-    /// Whether a failure that [`PowerSupply::fail_at`] or [`PowerSupply::fail_at_aim`] planned is
-    /// still to come.
+    /// Returns `true` while a failure that [`PowerSupply::fail_at`] or [`PowerSupply::fail_at_aim`]
+    /// planned is still to come.
     pub fn is_fault_due(&self) -> bool {
         let schedule = self.line.schedule();
         schedule.fault.is_some() || schedule.aimed.is_some()
     }
 
-    /// What the devices, in the order in which they were made, may hold after the power failed, as
-    /// `seed` draws it, and the supply of these new devices. If the power has not failed yet, it
-    /// does now. Every other device is left with what chance would hardly leave: only the newest
-    /// write, or the one at the lowest place, such as a superblock, any one, the first ones; or all
-    /// but these.
+    /// Draws, from `seed`, the contents of each device after a power failure, in the order in which
+    /// the devices were made. Returns the new devices and their supply. Cuts the power first if it
+    /// is still on. About half of the devices get an outcome that chance would hardly produce: only
+    /// one part of the writes lands, or everything else does. The part is the newest write, the one
+    /// at the lowest offset (a superblock, say), a random one, the first ones, or all.
     pub fn images(&self, seed: u64) -> (PowerSupply, Vec<Arc<FaultyDevice>>) {
         // An operation that had its turn before holds its device until the journal has it.
         self.cut();

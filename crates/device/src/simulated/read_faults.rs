@@ -35,7 +35,7 @@ const VERSIONS_MAX: usize = 6;
 /// Bytes of a page that the ledger keeps of each misread.
 const HEAD_BYTES: usize = 32;
 
-/// How a read goes wrong.
+/// A way in which a read goes wrong.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[non_exhaustive]
 pub enum ReadFault {
@@ -66,16 +66,16 @@ impl ReadFault {
     ];
 }
 
-/// Which reads go wrong, and how.
+/// Selection of the reads that go wrong, and of their faults.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct ReadFaults {
     /// Reads of a page that go wrong: a share of them, 0 to 1.
     pub share: f64,
-    /// How: each as likely as the others. None: no read goes wrong.
+    /// Kinds of faults, each as likely as the others. If empty, no read goes wrong.
     pub kinds: Vec<ReadFault>,
     /// The pages whose reads may go wrong; `None`: all.
     pub pages: Option<BTreeSet<PageId>>,
-    /// Whether what goes wrong once goes on to do so until the page is written.
+    /// `true` if a damaged page stays damaged until it is written.
     pub persists: bool,
 }
 
@@ -85,11 +85,11 @@ pub struct ReadFaults {
 pub struct Misread {
     /// The page: the offset, divided by the page size that the device was told.
     pub page: PageId,
-    /// Which read of that page it was since the faults were set, from 1 on.
+    /// Number of this read among the page's reads since the faults were set, from 1 on.
     pub read: u64,
-    /// How it went wrong.
+    /// The fault.
     pub fault: ReadFault,
-    /// Whether a byte was returned that is not the one stored. Never of a read that failed.
+    /// `true` if a returned byte differs from the stored one. Never set for a read that failed.
     pub changed: bool,
     /// The first bytes of the page as it is stored: its header, if it is a page of a store.
     pub head: [u8; HEAD_BYTES],
@@ -105,7 +105,7 @@ struct State {
     reads: HashMap<u64, u64>,
     /// Pages that stay damaged: how, and what decides the rest.
     damaged: BTreeMap<u64, (ReadFault, u64)>,
-    /// What each page was before, the oldest first.
+    /// Former contents of each page, the oldest first.
     versions: HashMap<u64, Vec<Vec<u8>>>,
     ledger: Vec<Misread>,
 }
@@ -131,8 +131,8 @@ impl ReadFaultDevice {
         ReadFaultDevice { inner, page_bytes, state: Mutex::default() }
     }
 
-    /// The same before another device, which holds what a crash left of this one's: it keeps the
-    /// older versions of pages, and goes on without faults and with an empty ledger.
+    /// Creates a device over `inner`, which holds the contents after a crash. The new device keeps
+    /// the older versions of pages, and starts without faults and with an empty ledger.
     pub fn succeeded_by(&self, inner: Arc<dyn Device>) -> ReadFaultDevice {
         let versions = self.state().versions.clone();
         let state = Mutex::new(State { versions, ..State::default() });
@@ -177,7 +177,7 @@ impl ReadFaultDevice {
         self.inner.read(page * self.page_bytes, bytes)
     }
 
-    /// What is to become of this read of a page, if anything.
+    /// Draws the fault of this read of a page, if any.
     fn draw(&self, page: u64) -> Option<Struck> {
         let mut state = self.state();
         let read = state.reads.entry(page).or_default();

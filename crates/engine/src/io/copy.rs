@@ -50,8 +50,8 @@ pub struct PageCopy<'s> {
     grain: u64,
     /// Grains that are copied.
     grains: u64,
-    /// What is where, in the order of the file, as the durable map says; `None` where pages are
-    /// written in place.
+    /// Pages with their places by the durable map, in file order; `None` where pages are written in
+    /// place.
     contents: Option<Vec<(MapEntry, PageId)>>,
     /// Root of the durable map, and the page ids that it is of.
     map_root: (MapEntry, u64),
@@ -171,14 +171,14 @@ impl PageCopy<'_> {
         Ok(true)
     }
 
-    /// Whether the grain is to be copied; the store's own pages are not.
+    /// Returns `true` if the grain is to be copied; the store's own pages are not.
     fn is_taken(&self, grain: u64) -> bool {
         let word = self.taken.get((grain / 64) as usize).copied().unwrap_or(0);
         let is_own = self.grain == 1 && self.store.is_reserved(PageId(grain));
         word & (1 << (grain % 64)) != 0 && !is_own
     }
 
-    /// Which pages are not sound of what was read as `grain`.
+    /// Returns the pages of `grain` that are not sound in `bytes`.
     fn unsound(&self, grain: u64, bytes: &[u8]) -> Vec<PageId> {
         let at = || (self.store.path().to_path_buf(), 0);
         let Some(contents) = &self.contents else {
@@ -195,8 +195,8 @@ impl PageCopy<'_> {
         here.filter(|(entry, page)| !is_sound(*entry, *page)).map(|(_, page)| *page).collect()
     }
 
-    /// Whether `bytes`, which are those of the file from place `begin` on, hold at `spot` the
-    /// version of `page` that `entry` means.
+    /// Returns `true` if `bytes`, which begin at place `begin` of the file, hold at `spot` the version
+    /// of `page` that `entry` names.
     fn is_sound(
         &self,
         page: PageId,

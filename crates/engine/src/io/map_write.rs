@@ -61,7 +61,7 @@ impl NewMap<'_> {
     }
 }
 
-/// Where in the file these are, in bytes.
+/// Returns the ranges of the file that `spots` take, in bytes.
 pub(super) fn ranges_of(spots: &[Spot], size: PageSize) -> Vec<Range<u64>> {
     let range = |spot: &Spot| spot.offset(size)..spot.offset(size) + spot.bytes(size) as u64;
     spots.iter().map(range).collect()
@@ -218,8 +218,8 @@ impl PageStore {
         PlacesPin(self)
     }
 
-    /// Whether a map should be made durable soon: `most_bytes` of places wait for one, or a page
-    /// found none.
+    /// Returns `true` if a map should be made durable soon: `most_bytes` of places wait for one, or
+    /// a page found no free place.
     pub fn wants_map(&self, most_bytes: u64) -> bool {
         let most_bytes = most_bytes.min(self.device.superseded_max());
         self.map().is_some_and(|map| map.wants_map(most_bytes))

@@ -1,15 +1,15 @@
-//! What a page store does for its log: it is opened while only the log knows which pages are in
-//! use, it takes that map from recovery, and its superblock names the LSN where recovery begins.
+//! Support of the page store for its log. The store opens while only the log knows the pages in
+//! use, and takes the free map from recovery. Its superblock names the LSN where recovery begins.
 //!
 //! # The superblock while the store is open
-//! It is written at each checkpoint: where the checkpoint lies in the log, the catalog's root, and
-//! the store's length, which may be ahead of the file's if the power fails before both are
+//! Each checkpoint writes it, with the checkpoint's position in the log, the catalog's root, and
+//! the store's length. The length may be ahead of the file's if the power fails before both are
 //! durable; opening then grows the file. All of that lies in one sector, so a crash leaves the old
 //! superblock or the new one (`page::superblock`).
 //!
 //! A clean close keeps the log position. A caller that opens the store without its log must set it
-//! to 0 ([`PageStore::set_log_position`]) before anything is changed: what the log says is then no
-//! longer what the store holds.
+//! to 0 ([`PageStore::set_log_position`]) before anything is changed: the log no longer describes
+//! the contents of the store after that.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
@@ -201,7 +201,7 @@ impl PageStore {
         })
     }
 
-    /// As [`PageStore::set_log_position`], with the LSN of a durable record that was logged for it.
+    /// Like [`PageStore::set_log_position`], given the LSN of a durable record that was logged for it.
     pub(super) fn name_checkpoint(
         &self,
         (position, lsn): (Lsn, Lsn),

@@ -24,7 +24,7 @@ const MARK: &[u8; 8] = b"MPSPILL1";
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SpillError {
-    /// It holds what it may.
+    /// The spill file has reached its limit.
     #[error("the spill file {} is full: it may have {max} bytes", path.display())]
     Full {
         /// The file.
@@ -37,11 +37,11 @@ pub enum SpillError {
     File {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         #[source]
         error: io::Error,
     },
-    /// What was read is not what was written.
+    /// The bytes read are not the bytes written.
     #[error(
         "{len} bytes at offset {offset} of the spill file {} are not what was written there: look \
          after the drive",
@@ -50,9 +50,9 @@ pub enum SpillError {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// Where they begin.
+        /// Offset of the first byte.
         offset: u64,
-        /// How many.
+        /// Number of bytes.
         len: usize,
     },
     /// The store was closed.
@@ -136,11 +136,11 @@ pub struct SpillFile {
     room: Mutex<Room>,
 }
 
-/// Where bytes are in the file.
+/// Position of bytes in the file, with their checksum.
 struct Place {
     offset: u64,
     len: usize,
-    /// What is read has to come to it. It is kept here: the file outlives no process.
+    /// Checksum of the bytes, kept in memory only: the file outlives no process.
     sum: u64,
 }
 
@@ -159,7 +159,7 @@ pub struct Blocks {
     places: Vec<Place>,
 }
 
-/// Where the spill file of the store at `path` is.
+/// Returns the path of the spill file of the store at `path`.
 pub fn spill_path(path: &Path) -> PathBuf {
     beside(path, "-spill")
 }
@@ -355,12 +355,12 @@ impl Blocks {
         Blocks { file: file.clone(), handle: None, places: Vec::new() }
     }
 
-    /// How many there are.
+    /// Returns the number of blocks.
     pub fn len(&self) -> usize {
         self.places.len()
     }
 
-    /// Whether there is none.
+    /// Returns `true` if there are no blocks.
     pub fn is_empty(&self) -> bool {
         self.places.is_empty()
     }
@@ -408,7 +408,7 @@ impl Blocks {
         Ok(())
     }
 
-    /// What is to be said of block `number`, whose first bytes make no sense.
+    /// Returns the error for block `number`, whose first bytes make no sense.
     pub fn damaged(&self, number: usize) -> SpillError {
         let place = Place { offset: 0, len: 0, sum: 0 };
         self.file.damaged(self.places.get(number).unwrap_or(&place))

@@ -46,7 +46,7 @@ use super::store_error::WriteError;
 use crate::page::superblock::{Compression, Placement, Superblock};
 use crate::page::{MapEntry, PAGES_MAX, PageSize, free_map};
 
-/// What a store may be used for.
+/// Permitted use of a store.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Access {
     Write,
@@ -54,10 +54,10 @@ pub(super) enum Access {
     Salvage,
 }
 
-/// Where everything begins that is found by way of others.
+/// Positions from which everything else is found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Anchor {
-    /// Where recovery begins; 0 without a log.
+    /// LSN where recovery begins; 0 without a log.
     pub(super) log_position: Lsn,
     /// Root of the catalog.
     pub(super) catalog_root: Option<PageId>,
@@ -74,32 +74,32 @@ pub struct PageStore {
     pub(super) access: Access,
     /// The superblock as it was read; `None` if a salvaged store has none that is sound.
     pub(super) superblock: Option<Superblock>,
-    /// What of the superblock changes while the store is open.
+    /// The part of the superblock that changes while the store is open.
     pub(super) anchor: Mutex<Anchor>,
     /// Number of page ids: the length in pages where they are written in place. Changes under
     /// `growing`.
     pub(super) pages: AtomicU64,
     /// Page ids, and places of the file, that there can be. Only tests set fewer.
     pub(super) most_pages: u64,
-    /// Which page ids are free. Locked before `map`.
+    /// The free page ids. Locked before `map`.
     pub(super) free: Mutex<Bitmap>,
-    /// Where pages are; `None` if they are written in place.
+    /// Places of pages; `None` if they are written in place.
     pub(super) map: Option<Mutex<PageMap>>,
     /// Why a store that is salvaged was looked through instead of reading its page map.
     pub(super) map_damage: Option<Box<MapError>>,
     /// Held while the page map is saved.
     pub(super) saving: Mutex<()>,
     pub(super) growing: Mutex<()>,
-    /// Its end was given back, and nothing had to be added since: it does not grow ahead.
+    /// The end of the file was given back and not needed since: the store does not grow ahead.
     pub(super) is_cut: AtomicBool,
     pub(super) gate: RwLock<()>,
     /// Set under `gate`.
     pub(super) closed: AtomicBool,
-    /// Whether a sync ever failed. Held while one runs: a kernel may tell of lost writes only once,
-    /// so that a sync beside the one that is told would confirm them.
+    /// `true` once a sync failed. Held during a sync: a kernel may report lost writes only once, and
+    /// a concurrent sync would then wrongly report success.
     pub(super) sync_failed: Mutex<bool>,
     pub(super) counters: Counters,
-    /// Whether a superblock is synced by itself.
+    /// `true` if a write of the superblock syncs only the superblock.
     pub(super) defers_syncs: AtomicBool,
 }
 
@@ -114,7 +114,7 @@ impl std::fmt::Debug for PageStore {
     }
 }
 
-/// What `usable` found instead.
+/// State that keeps a store from being changed, found by `usable`.
 pub(super) enum Unusable {
     ReadOnly,
     Closed,
@@ -220,7 +220,7 @@ impl PageStore {
         self.anchor().generation
     }
 
-    /// Where recovery would begin; 0 for a store without a log.
+    /// Returns the LSN where recovery would begin; 0 for a store without a log.
     pub fn log_position(&self) -> Lsn {
         self.anchor().log_position
     }
@@ -230,25 +230,25 @@ impl PageStore {
         self.superblock.map_or(Lsn(0), |block| block.lsn_floor)
     }
 
-    /// Whether nothing can be written.
+    /// Returns `true` if the store accepts no writes.
     pub fn is_read_only(&self) -> bool {
         self.access != Access::Write
     }
 
-    /// What is wrong with the page map of a store that is salvaged: its pages were looked for in
-    /// the whole file instead.
+    /// Returns the damage of a salvaged store's page map; its pages were looked for in the whole
+    /// file instead.
     pub fn map_damage(&self) -> Option<&MapError> {
         self.map_damage.as_deref()
     }
 
-    /// Where the second tier's cache was that has what was written last, and is not used: of a
-    /// store that is salvaged.
+    /// Returns the former path of a salvaged store's second-tier cache, which has the last writes
+    /// and is not used.
     pub(crate) fn lost_cache(&self) -> Option<PathBuf> {
         let mark = BackMark::of(&*self.device).ok().flatten();
         mark.filter(|_| self.access == Access::Salvage).map(|mark| mark.cache)
     }
 
-    /// Where new versions of pages are written.
+    /// Returns the policy that places new versions of pages.
     pub fn placement(&self) -> Placement {
         match self.map {
             None => Placement::InPlace,
@@ -256,7 +256,7 @@ impl PageStore {
         }
     }
 
-    /// How pages are compressed when they are written.
+    /// Returns the compression of written pages.
     pub fn compression(&self) -> Compression {
         self.superblock.map_or(Compression::None, |block| block.compression)
     }
@@ -298,13 +298,13 @@ impl PageStore {
         self.map().map_or_else(in_place, |map| map.stored_bytes())
     }
 
-    /// Whether `page` exists and is in use, as the store's own pages always are.
+    /// Returns `true` if `page` exists and is in use, as the store's own pages always are.
     pub fn is_allocated(&self, page: PageId) -> bool {
         let free = self.free_map();
         page.0 < free.pages() && free.is_taken(page.0)
     }
 
-    /// Whether `page` is the superblock or a free map.
+    /// Returns `true` if `page` is the superblock or a free map.
     pub fn is_reserved(&self, page: PageId) -> bool {
         match self.map {
             None => free_map::is_reserved(self.page_size, page),
@@ -312,7 +312,7 @@ impl PageStore {
         }
     }
 
-    /// What the store has done since it was opened.
+    /// Returns the counters of the store since it was opened.
     pub fn counts(&self) -> StoreCounts {
         self.counters.snapshot()
     }

@@ -17,17 +17,17 @@ use crate::page::superblock::Compression;
 use crate::page::{MapEntry, PageHeader, PageSize, Spot};
 use millpond_device::device::{ReadRequest, Tag, WriteRequest};
 
-/// It is where it is, whatever the placement.
+/// The superblock, whose place does not depend on the placement.
 const SUPERBLOCK: PageId = PageId(0);
 
-/// Where a page is now.
+/// Present place of a page.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Here {
     /// In bytes from the file's beginning.
     offset: u64,
     /// Bytes that are stored of it.
     bytes: usize,
-    /// Whether these are compressed.
+    /// `true` if the stored bytes are compressed.
     is_packed: bool,
 }
 
@@ -39,7 +39,7 @@ struct Wanted<'b, 'a, T> {
 
 /// Bytes to be written.
 pub(super) struct Outgoing<'o> {
-    /// Which one of its batch it is.
+    /// Index of the page within its batch.
     at: usize,
     offset: u64,
     stored: &'o [u8],
@@ -47,7 +47,7 @@ pub(super) struct Outgoing<'o> {
     tag: Option<Tag>,
 }
 
-/// What is to be written of the pages of a batch.
+/// Stored form of the pages of a batch.
 pub(super) struct Stored {
     /// Compressed pages, each at its page's place of the batch; empty if none is.
     packed: AlignedBuffer,
@@ -67,7 +67,7 @@ impl<'o> Outgoing<'o> {
 }
 
 impl PageStore {
-    /// Where `page` begins now, in bytes from the file's beginning, if it is anywhere.
+    /// Returns the present offset of `page` in the file, in bytes, if it has one.
     pub fn offset_of_page(&self, page: PageId) -> Option<u64> {
         self.here(page).ok().map(|here| here.offset)
     }
@@ -77,10 +77,10 @@ impl PageStore {
         Here { offset: spot.offset(self.page_size), bytes: spot.bytes(self.page_size), is_packed }
     }
 
-    /// Where `page` is now.
+    /// Returns the present place of `page`.
     ///
     /// # Errors
-    /// It is nowhere.
+    /// The page map has no place for the page.
     fn here(&self, page: PageId) -> Result<Here, ReadError> {
         let Some(map) = self.map().filter(|_| page != SUPERBLOCK) else {
             let (offset, bytes) = (page.0 * self.page_size.bytes_u64(), self.page_size.bytes());
@@ -129,7 +129,7 @@ impl PageStore {
         }
     }
 
-    /// What was read of `page` is sound, and cannot be the page: a cache drops its copy.
+    /// Reports that a sound page read as `page` cannot be it: a cache drops its copy.
     pub fn distrust(&self, page: PageId) {
         if let Ok(Here { offset, bytes, .. }) = self.here(page) {
             self.device.distrust(offset..offset + bytes as u64);
@@ -304,7 +304,7 @@ impl PageStore {
         first_error
     }
 
-    /// What is to be written of pages that are sealed.
+    /// Returns the stored form of sealed pages, compressed if the store compresses.
     pub(super) fn stored<'p>(&self, pages: impl ExactSizeIterator<Item = &'p [u8]>) -> Stored {
         if self.compression() == Compression::None {
             let units = vec![None; pages.len()];
@@ -458,7 +458,7 @@ impl PageStore {
     }
 }
 
-/// Whether something was read, and is not what was written.
+/// Returns `true` if something was read that differs from the bytes written.
 fn is_damage(error: &ReadError) -> bool {
     matches!(
         error,
@@ -467,7 +467,7 @@ fn is_damage(error: &ReadError) -> bool {
 }
 
 impl Stored {
-    /// What is written of page `at` of the batch, if it is compressed.
+    /// Returns the stored bytes of page `at` of the batch, if it is compressed.
     pub(super) fn of(&self, size: PageSize, at: usize) -> Option<&[u8]> {
         let units = self.units.get(at).copied().flatten()?;
         let begin = at * size.bytes();

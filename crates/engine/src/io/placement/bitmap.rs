@@ -8,7 +8,7 @@ use millpond_base::PageId;
 /// Bits per word.
 const WORD: u64 = 64;
 
-/// Which pages are free.
+/// Bitmap of free pages.
 #[derive(Debug, Default)]
 pub(in crate::io) struct Bitmap {
     /// Bit p % 64 of word p / 64 is 0 if page p is free. Bits beyond `pages` are 1.
@@ -202,7 +202,7 @@ impl Bitmap {
         Ok(())
     }
 
-    /// Whether the page is handed out or does not exist.
+    /// Returns `true` if the page is handed out or does not exist.
     pub(in crate::io) fn is_taken(&self, page: u64) -> bool {
         self.taken.get((page / WORD) as usize).is_none_or(|word| word & (1 << (page % WORD)) != 0)
     }

@@ -32,23 +32,23 @@ pub struct MapError {
     pub path: PathBuf,
     /// Level of the node, 0 for those that have pages.
     pub level: u8,
-    /// Which one of its level.
+    /// Index of the node within its level.
     pub index: u64,
-    /// Where the node begins in the file, in bytes.
+    /// Offset of the node in the file, in bytes.
     pub offset: u64,
-    /// What is wrong.
+    /// The damage.
     pub damage: MapDamage,
 }
 
-/// What is wrong with a node of a page map.
+/// Damage of one node of a page map.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum MapDamage {
-    /// It cannot be read.
+    /// The node cannot be read.
     Device(DeviceError),
-    /// Its checksum does not fit, or another page is in its place.
+    /// The node's checksum does not fit, or another page is in its place.
     Unsound,
-    /// It is not the version that its parent means: a write was lost.
+    /// The node is not the version that its parent names: a write was lost.
     Stale,
     /// An entry names a place that the file does not have, or that another entry names.
     Place {
@@ -241,7 +241,7 @@ impl Finder {
     }
 }
 
-/// Whether `page` is one of a structure that was sealed as the page that its header names.
+/// Returns `true` if `page` belongs to a structure and was sealed under the id in its header.
 fn is_page(page: &[u8]) -> bool {
     let header = PageHeader::read(page);
     let is_own = matches!(
@@ -335,7 +335,7 @@ pub(in crate::io) fn page_size_by_pages(device: &dyn Device) -> Option<PageSize>
     })
 }
 
-/// Whether page 1 is a sound page 1, as the first free map always is.
+/// Returns `true` if page 1 is a sound free map, as it is in each store that has free maps.
 pub(in crate::io) fn has_free_map(device: &dyn Device, size: PageSize) -> bool {
     let mut page = AlignedBuffer::new(size.bytes());
     device.read(size.bytes_u64(), &mut page).is_ok()
