@@ -82,8 +82,8 @@ impl FileDevice {
         self.direct.is_some()
     }
 
-    /// Returns `true` if ranges of the file can be synced by themselves. The file must not be direct,
-    /// io_uring must work, and the file system must be known to support it (ext4, XFS).
+    /// Returns `true` if ranges of the file can be synced by themselves. The file must not be
+    /// direct, io_uring must work, and the file system must be known to support it (ext4, XFS).
     pub fn syncs_ranges(&self) -> bool {
         self.syncs_ranges
     }

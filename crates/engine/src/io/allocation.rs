@@ -142,8 +142,8 @@ impl PageStore {
         Ok(self.device.length() > before)
     }
 
-    /// Returns `true` if the store does not grow for this need. Called while `growing` is held, like
-    /// giving back the end of the file.
+    /// Returns `true` if the store does not grow for this need. Called while `growing` is held,
+    /// under which the end of the file is given back.
     fn rests(&self, need: Need) -> bool {
         need == Need::Later && self.is_cut.load(Ordering::Relaxed)
     }

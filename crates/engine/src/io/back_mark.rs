@@ -1,8 +1,8 @@
 //! The mark at the beginning of a device whose second tier writes back.
 //!
-//! Such a device is incomplete: its tier's cache has the last writes. The cache therefore also holds
-//! the first sector, which describes the store, and this mark takes its place. A program that opens
-//! the device alone finds no store, but a message that says where the rest is.
+//! Such a device is incomplete: its tier's cache has the last writes. The cache therefore also
+//! holds the first sector, which describes the store, and this mark takes its place. A program
+//! that opens the device alone finds no store, but a message that says where the rest is.
 //!
 //! ```text
 //! offset size

@@ -195,8 +195,8 @@ impl PageCopy<'_> {
         here.filter(|(entry, page)| !is_sound(*entry, *page)).map(|(_, page)| *page).collect()
     }
 
-    /// Returns `true` if `bytes`, which begin at place `begin` of the file, hold at `spot` the version
-    /// of `page` that `entry` names.
+    /// Returns `true` if `bytes`, which begin at place `begin` of the file, hold at `spot` the
+    /// version of `page` that `entry` names.
     fn is_sound(
         &self,
         page: PageId,

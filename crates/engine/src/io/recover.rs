@@ -201,7 +201,7 @@ impl PageStore {
         })
     }
 
-    /// Like [`PageStore::set_log_position`], given the LSN of a durable record that was logged for it.
+    /// Like [`PageStore::set_log_position`], given the LSN of a durable record logged for it.
     pub(super) fn name_checkpoint(
         &self,
         (position, lsn): (Lsn, Lsn),

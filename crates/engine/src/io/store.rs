@@ -95,8 +95,8 @@ pub struct PageStore {
     pub(super) gate: RwLock<()>,
     /// Set under `gate`.
     pub(super) closed: AtomicBool,
-    /// `true` once a sync failed. Held during a sync: a kernel may report lost writes only once, and
-    /// a concurrent sync would then wrongly report success.
+    /// `true` once a sync failed. Held during a sync: a kernel may report lost writes only once,
+    /// and a concurrent sync would then wrongly report success.
     pub(super) sync_failed: Mutex<bool>,
     pub(super) counters: Counters,
     /// `true` if a write of the superblock syncs only the superblock.

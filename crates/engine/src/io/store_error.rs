@@ -430,7 +430,8 @@ pub enum OpenError {
         /// The file.
         path: PathBuf,
     },
-    /// The store, which has a log, was in use when its process or machine stopped; the log recovers it.
+    /// The store, which has a log, was in use when its process or machine stopped. Its log
+    /// recovers it.
     #[error(
         "{} was not shut down: its process or machine stopped while it was in use; open it \
          together with its log, which recovers it",

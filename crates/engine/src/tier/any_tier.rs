@@ -28,8 +28,8 @@ impl AnyTier {
         }
     }
 
-    /// What it has of `range` now, as runs that follow each other and cover it: where each ends,
-    /// and what it is. Holds the tables for one look for each page of the range.
+    /// Returns the residency of `range` as consecutive runs that cover it: the end and the state of
+    /// each run. Holds the tables for one look for each page of the range.
     pub fn residency(&self, range: Range<u64>) -> Vec<(u64, Residency)> {
         match self {
             AnyTier::Through(tier) => tier.cache().residency(range),

@@ -20,18 +20,18 @@ use crate::tier::second_tier::SecondTier;
 pub struct Asked {
     /// The page.
     pub page: PageId,
-    /// Its place, in bytes.
+    /// Place of the page on storage, in bytes.
     pub range: Range<u64>,
-    /// Whether the policy does not get to know: then what is not here is not kept.
+    /// `true` if the policy is not notified; on a miss the page is then not kept.
     pub is_quiet: bool,
 }
 
 /// Result of a lookup of a page.
 #[derive(Debug)]
 pub enum Answer {
-    /// Its copy, proven by its checksum.
+    /// Copy of the page, verified by its checksum.
     Copy(AlignedBuffer),
-    /// It is to be read from storage; with a ticket, it is to be kept then.
+    /// The caller reads the page from storage; with a ticket, it then offers the page to be kept.
     Absent(Option<Ticket>),
 }
 

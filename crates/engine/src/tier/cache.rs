@@ -288,7 +288,7 @@ impl Cache {
         self.tables.overwrite(range, None);
     }
 
-    /// What was read from `range` is not what was written; returns whether there were copies.
+    /// Drops copies of misread bytes in `range`; returns `true` if there were any.
     pub fn distrust(&mut self, range: Range<u64>) -> bool {
         planted!(TierKeepsMisread, return false);
         let any = self.tables.overwrite(range, None);
@@ -296,7 +296,7 @@ impl Cache {
         any
     }
 
-    /// What the frame had is outdated.
+    /// Begins to fill the frame anew: drops its outdated copy and takes a slot.
     pub fn begin_fill(&mut self, frame: FrameId) -> Option<Fill> {
         self.tables.drop_copy(frame);
         self.fills = self.fills.wrapping_add(1);

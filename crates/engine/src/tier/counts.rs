@@ -29,11 +29,11 @@ pub struct TierCounts {
     pub mismatches: u64,
     /// Copies that storage does not have now, in a tier that writes back.
     pub dirty: u64,
-    /// Such copies that were written to storage, since their pages were evicted or moved.
+    /// Dirty copies that were written to storage, since their pages were evicted or moved.
     pub destaged: u64,
-    /// Such copies that never had to be: another version came, or nobody needs them any more.
+    /// Dirty copies that never reached storage: a newer version came, or nobody needed them any more.
     pub spared: u64,
-    /// Such copies that were dropped when the tier was opened: storage ends before their places.
+    /// Dirty copies that were dropped when the tier was opened: storage ends before their places.
     pub cut_off: u64,
     /// Requests to the cache's device that failed.
     pub errors: u64,

@@ -58,7 +58,7 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    /// As many slots as `bytes` have room for.
+    /// Layout of as many slots as `bytes` have room for.
     pub fn within(bytes: u64, slot_bytes: u32, unit: u32) -> Layout {
         let room = bytes.saturating_sub(2 * HEADER_BYTES);
         let slots = room / (u64::from(slot_bytes) + ENTRY_BYTES);

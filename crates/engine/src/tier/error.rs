@@ -95,12 +95,12 @@ pub enum TierError {
     Version {
         /// The file.
         path: PathBuf,
-        /// Its format.
+        /// Format of the file.
         found: u32,
         /// The newest that is known.
         known: u32,
     },
-    /// Its tables do not fit into memory.
+    /// The tier's tables do not fit into memory.
     #[error(
         "what is kept in memory of a second tier of {bytes} bytes takes {needs} bytes, of {memory} \
          that the store may use: make it smaller, or give more memory"

@@ -20,7 +20,7 @@ pub(super) const RESIDENT: u8 = 1;
 pub(super) const COOLING: u8 = 2;
 /// There is a copy.
 pub(super) const HAS_COPY: u8 = 4;
-/// Its page was written since it was admitted: for a policy that knows of writes.
+/// The page was written since it was admitted: for a policy that knows of writes.
 pub(super) const WRITTEN: u8 = 8;
 /// Storage does not have what the copy is: it is in `Frames::dirty`, too.
 pub(super) const DIRTY: u8 = 16;
@@ -61,13 +61,13 @@ pub(super) struct Frames {
     pub(super) fresh_frames: u32,
     pub(super) free_frames: Vec<u32>,
     pub(super) fresh_slots: u32,
-    /// Those behind have no room in the file.
+    /// Slots for which the file has room.
     pub(super) usable_slots: u32,
     pub(super) free_slots: Vec<u32>,
     pub(super) evictions: u64,
     /// Slots that are left for what must have one.
     pub(super) reserved_slots: usize,
-    /// How often the last read or write of a slot that was under way has ended.
+    /// Counts how often a slot's last pending I/O completed.
     pub(super) arrivals: u64,
     /// The value of [`Frames::arrivals`] that the waiting thread has seen; it waits until the
     /// counter moves past it.
@@ -76,7 +76,7 @@ pub(super) struct Frames {
     pub(super) dirty: Dirty,
 }
 
-/// How many frames there are where there is room for `slots` copies.
+/// Number of frames of a tier that has room for `slots` copies.
 pub(super) fn frames_of(slots: u32) -> u32 {
     slots - SPARE_SLOTS.min(slots / 8)
 }
@@ -127,7 +127,7 @@ impl Frames {
         self.drop_copy_of(frame, true);
     }
 
-    /// The same; a page that did not `move` was evicted.
+    /// Drops the frame's copy; the page either `moved` or was evicted.
     fn drop_copy_of(&mut self, frame: FrameId, moved: bool) {
         let Some(entry) = self.frames.get_mut(frame.index()) else { return };
         if entry.flags & HAS_COPY == 0 {

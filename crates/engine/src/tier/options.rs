@@ -1,4 +1,4 @@
-//! How a second tier is made.
+//! Options of a second tier.
 
 use crate::tier::back_layout::BackLayout;
 use crate::tier::directory::Layout;
@@ -6,7 +6,7 @@ use crate::tier::dirty::EXTENT_BYTES;
 use crate::tier::error::TierError;
 use crate::tier::frames::{FRAME_BYTES, FRAMES_MIN, frames_of, spare_of};
 
-/// How a second tier is made.
+/// Options of a second tier.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TierOptions {
     /// Bytes of the cache's file at most.

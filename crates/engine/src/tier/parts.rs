@@ -1,5 +1,5 @@
-//! What tiers of both kinds do with parts of requests, which are read from the cache or from below,
-//! and may be kept; and with the cache's file.
+//! Parts of requests in tiers of both kinds: read from the cache or from below, and possibly kept.
+//! Also the growth of the cache's file.
 
 use std::io::IoSlice;
 use std::ops::{Range, RangeInclusive};

@@ -19,8 +19,8 @@ pub enum Residency {
 }
 
 impl Cache {
-    /// What there is of `range`, as runs that follow each other and cover it: where each ends, and
-    /// what it is. Neighbours differ. Takes one look into a table for each unit.
+    /// Returns the residency of `range` as consecutive runs that cover it: the end and the state of
+    /// each run. Neighbours differ. Takes one look into a table for each unit.
     pub fn residency(&self, range: Range<u64>) -> Vec<(u64, Residency)> {
         let tables = &self.tables;
         let end_of = |copy: &Copy| copy.offset.saturating_add(u64::from(copy.length));

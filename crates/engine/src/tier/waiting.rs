@@ -60,7 +60,7 @@ impl Waiting {
         self.copies.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// These wait, too. Returns whether the caller is to write them, since there are too many.
+    /// Adds copies to those that wait. Returns `true` if there are too many: the caller writes them.
     pub fn push<'b>(
         &self,
         fills: Vec<ToCache>,

@@ -161,8 +161,8 @@ impl PageMap {
         }
     }
 
-    /// Returns `true` if a page found no place since the last map was begun, or if the next map would
-    /// free more than `most_bytes`.
+    /// Returns `true` if the next map would free more than `most_bytes`, or would free anything
+    /// and a page has found no place since the last map was begun.
     pub(in crate::io) fn wants_map(&self, most_bytes: u64) -> bool {
         // If the next map would free nothing, it is of no use to a page either.
         let waiting = self.bytes_of(&self.superseded);

@@ -85,7 +85,7 @@ impl BackDevice {
         Ok(pair(below, fast)?.is_some())
     }
 
-    /// How the tier is to be opened that has what `below` has not; `None` if there is none such.
+    /// Returns the options for opening the tier that has data `below` lacks; `None` if there is none.
     ///
     /// # Errors
     /// As [`BackDevice::open`].

@@ -39,8 +39,8 @@ use crate::tier::write_back::format::{Journal, State};
 /// Bytes that may wait to be discarded at most, however small the cache is.
 const SUPERSEDED_LEAST: u64 = 1 << 20;
 
-/// How long the end of a read or a write is waited for before the copies that wait are written,
-/// whose slots are taken, too.
+/// Longest wait for the end of a pending read or write, before the waiting copies are written.
+/// Those copies hold slots, too.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
 /// A device, and a cache that has what was written to it last.

@@ -19,7 +19,7 @@ use crate::tier::error::TierError;
 use crate::tier::options::TierOptions;
 use crate::tier::write_back::back_device::BackDevice;
 
-/// How long the thread waits after an error before it tries again.
+/// Pause of the thread after an error, before it tries again.
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// A device, and a cache that has what was written to it last.
@@ -83,7 +83,7 @@ impl BackTier {
         BackDevice::is_pair(below, fast)
     }
 
-    /// How the tier is to be opened that has what `below` has not; `None` if there is none such.
+    /// Returns the options for opening the tier that has data `below` lacks; `None` if there is none.
     ///
     /// # Errors
     /// As [`BackTier::open`].
@@ -104,7 +104,7 @@ impl BackTier {
         self.device.give_up()
     }
 
-    /// What the thread does is done then.
+    /// Ends the thread and waits until its work is done.
     fn end_thread(&self) {
         self.device.bell.end();
         self.device.bell.listen(false);

@@ -17,7 +17,7 @@ struct State {
 #[derive(Default)]
 pub(super) struct Bell {
     state: Mutex<State>,
-    /// It rang, or the thread is to end.
+    /// Notified when the bell rings, or when the thread is to end.
     changed: Condvar,
     /// The thread is to end.
     over: Condvar,

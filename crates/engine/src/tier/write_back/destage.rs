@@ -17,7 +17,8 @@ use crate::tier::write_back::back_device::BackDevice;
 
 /// Extents that are written to storage together where nothing goes on without.
 const BATCH: usize = 128;
-/// The same where nobody waits for it: who reads from storage waits for these.
+/// Extents written together ahead of need. Fewer than `BATCH`, since a caller that reads from
+/// storage waits for these writes.
 const AHEAD: usize = 32;
 
 /// Work ahead of need.
@@ -211,7 +212,7 @@ impl BackDevice {
         (buffers, results)
     }
 
-    /// That these bytes are what was written to the slot.
+    /// Verifies that `bytes` are those written to the slot.
     pub(super) fn prove(&self, slot: u32, checksum: u64, bytes: &[u8]) -> Result<(), DeviceError> {
         if xxh3_64(bytes) == checksum {
             return Ok(());

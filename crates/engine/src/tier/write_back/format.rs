@@ -104,7 +104,7 @@ pub(super) enum State {
     Closed = 3,
     /// The device below has everything, and is about to get its first sector back.
     Leaving = 4,
-    /// It has.
+    /// The device below has its first sector back.
     Over = 5,
 }
 
@@ -122,7 +122,7 @@ pub(super) struct Header {
 }
 
 impl Header {
-    /// That of a new pair.
+    /// Header of a new pair.
     pub fn new(layout: BackLayout, uuid: [u8; 16]) -> Header {
         let state = State::Opening;
         // The journal may still hold what another pair has left there.

@@ -33,13 +33,13 @@ pub(super) enum Whereabouts {
     Storage(Option<Fill>),
 }
 
-/// How a range can be written to.
+/// Obstacle to a write to a range.
 pub(super) enum Overlap {
     /// Nothing stands in the way.
     None,
     /// An extent in it is being written to storage.
     Busy,
-    /// These extents reach beyond it.
+    /// The listed extents reach beyond the range.
     Beyond(Vec<u64>),
 }
 
@@ -69,7 +69,7 @@ impl Frames {
 }
 
 impl Cache {
-    /// What an earlier session left.
+    /// Restores the copies that an earlier session left.
     pub(super) fn restore_back(&mut self, mut records: Vec<Record>) {
         records.sort_unstable_by_key(|record| record.entry.order);
         let mut used = vec![false; self.tables.slots.len()];
@@ -236,8 +236,8 @@ impl Cache {
         self.tables.unpin(slot);
     }
 
-    /// What lies at `range` is now in `slot`, which was taken for it. `page`: of a page, or of the
-    /// beginning of the device.
+    /// Records that the bytes of `range` are now in `slot`, which was taken for them. `page` is `None`
+    /// for the beginning of the device.
     pub(super) fn install(
         &mut self,
         page: Option<&Incoming>,
@@ -285,7 +285,7 @@ impl Cache {
         }
     }
 
-    /// Whether `range` can be written to; if `to_storage`, what is inside is marked for it.
+    /// Returns the obstacle to a write to `range`; for `to_storage` marks the extents inside it.
     pub(super) fn overlap(&mut self, range: &Range<u64>, to_storage: bool) -> Overlap {
         // Of an extent that is gone meanwhile, too: it must not come after what is written now.
         let is_busy = to_storage && self.tables.dirty.is_being_written(range);

@@ -17,11 +17,11 @@ use crate::tier::write_back::tables::{Incoming, Overlap};
 const TRIES: u32 = 100;
 /// Tries to get a slot. A page goes to storage then.
 const SLOT_TRIES: u32 = 3;
-/// How many reads and writes of slots the beginning of the device waits for, which has no other
-/// place.
+/// Reads and writes of slots that a write of the device's beginning waits for; it has no other
+/// place to go.
 const ROUNDS: u32 = 1000;
 
-/// What became of a search for a slot.
+/// Result of a search for a slot.
 enum SlotSearch {
     Slot(u32),
     /// None is free, and none can be made so until others are done with theirs.
@@ -260,7 +260,7 @@ impl BackDevice {
         }
     }
 
-    /// What of a write goes to storage; what lies at the beginning of the device stays in the
+    /// Returns the part of a write that goes to storage; the beginning of the device stays in the
     /// cache.
     fn direct<'p>(
         &self,
