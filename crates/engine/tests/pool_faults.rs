@@ -85,7 +85,7 @@ fn unreadable(tree: &Tree) -> (Vec<u32>, Option<PoolError>) {
     (rows, first)
 }
 
-/// What the page store said.
+/// Returns the error of the page store.
 fn said<E: std::error::Error + Clone + 'static>(error: &PoolError) -> E {
     let PoolError::Storage(storage) = error else { panic!("not the storage's: {error}") };
     let said = storage.0.downcast_ref::<E>();

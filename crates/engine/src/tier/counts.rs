@@ -31,7 +31,7 @@ pub struct TierCounts {
     pub dirty: u64,
     /// Dirty copies that were written to storage, since their pages were evicted or moved.
     pub destaged: u64,
-    /// Dirty copies that never reached storage: a newer version came, or nobody needed them any more.
+    /// Dirty copies that never reached storage: a newer version came, or they were discarded.
     pub spared: u64,
     /// Dirty copies that were dropped when the tier was opened: storage ends before their places.
     pub cut_off: u64,

@@ -60,7 +60,8 @@ impl Waiting {
         self.copies.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds copies to those that wait. Returns `true` if there are too many: the caller writes them.
+    /// Adds copies to those that wait. Returns `true` if there are too many; the caller then
+    /// writes them.
     pub fn push<'b>(
         &self,
         fills: Vec<ToCache>,

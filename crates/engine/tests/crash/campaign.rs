@@ -17,7 +17,7 @@ use crate::telling::{alone, asked_for, tell_all};
 /// Failures after which the campaign ends.
 const FAILURES_MAX: usize = 20;
 
-/// Which seeds.
+/// Seeds of a campaign.
 #[derive(Clone, Copy, Debug)]
 pub struct Seeds {
     pub from: u64,
@@ -37,7 +37,7 @@ pub enum Tale {
 }
 
 impl Seeds {
-    /// Those that the environment asks for, or these.
+    /// Returns the seeds that the environment asks for, with `or` as the default.
     pub fn asked_for(or: Seeds) -> Seeds {
         let (from, count) = (asked_for("CRASH_FROM"), asked_for("CRASH_SEEDS"));
         Seeds {

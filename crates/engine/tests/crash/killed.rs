@@ -17,13 +17,13 @@ const THREADS: u8 = 2;
 /// A thread deletes what it wrote this number of transactions ago.
 const KEPT: u32 = 50;
 
-/// What lies between a store and its file.
+/// Layer between a store and its file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Below {
     Nothing,
     /// A second tier that has what the file has not.
     WriteBack,
-    /// The same tier, that gives the file what it has when it is opened.
+    /// A second tier that writes its data to the file when it is opened.
     WriteThrough,
 }
 
@@ -133,8 +133,8 @@ fn work_and_die(path: &Path, below: Below, commits: usize) -> ([u32; THREADS as 
     (durable, destaged)
 }
 
-/// What is in the store is what was committed, and nothing durable is lost. Returns the number of
-/// each thread's last transaction.
+/// Verifies that the store holds exactly the committed transactions, and that no durable one is
+/// lost. Returns the number of each thread's last transaction.
 fn verify(db: &Db, durable: [u32; THREADS as usize], round: u64) -> [u32; THREADS as usize] {
     let tree = db.raw_tree("t").unwrap();
     let mut expected = Vec::new();

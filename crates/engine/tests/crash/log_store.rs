@@ -138,7 +138,7 @@ fn read(log: &Log, serial: u64, begin: Lsn) -> Answer<Inner> {
     Ok(inner)
 }
 
-/// What makes a state of nothing.
+/// Returns the changes that build `state` from nothing.
 fn changes_to(state: &State) -> Vec<Change> {
     let mut changes = Vec::new();
     for (name, tree) in state {

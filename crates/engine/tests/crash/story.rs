@@ -21,7 +21,7 @@ const LOG: usize = 1;
 /// Recoveries in a row that may crash.
 const DEPTH_MAX: usize = 4;
 
-/// What a story, or a number of them, saw.
+/// Counts of one story, or of several.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tally {
     pub stories: u64,
@@ -72,7 +72,7 @@ impl std::ops::AddAssign for Tally {
 pub(crate) struct World {
     pub(crate) supply: PowerSupply,
     pub(crate) devices: Devices,
-    /// What crashes left of the cache's device.
+    /// Contents of the cache's device after former crashes.
     older: Vec<Vec<u8>>,
 }
 
@@ -85,7 +85,7 @@ impl World {
         World { supply, devices: Devices { data, log, fast }, older: Vec::new() }
     }
 
-    /// What a crash may leave of it.
+    /// Returns a world that a crash may leave.
     fn crashed(&self, seed: u64, keeps_fast: bool) -> World {
         let (supply, devices) = self.supply.images(seed);
         // Of several for a cache, the newest one was in use.
@@ -115,7 +115,7 @@ pub(crate) struct Story<'a> {
     pub(crate) subject: &'a dyn Subject,
     pub(crate) plan: Plan,
     pub(crate) forced: Option<Forced>,
-    /// Whether what is forced has happened.
+    /// `true` once the forced failure has happened.
     is_done: bool,
     random: Rng,
     /// The disk was full in this life: the log may take nothing more, and closing may fail.
@@ -128,9 +128,9 @@ pub(crate) struct Story<'a> {
     pub(crate) tally: Tally,
     /// Crashes since the store was open the last time.
     depth: usize,
-    /// What the next recovery must come to.
+    /// State that the next recovery must restore.
     awaited: Option<State>,
-    /// What happened between the workers' lives.
+    /// Events between the workers' lives.
     events: Vec<String>,
 }
 
@@ -493,8 +493,8 @@ impl Story<'_> {
         Ok(found)
     }
 
-    /// What is there under the keys that all threads write; each thread's last transaction has
-    /// written both there and to a key of its own.
+    /// Returns the tree of the keys that all threads write, after a check: each thread's last
+    /// transaction has written both there and to a key of its own.
     fn common_of(&self, found: &State) -> Result<Tree, String> {
         let Some(common) = found.get(COMMON) else {
             let is_fine = !self.subject.has_extras();

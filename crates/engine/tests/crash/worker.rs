@@ -35,7 +35,7 @@ pub enum Stop {
     Wrong(String),
 }
 
-/// What a worker has done.
+/// Counts of a worker's operations.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Done {
     pub commits: u64,
@@ -60,7 +60,7 @@ const SNAPSHOTS_MAX: usize = 3;
 pub struct Life<'a> {
     pub store: &'a dyn Store,
     pub supply: &'a PowerSupply,
-    /// What is known of keys that all threads write.
+    /// The record of keys that all threads write.
     pub common: &'a Common,
     /// The store has heaps and the like.
     pub has_extras: bool,
@@ -130,7 +130,7 @@ impl Worker {
         events.join("\n    ")
     }
 
-    /// Its part of what is in a store.
+    /// Returns the worker's part of a store's contents.
     pub fn part_of(&self, all: &State) -> State {
         let mut part = State::new();
         for (name, tree) in all {
@@ -213,7 +213,7 @@ impl Worker {
         Err(Stop::Wrong(format!("failed without a reason: {}", failure.text)))
     }
 
-    /// What becomes of changes that were to be committed.
+    /// Records the outcome of changes that were to be committed.
     fn outcome(
         &mut self,
         life: Life<'_>,
@@ -461,8 +461,8 @@ impl Worker {
         }
     }
 
-    /// Whether there is anything that a commit could make durable. What a commit in doubt removed,
-    /// which may be visible, nobody else removes, and no record of a heap that it removed is
+    /// Returns `true` if the changes certainly include one that a commit makes durable. A commit in
+    /// doubt may already have removed a key that is to be deleted, or a heap's record that is to be
     /// replaced.
     fn has_effect(&self, changes: &[Change]) -> bool {
         let is_known = self.doubts == 0;
@@ -565,12 +565,12 @@ impl Worker {
 struct Draft<'a> {
     transaction: Box<dyn Transaction + 'a>,
     changes: Vec<Change>,
-    /// How many changes there were at each savepoint.
+    /// Number of changes at each savepoint.
     savepoints: Vec<usize>,
 }
 
 impl Draft<'_> {
-    /// What the transaction must see.
+    /// Returns the value that the transaction must see.
     fn see(&self, oracle: &Oracle, tree: &str, key: &[u8]) -> Option<Value> {
         for change in self.changes.iter().rev() {
             match change {
@@ -585,7 +585,7 @@ impl Draft<'_> {
     }
 }
 
-/// Whether it has ranges, and large values.
+/// Returns `true` if the structure has ranges, and large values.
 fn is_tree(name: &str) -> bool {
     !name.starts_with(['h', 'g'])
 }

@@ -98,7 +98,7 @@ fn filled(n: u32, fill: u8) -> Vec<u8> {
     value
 }
 
-/// What a value of key `n` is filled with.
+/// Returns the byte that fills a value of key `n`.
 fn fill(n: u32, bytes: &[u8]) -> u8 {
     let is_whole = bytes.len() == LEN && bytes[..4] == key(n);
     assert!(is_whole && bytes[4..].iter().all(|b| *b == bytes[4]), "a torn value of key {n}");

@@ -1,4 +1,4 @@
-//! What opening costs: the memory of an empty store, measured in children that do nothing else.
+//! Cost of opening: the memory of an empty store, measured in children that do nothing else.
 
 use std::process::Command;
 

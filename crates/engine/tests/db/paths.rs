@@ -1,4 +1,4 @@
-//! What a path may lead to: a store by its links, and what is no file at all.
+//! Paths to a store: links to it, and paths that lead to no file at all.
 
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};

@@ -39,7 +39,7 @@ fn make(path: &Path, seed: u64) {
     db.close().unwrap();
 }
 
-/// Where in the file the value of `key` is, or was: pages keep dead copies of moved rows.
+/// Returns an offset of the value of `key` in the file: pages keep dead copies of moved rows.
 fn find(path: &Path, key: u64) -> u64 {
     let all = std::fs::read(path).unwrap();
     let value = value(key);
@@ -104,7 +104,7 @@ fn make_high(path: &Path) -> u64 {
     ROWS
 }
 
-/// What a scan that begins at its first leaf needs itself, and what was read for it.
+/// Returns the rows of a scan, the misses of the scan itself, and the pages read for it.
 fn scanned(path: &Path, scan: impl Fn(&Db) -> u64) -> (u64, u64, u64) {
     let options = Options::new().read_only(true).lab(|lab| {
         lab.frames = Some(2000);

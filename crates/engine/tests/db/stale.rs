@@ -161,7 +161,7 @@ impl Aged {
     }
 }
 
-/// Whether `error` names the page, or one that it refers to in vain.
+/// Asserts that `error` names the page, or one that it refers to in vain.
 #[track_caller]
 fn assert_names(error: &Error, page: u64) {
     let Error::Pool(PoolError::Misfit { page: named, parent, .. }) = error else {

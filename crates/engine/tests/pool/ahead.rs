@@ -42,7 +42,7 @@ fn until_orders_are_taken<M: PoolStrategy>(pool: &Pool<M>, forest: &Forest<Pool<
     }
 }
 
-/// What was read while all leaves were looked at, one after the other, in a pool without any.
+/// Counts of a visit to all leaves, one after the other, in a pool without any of them.
 struct Looked {
     misses: u64,
     ahead: u64,

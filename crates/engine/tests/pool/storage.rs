@@ -24,7 +24,7 @@ pub struct MemoryStorage {
     pub writes_held: AtomicU64,
     /// Writes that were held so far.
     pub writes_waiting: AtomicU64,
-    /// What happens while the next write is under way.
+    /// Action to run while the next write is under way.
     pub meanwhile: Mutex<Option<Meanwhile>>,
 }
 

@@ -127,9 +127,10 @@ fn a_failing_write_of_a_victim_does_not_fail_a_read_that_finds_another_frame() {
     assert_eq!(forest.read(9).unwrap(), 1);
 }
 
-/// Who admits a page waits for the seat with the parent latched, and nothing below that parent can
-/// go meanwhile. Who evicts must let it through, instead of being refused again and again: with
-/// batches of one page a round looks as long as a simulator does, 65,536 times.
+/// A thread that admits a page waits for the seat with the parent latched, and no page below that
+/// parent can be evicted until then. The evicting thread must let it through, instead of being
+/// refused again and again: with batches of one page a round looks as long as a simulator does,
+/// 65,536 times.
 #[test]
 fn who_evicts_lets_those_through_whose_latches_stand_in_the_way() {
     const FRAMES: u32 = 8;

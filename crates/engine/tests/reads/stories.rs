@@ -1,4 +1,4 @@
-//! What the campaign found, each told once more by itself; and what the device promises.
+//! Failures that the campaign found, each told once more; and the promises of the device.
 
 use std::io::IoSliceMut;
 use std::ops::ControlFlow;
@@ -271,8 +271,8 @@ impl Device for Fickle {
     }
 }
 
-/// The same, where the mark is read as something else until the store was found to have no tier,
-/// and as zeros when it is looked at alone. The cache knows better: it is asked before.
+/// The mark is misread in two ways: as other bytes until the store was found to have no tier, and
+/// as zeros when it is looked at alone. The cache knows better: it is asked before.
 #[test]
 fn a_store_whose_mark_is_misread_in_two_ways_is_not_opened_without_its_cache() {
     let options = || Options::new().memory(16 << 20).second_tier("fast", 2 << 20, "tq-io");

@@ -18,7 +18,7 @@ use millpond_device::{Device, FaultyDevice, MemoryDevice};
 const SCHEDULES: usize = 300;
 const THREADS: usize = 3;
 
-/// What happened in all schedules: a model in which nothing happens proves nothing.
+/// Counts of events in all schedules: a model in which nothing happens proves nothing.
 #[derive(Default)]
 struct Seen {
     shared: AtomicU64,

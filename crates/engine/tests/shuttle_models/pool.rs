@@ -55,8 +55,8 @@ fn leaf(n: usize) -> usize {
     n % 4 + n / 4 * FAN_OUT
 }
 
-/// How often what the models are about happened in all schedules of a test: a model in which
-/// nothing happens proves nothing.
+/// Counts of the watched events in all schedules of a test: a model in which nothing happens
+/// proves nothing.
 #[derive(Default)]
 struct Seen([AtomicU64; WATCHED.len()]);
 
@@ -84,7 +84,7 @@ impl Seen {
     }
 }
 
-/// What one thread does to leaves of its own, and to everybody's.
+/// Runs one thread's operations on leaves of its own, and on those of all threads.
 fn work<M: PoolStrategy>(forest: &Forest<Pool<M>>, thread: usize, seed: u64) -> [u64; LEAVES] {
     let mut random = fastrand::Rng::with_seed(seed);
     let mut expect = [0; LEAVES];

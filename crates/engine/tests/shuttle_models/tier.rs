@@ -120,7 +120,7 @@ impl World {
         World { below, fast, tier: Arc::new(tier) }
     }
 
-    /// What would be read if the power failed now.
+    /// Returns the tier as a power failure at this moment would leave it.
     fn after_crash(&self) -> BackTier {
         // No other thread runs between the two.
         let (below, fast) = (self.below.crash(seed()).unwrap(), self.fast.crash(seed()).unwrap());
@@ -128,7 +128,7 @@ impl World {
     }
 }
 
-/// What version `version` of `page` looks like; none is all zeros.
+/// Returns the bytes of version `version` of `page`; version 0 is all zeros.
 fn content(page: u64, version: u64) -> Vec<u8> {
     let mut bytes = vec![0; PAGE as usize];
     if version > 0 {

@@ -61,8 +61,7 @@ fn value(random: &mut fastrand::Rng, n: u8) -> Vec<u8> {
     value
 }
 
-/// How many things happened in all schedules of a test: a model in which nothing happens proves
-/// nothing.
+/// Counts of events in all schedules of a test: a model in which nothing happens proves nothing.
 #[derive(Default)]
 struct Seen {
     splits: AtomicU64,
@@ -115,7 +114,7 @@ fn look<M: PoolStrategy>(tree: &Tree<M>, n: u8) {
     assert!(found.unwrap().is_some() || !is_fixed(n));
 }
 
-/// What one thread does with keys of its own, while it knows what must be there.
+/// Runs one thread's operations on keys of its own, whose values it knows.
 fn work<M: PoolStrategy>(tree: &Tree<M>, me: u8, threads: u8, mut mine: Map, seed: u64) -> Map {
     let mut random = fastrand::Rng::with_seed(seed);
     let keys: Vec<u8> = (0..KEYS).filter(|n| is_owned(*n, me, threads)).collect();

@@ -86,7 +86,7 @@ fn write(device: &dyn Device, page: u64, reason: Reason, bytes: &[u8]) -> Result
     request.result
 }
 
-/// What version `version` of `page` looks like.
+/// Returns the bytes of version `version` of `page`.
 fn content(page: u64, version: u64) -> Vec<u8> {
     let mut bytes = vec![version as u8; PAGE as usize];
     bytes[..8].copy_from_slice(&page.to_le_bytes());

@@ -39,7 +39,7 @@ fn put_large(tree: &RawTree, key: &[u8], byte: u8) {
     tree.put_from(key, len(), std::io::repeat(byte).take(len())).unwrap();
 }
 
-/// What the test called `name` says that it had in memory, when it is the child.
+/// Runs the test called `name` in a child, and returns the memory that the child reports.
 fn resident_of_child(name: &str, variable: &str, path: &Path) -> u64 {
     let out = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", name, "--nocapture"])

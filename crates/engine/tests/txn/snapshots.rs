@@ -332,7 +332,7 @@ fn ranges_outside_transactions_show_what_is_committed() {
     }
 }
 
-/// What a value is read out of, and what is asked of the store for the first piece.
+/// Reader of a value's bytes that queries the store before it returns the first piece.
 struct Asking<'a>(&'a Db, &'a RawTree, std::io::Repeat, bool);
 
 impl std::io::Read for Asking<'_> {

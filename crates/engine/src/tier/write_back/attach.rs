@@ -85,7 +85,8 @@ impl BackDevice {
         Ok(pair(below, fast)?.is_some())
     }
 
-    /// Returns the options for opening the tier that has data `below` lacks; `None` if there is none.
+    /// Returns the options for opening the tier that has data `below` lacks; `None` if no tier
+    /// does.
     ///
     /// # Errors
     /// As [`BackDevice::open`].

@@ -83,7 +83,8 @@ impl BackTier {
         BackDevice::is_pair(below, fast)
     }
 
-    /// Returns the options for opening the tier that has data `below` lacks; `None` if there is none.
+    /// Returns the options for opening the tier that has data `below` lacks; `None` if no tier
+    /// does.
     ///
     /// # Errors
     /// As [`BackTier::open`].

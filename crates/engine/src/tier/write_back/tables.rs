@@ -236,8 +236,8 @@ impl Cache {
         self.tables.unpin(slot);
     }
 
-    /// Records that the bytes of `range` are now in `slot`, which was taken for them. `page` is `None`
-    /// for the beginning of the device.
+    /// Records that the bytes of `range` are now in `slot`, which was taken for them. `page` is
+    /// `None` for the beginning of the device.
     pub(super) fn install(
         &mut self,
         page: Option<&Incoming>,

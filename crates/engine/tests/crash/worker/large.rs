@@ -1,4 +1,4 @@
-//! What is no transaction: heaps, changes of whole trees, backups, and giving room back.
+//! Operations outside transactions: heaps, changes of whole trees, backups, and giving room back.
 //!
 //! Such a change may be there in part after a crash, if nothing was durable behind it. One that
 //! failed ends the life: what it left would be the ground of all that follows.

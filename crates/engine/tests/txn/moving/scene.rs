@@ -36,7 +36,7 @@ pub type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
 
 pub const TREES: [&str; 2] = ["tree", "other tree"];
 
-/// What a store shall hold.
+/// Expected contents of a store.
 #[derive(Default, Clone)]
 pub struct Model {
     trees: [Rows; 2],
