@@ -27,7 +27,8 @@ const STEP: u32 = 32;
 const QUIET: u64 = 100_000;
 /// Pages that must have come free in leaves before a pass is worth while.
 const PAGES_LEAST: u64 = 4;
-/// And one leaf in this number: so few that what waits adds less than two percent to the tree.
+/// A pass also waits until pages have come free for one leaf in this number. The free space that
+/// waits then adds less than two percent to the tree.
 const PART: u64 = 64;
 
 /// Progress of the background merge in a tree.

@@ -120,7 +120,7 @@ struct Full {
     /// The number of its first change, and how many it has.
     first: usize,
     count: usize,
-    /// Its size in bytes, and the bytes that it is charged with.
+    /// Size of the chunk in bytes, and the bytes that it is charged with.
     weight: usize,
     charged: usize,
     /// Bytes that its changes' versions take at most, and those promised for it.

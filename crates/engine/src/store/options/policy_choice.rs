@@ -61,7 +61,7 @@ pub struct PolicyChoice {
     /// Bytes that do not depend on the pool: hands, counts.
     fixed_bytes: u64,
     ghosts_max: fn(&Spec, u32) -> u64,
-    /// Which hot half it has.
+    /// Type of the policy's hit hook.
     pub(crate) hook: TypeId,
     host: Hosting,
     tier_host: TierHost,
