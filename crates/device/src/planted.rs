@@ -2,11 +2,11 @@
 //! go wrong.
 //!
 //! A campaign that finds nothing is worth as much as what it would have found. So each rule on
-//! which recovery rests, and each check of what is read, has a bug here that breaks it: with the
-//! feature `planted`, a test chooses one of them with `plant`, for the whole process. In the
-//! engine, `planted!(X, …)` and `unless_planted!(X, …)` mark where bug `X` departs from the correct
-//! code. Without the feature, which only `cargo xtask crash --planted` turns on, both leave the
-//! correct code and nothing else in the program.
+//! which recovery rests, and each check of a read, has a bug here that breaks it. With the feature
+//! `planted`, a test chooses one of them with `plant`, for the whole process. In the engine,
+//! `planted!(X, …)` and `unless_planted!(X, …)` mark where bug `X` departs from the correct code.
+//! Without the feature, which only `cargo xtask crash --planted` turns on, both leave the correct
+//! code and nothing else in the program.
 
 /// A deliberate bug.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -279,8 +279,8 @@ impl Bug {
 
 /// Tests for a planted bug, or runs code if it is planted.
 ///
-/// `planted!(X)` is the condition, the constant `false` without the feature `planted`;
-/// `planted!(X, work)` does `work` if bug `X` is planted, and is nothing without the feature;
+/// `planted!(X)` is the condition, the constant `false` without the feature `planted`.
+/// `planted!(X, work)` does `work` if bug `X` is planted, and is nothing without the feature.
 /// `planted!(X, dawdle)` widens the race in which the bug shows.
 #[macro_export]
 #[doc(hidden)]

@@ -1,5 +1,6 @@
-//! A tree on a pool on a page store on a device that fails: errors say what and where, nothing
-//! else is harmed, and what could not be written stays in memory until it can be.
+//! A tree on a pool on a page store on a device that fails. Errors name the operation and the
+//! place, nothing else is harmed, and pages that could not be written stay in memory until they can
+//! be.
 
 use std::sync::Arc;
 

@@ -6,10 +6,10 @@
 //! keeps the drive busy from one thread. Either falls back with one warning when the file is
 //! opened, and everything works the same, only slower.
 //!
-//! The file grows by zeros that are really written into preallocated blocks. A later overwrite
-//! then changes no metadata of the file system, so that syncing a few pages costs those
-//! pages and one flush of the drive; holes and preallocated but unwritten blocks cost a commit of
-//! its journal each time, and a full disk would show when a page is evicted instead of when it is
+//! The file grows by zeros that are really written into preallocated blocks. A later overwrite then
+//! changes no metadata of the file system, so that syncing a few pages costs those pages and one
+//! flush of the drive. Holes and preallocated but unwritten blocks would cost a commit of its
+//! journal each time. A full disk would show when a page is evicted instead of when it is
 //! allocated.
 
 use std::fs::File;

@@ -191,9 +191,9 @@ fn warn_of_plain(path: &Path, why: &str) {
     );
 }
 
-/// Bytes of a file, or of a block device. Of a file whose length is no multiple of `block` bytes,
-/// its whole blocks: an editor, a copy tool or a full disk left the rest there, and what is written
-/// behind the end overwrites it. A file of less than a block is somebody else's, and not empty.
+/// Returns the bytes of a file, or of a block device. A file's length is rounded down to a multiple
+/// of `block` bytes: an editor, a copy tool or a full disk left the rest there, and the next write
+/// past the end overwrites it. A file of less than a block is another program's, and not empty.
 pub(super) fn length_of(file: &File, block: u64) -> Result<u64, Errno> {
     let found = file.metadata().map_err(|e| Errno::of(&e))?;
     if !found.file_type().is_block_device() {

@@ -1,16 +1,16 @@
-//! Several devices under one power supply: what a crash of the whole machine leaves.
+//! Several devices under one power supply, and their contents after a crash of the whole machine.
 //!
-//! A store and its log lie on two devices, and what may go wrong lies between them: a page that is
-//! there before its log record, a record that is there without the commit before it. So their
-//! operations are counted together, and the power fails for all of them at one operation, at each
-//! operation in turn if a test wants so. Each device is a [`FaultyDevice`] over memory, with
-//! everything that such a device can do besides.
+//! A store and its log are on two devices, and a crash can leave the two out of step: a page
+//! without its log record, or a record without the commit before it. So their operations are
+//! counted together, and the power fails for all of them at one operation, at each operation in
+//! turn if a test wants so. Each device is a [`FaultyDevice`] over memory, with everything that
+//! such a device can do besides.
 //!
-//! **What counts**: every write, each part of a batch for itself, every sync, every
-//! growth; reads do not, since nothing depends on how many there were. **The operation at which
-//! the power fails** may have been done, or in part: a write lands as any that was not
-//! synced, the length is the old one or the new one, of what was to be synced anything
-//! may be durable. It fails, and everything after it, reads too, with [`Errno::NO_DEVICE`].
+//! **The operations that count** are every write, each part of a batch for itself, every sync, and
+//! every growth. Reads do not count, since nothing depends on their number. **The operation at
+//! which the power fails** may have been done, wholly or in part. A write lands like any unsynced
+//! one, the length is the old one or the new one, and any part of a sync's writes may be durable.
+//! It fails, and everything after it, reads too, with [`Errno::NO_DEVICE`].
 //!
 //! [`PowerSupply::images`] draws what the devices hold then, each on its own, as devices of a new
 //! supply: what recovers from the crash can crash itself.
@@ -86,10 +86,10 @@ impl PowerSupply {
         self.line.schedule().is_off = true;
     }
 
-    /// After [`PowerSupply::cut`]: it was not the power, only the process that used the devices,
-    /// and all writes that were acknowledged are there, synced or not, as in the caches of
-    /// an operating system that goes on. Nothing happens, and `false` is returned, if the power
-    /// failed at an operation. To be called when nobody uses the devices any more.
+    /// After [`PowerSupply::cut`]: only the process that used the devices died, and not the power.
+    /// All acknowledged writes are there, synced or not, as in the caches of an operating system
+    /// that goes on. Nothing happens, and `false` is returned, if the power failed at an operation.
+    /// To be called when nobody uses the devices any more.
     pub fn resume(&self) -> bool {
         let mut schedule = self.line.schedule();
         if !schedule.was_during_operation {

@@ -5,8 +5,8 @@
 //! were written. What lies below is never touched, so [`ReadFaultDevice::heal`] gives a sound
 //! device again: whatever is damaged then was written back by its user.
 //!
-//! - **Which reads** are spoilt depends on the seed, the page, and how often that page was read
-//!   since the faults were set, and on nothing else: threads that read other pages in another order
+//! - **The spoilt reads** depend on the seed, the page, and the number of reads of that page since
+//!   the faults were set, and on nothing else. Threads that read other pages in another order
 //!   change nothing.
 //! - **A request of several pages** is judged page by page. One that fails makes its request fail,
 //!   and what was to follow it in the request is not read.

@@ -1,10 +1,10 @@
 //! A device of a given speed, in front of a faster one: for experiments about devices that are
 //! unavailable (leanstore VI-A warms up from three of them).
 //!
-//! A request waits for its turn under the limit of requests per second, then for a channel, and
-//! is served in a latency plus the time that its bytes take on the bus, which all channels share.
-//! Flash serves a request on whichever channel is free first. A disk is one channel with an arm:
-//! a request that does not follow the last one adds a seek (its time grows with the square root of
+//! A request waits for its turn under the limit of requests per second, then for a channel. Its
+//! service takes a latency plus the time of its bytes on the bus, which all channels share. Flash
+//! serves a request on whichever channel is free first. A disk is one channel with an arm. A
+//! request that does not follow the last one adds a seek (its time grows with the square root of
 //! the distance) and a wait for the platter's rotation, drawn uniformly. An array is several such
 //! disks, striped.
 //!

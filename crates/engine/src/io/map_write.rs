@@ -2,8 +2,8 @@
 //!
 //! The map is copied node by node while others write pages, and no thread waits for it. So it
 //! holds, for each page, the place at some moment between its beginning and its end. That is
-//! enough: what a page had when the map was begun, or a later version, is in a place that no later
-//! map has freed; and redo applies to a page what its LSN shows to be missing
+//! enough: the version that a page had when the map was begun, or a later one, is in a place that
+//! no later map has freed. Redo applies to a page the changes that its LSN shows to be missing
 //! (`recovery/README.md`, rules 5 and 8).
 
 use std::io::IoSlice;

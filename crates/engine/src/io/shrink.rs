@@ -7,8 +7,8 @@
 //! truncated behind that; pages that were forgotten and came back were free in between.
 //!
 //! Where pages are written out of place, these are page ids, and the file ends where the last place
-//! is taken: [`PageStore::pack_some`] moves what lies at the end to free places before it, and the
-//! ids stay. A move is a write like any other, so the old place is free with the next durable map.
+//! is taken. [`PageStore::pack_some`] moves pages at the end to free places before it, and the ids
+//! stay. A move is a write like any other, so the old place is free with the next durable map.
 
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;

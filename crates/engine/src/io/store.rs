@@ -6,17 +6,18 @@
 //!
 //! - **Placement** is fixed when a store is created. *In place*: page n lies at n, some pages are
 //!   maps of free pages (`page::free_map`), all others belong to the structures that allocated
-//!   them. *Out of place*: a page lies where the page map says (`page::page_map`,
-//!   `io::placement`), which is elsewhere after each write; page ids and places of the file are
-//!   apart, and what has no entry in the map is free.
+//!   them. *Out of place*: the page map names the place of a page (`page::page_map`,
+//!   `io::placement`), which changes with each write. Page ids and places of the file are separate,
+//!   and anything without an entry in the map is free.
 //! - **Life.** Opening for writing durably marks the superblock as open; closing writes the free
 //!   maps, or the page map, syncs, marks it as clean and syncs again. In between what is free is
 //!   known in memory only. A store that was not closed is opened again by way of its log
 //!   (`open_to_recover`), which knows what is in use; without one `open_for_salvage` reads what is
 //!   there.
-//! - **Growth** is by half of the size until that is 1 MiB, by an eighth of it from 8 MiB on, at
-//!   least 256 KiB and at most 64 MiB, in zeros that are really written (`io::file` says why). One
-//!   thread grows; others that find no free page wait for it, and those that free pages do not.
+//! - **Growth** is by half of the size until that is 1 MiB, and by an eighth of it from 8 MiB on. A
+//!   step has at least 256 KiB and at most 64 MiB, in zeros that are really written (`io::file`
+//!   says why). One thread grows; others that find no free page wait for it, and those that free
+//!   pages do not.
 //! - **Locks**: `free` is held for the few steps of a bitmap, never during I/O. `growing` comes
 //!   before `free`, and `free` before `map`. `gate` is held shared by everything that changes the
 //!   file and exclusively by closing, so that nothing is written after the store was marked as

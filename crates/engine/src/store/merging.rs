@@ -4,8 +4,8 @@
 //! A tree tells by a counter how much room came up in its leaves. Once that is a sixty-fourth of
 //! what the last pass saw, a new pass over the tree is due: what no pass looks at adds little to
 //! what a pass leaves. A pass goes on in steps of some leaves
-//! ([`BTree::compact`](crate::btree::BTree::compact)), round after round, and is bounded twice: a
-//! round looks at no more than `ROUND_BYTES` of leaves, which bounds its I/O, and ends as soon as
+//! ([`BTree::compact`](crate::btree::BTree::compact)), round after round, and is bounded twice. A
+//! round looks at no more than `ROUND_BYTES` of leaves, which bounds its I/O. It ends as soon as
 //! others have work for the pool. Nothing is held between two steps, so a tree can be dropped.
 
 use std::collections::HashMap;

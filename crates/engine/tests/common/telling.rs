@@ -38,8 +38,9 @@ pub fn alone<R: Send + 'static>(
     receiver.recv_timeout(PATIENCE).unwrap_or_else(orphaned)
 }
 
-/// Tells `tales` by `tell`, up to `jobs` at once, and hands each with what came of it to `told`, in
-/// the order in which they end, until that breaks; those under way are then still handed to it.
+/// Tells `tales` by `tell`, up to `jobs` at once, and hands each with its result to `told`, in the
+/// order in which they end. If `told` breaks, no more are begun; those under way are still handed
+/// to it.
 pub fn tell_all<T: Copy + Send + Sync, R: Send>(
     tales: &[T],
     jobs: usize,

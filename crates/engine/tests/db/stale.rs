@@ -2,9 +2,9 @@
 //! page id are right, so only the page that refers to one tells that it is not the newest.
 //!
 //! A story: a scan went on from the upper fence of each leaf. An older copy of a leaf, from before
-//! it was split, has a fence far ahead of its place, or far behind: `scan` and `dump` read
-//! the same leaves for ever, `scan --reverse` skipped rows, and lookups did not find what had
-//! moved to a neighbour, all without an error.
+//! it was split, has a fence far ahead of its place, or far behind. `scan` and `dump` read the same
+//! leaves for ever, `scan --reverse` skipped rows, and lookups did not find rows that had moved to
+//! a neighbour, all without an error.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

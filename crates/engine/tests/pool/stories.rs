@@ -60,8 +60,8 @@ fn a_missing_page_that_is_deleted_meanwhile_is_not_loaded_with_swips() {
     a_missing_page_is_deleted_meanwhile::<Made<Optimistic, TouchOf<Random>, true>>(hosted);
 }
 
-/// A page is deleted while its copy is on its way to storage: its id is nobody's until the write
-/// is over, and a write that fails leaves nothing behind, least of all a dirty free frame.
+/// A page is deleted while its copy is on its way to storage: its id is not reused until the write
+/// is over. A write that fails leaves nothing behind, least of all a dirty free frame.
 #[test]
 fn a_page_that_is_deleted_during_its_write_is_gone_however_the_write_ends() {
     for fails in [0, 1] {

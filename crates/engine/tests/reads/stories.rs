@@ -367,7 +367,7 @@ fn store_of_large_values() -> (Arc<ReadFaultDevice>, Arc<MemoryDevice>) {
     (device, log)
 }
 
-/// The root of a value that no entry refers to any more has no parent that knows its stamp: an
+/// The root of a value that no entry refers to any more has no parent that knows its stamp. An
 /// older page in its place was taken for it, and the pages below the right one were lost.
 #[test]
 fn an_older_page_in_place_of_a_large_values_root_loses_no_pages_and_gives_no_other_value() {

@@ -5,10 +5,11 @@
 //!
 //! The oracle is a recovery at any moment. It starts from nothing and reads the log from the last
 //! checkpoint's bound on. It must restore the page as it was, or find it on storage as it was at
-//! the last sync before that checkpoint. Seen to fail with each of these mistakes built
-//! in: *dirty* and *being written* are looked at one after the other, by the checkpoint or by the
-//! evictor; a page gets dirty after a look at whether it is being written; the bound is taken after
-//! the sync.
+//! the last sync before that checkpoint. Each of these mistakes, built in, made it fail:
+//! - *dirty* and *being written* are looked at one after the other, by the checkpoint or by the
+//!   evictor;
+//! - a page gets dirty after a look at whether it is being written;
+//! - the bound is taken after the sync.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,17 +1,23 @@
 //! The pool's protocols under schedules that shuttle draws: loads, attaching, cooling, eviction,
 //! deletion and write-back of a small structure in a very small pool.
 //!
-//! Seen to fail with each of these mistakes built in: a reader does not look at its parent again
-//! once it has the child; a version does not grow; a reader becomes a writer whatever the version;
-//! a load begins without a second look at the swip; claiming a loaded page ends its in-flight load;
-//! threads that wait for a load are not woken; a page is attached below a frame that holds another
-//! page by now; a frame from the page table is not asked for its page; a page goes before its
-//! children; a victim's dirty flag is not looked at again under its latch; the end of a write
-//! forgets a change made meanwhile; a copy is made without a latch; an event is signalled without
-//! the lock.
+//! Each of these mistakes, built in, made it fail:
+//! - a reader does not look at its parent again once it has the child;
+//! - a version does not grow;
+//! - a reader becomes a writer whatever the version;
+//! - a load begins without a second look at the swip;
+//! - claiming a loaded page ends its in-flight load;
+//! - threads that wait for a load are not woken;
+//! - a page is attached below a frame that holds another page by now;
+//! - a frame from the page table is not asked for its page;
+//! - a page goes before its children;
+//! - a victim's dirty flag is not looked at again under its latch;
+//! - the end of a write forgets a change made meanwhile;
+//! - a copy is made without a latch;
+//! - an event is signalled without the lock.
 //!
-//! What shuttle cannot see are weak orderings, and what happens between two reads of one page:
-//! only latches, atomics and locks are places where it changes threads.
+//! Shuttle sees no weak orderings, and no events between two reads of one page: it switches
+//! threads only at latches, atomics and locks.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

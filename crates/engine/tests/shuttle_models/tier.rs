@@ -1,6 +1,6 @@
-//! A second tier that writes back, and its thread that destages, under schedules that shuttle
-//! draws: threads write pages of their own into a cache that has room for few of them, read them,
-//! and sync, while the thread writes to storage what the policy has evicted.
+//! A second tier that writes back, and its destaging thread, under schedules that shuttle draws.
+//! Threads write pages of their own into a cache that has room for few of them, read them, and
+//! sync. The destaging thread writes evicted pages to storage in the meantime.
 //!
 //! The oracle: a thread reads what it wrote last; what it synced is there, on both devices
 //! together, whenever the power fails; when the tier is given up, storage has all of it. The thread

@@ -1,11 +1,13 @@
 //! The tree's protocol under schedules that shuttle draws: two or three threads insert, remove,
 //! look up and scan in a tree of tiny pages, over a pool that holds a part of it.
 //!
-//! Seen to fail with each of these mistakes built in: a reader does not look at its parent again
-//! once it has the child; a version does not grow, or not the parent's when a child is evicted;
-//! children that moved to another node keep their old parent; a page goes before its children, or
-//! while it is being written; the thread that claims a loaded page ends its in-flight
-//! I/O; a cursor shows all of a leaf that merged behind it.
+//! Each of these mistakes, built in, made it fail:
+//! - a reader does not look at its parent again once it has the child;
+//! - a version does not grow, or not the parent's when a child is evicted;
+//! - children that moved to another node keep their old parent;
+//! - a page goes before its children, or while it is being written;
+//! - the thread that claims a loaded page ends its in-flight I/O;
+//! - a cursor shows all of a leaf that merged behind it.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;

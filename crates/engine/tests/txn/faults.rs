@@ -1,9 +1,9 @@
 //! A fixed story of transactions in which one operation of the storage fails, each in turn: a
 //! write, a sync, a growth, of the data file or the log.
 //!
-//! Whatever fails: nothing panics and nothing hangs, every error has its type, and what is found
-//! when the store is opened again on sound storage is one of the states that it may be in: the one
-//! of the last commit that was acknowledged as durable, or one after it, never a part of one.
+//! Whatever fails: nothing panics and nothing hangs, and every error has its type. When the store
+//! is opened again on sound storage, it is in one of the permitted states. That is the state of the
+//! last commit acknowledged as durable, or a later one, never a part of one.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
-//! Drawn histories of concurrent transactions, recorded and put to the judgement of
-//! [`history`](crate::txn::history): by threads, and by one thread that goes on with one of several
-//! transactions at a time, so that a seed gives the same history again.
+//! Drawn histories of concurrent transactions, recorded and judged by
+//! [`history`](crate::txn::history). They run in threads, and also in one thread that goes on with
+//! one of several transactions at a time, so that a seed gives the same history again.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};

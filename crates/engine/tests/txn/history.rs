@@ -3,10 +3,10 @@
 //! Every value is written once, so a read tells whose write it saw. The versions of a key are
 //! ordered by numbers that their transactions drew when they ended, before they gave their locks
 //! back; a call outside transactions has no such number, but knows what it replaced. From this
-//! follows the graph of dependencies (Adya's *direct serialization graph*): a transaction that
-//! replaced a version comes after the one that wrote it (`ww`), one that read it too (`wr`), and
-//! one that replaced what somebody read comes after that reader (`rw`). What a thread did later
-//! comes later. No serial order explains a cycle among those that committed.
+//! follows the graph of dependencies (Adya's *direct serialization graph*). A transaction that
+//! replaced a version comes after its writer (`ww`), and so does one that read it (`wr`). A
+//! transaction that replaced a version comes after each of its readers (`rw`). What a thread did
+//! later comes later. No serial order explains a cycle among those that committed.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 

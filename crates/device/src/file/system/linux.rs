@@ -30,8 +30,9 @@ pub(crate) fn direct_alignment(file: &File) -> Option<Alignment> {
     }
 }
 
-/// Alignment for direct I/O where the kernel reports none (before Linux 6.1, or tmpfs): the block
-/// size of the drive if it can be found out, otherwise one that is safe for every drive in use.
+/// Alignment for direct I/O where the kernel reports none (before Linux 6.1, or tmpfs). It is the
+/// block size of the drive if that can be found out, otherwise one that is safe for every drive in
+/// use.
 fn likely_alignment(file: &File) -> Alignment {
     /// Of a file system in memory, which demands nothing.
     const TMPFS: i64 = 0x0102_1994;

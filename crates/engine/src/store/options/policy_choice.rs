@@ -93,9 +93,9 @@ impl fmt::Debug for PolicyChoice {
 /// and a control byte, 16/7 times.
 const GHOST_INDEX_BYTES: u64 = 40;
 
-/// A policy is made for pools of these sizes, to see what it allocates: 2048 to 4096 frames in
-/// small steps, because tables that are powers of two are least full just beyond some size that
-/// only the policy knows.
+/// A policy is made for pools of these sizes, to see how much it allocates. The sizes are 2048 to
+/// 4096 frames in small steps: tables that are powers of two are least full just beyond some size
+/// that only the policy knows.
 fn birth_sizes() -> impl Iterator<Item = u32> {
     (16..=32).map(|sixteenth| sixteenth * 128)
 }

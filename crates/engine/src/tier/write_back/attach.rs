@@ -28,8 +28,9 @@ use crate::tier::write_back::bell::Bell;
 use crate::tier::write_back::format::{Header, Journal, Kind, Record, State, load_directory};
 
 impl BackDevice {
-    /// A tier above `below`, with its cache on `fast`: the one that it was opened with last, or if
-    /// there was none, an empty one, or one of a tier that is of no use any more.
+    /// Opens a tier above `below`, with its cache on `fast`. The cache is the one that `below` was
+    /// opened with last. If there was none, it may be empty, or belong to a tier that is of no use
+    /// any more.
     ///
     /// # Errors
     /// There is no room, the two do not belong together, or one of them fails.

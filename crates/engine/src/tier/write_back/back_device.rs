@@ -153,9 +153,8 @@ impl BackDevice {
         CacheGuard { cache, arrival: &self.arrival }
     }
 
-    /// Waits for a read or a write of a slot that is under way to end, if none has since there had
-    /// been `seen` of them; returns whether it is worth another look at the slots: `false` if none
-    /// is under way.
+    /// Waits for a pending read or write of a slot to end, unless one has ended since the count was
+    /// `seen`. Returns `true` if another look at the slots is worth it; `false` if none is pending.
     pub(super) fn await_arrival(&self, seen: u64) -> bool {
         let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
         if cache.tables.arrivals == seen && cache.tables.is_under_way() {
