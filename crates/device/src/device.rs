@@ -33,8 +33,8 @@ impl Alignment {
     pub const NONE: Alignment = Alignment { memory: 1, offset: 1 };
 }
 
-/// The page that a part of a request is of, and why it is written: what a second tier goes by
-/// (li 3.2). Devices without one ignore it.
+/// The page of a part of a request, and the reason of its write: a second tier decides by these (li
+/// 3.2). Devices without one ignore it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Tag {
     /// The page.
@@ -112,9 +112,8 @@ impl<'a, 'b> WriteRequest<'a, 'b> {
 
 /// Storage.
 ///
-/// Reads and writes of the same bytes at the same time are the caller's to avoid: what is read
-/// then is any mixture. The pool never does so, because a page that is being written stays in its
-/// frame.
+/// The caller must avoid reads and writes of the same bytes at the same time: such a read returns
+/// any mixture. The pool never does so, because a page that is being written stays in its frame.
 pub trait Device: Send + Sync {
     /// Name of the device in messages: the file's path.
     fn path(&self) -> &Path;
@@ -179,30 +178,30 @@ pub trait Device: Send + Sync {
         if ranges.iter().all(|range| range.is_empty()) { Ok(()) } else { self.sync() }
     }
 
-    /// Makes the device `length` bytes long; what is new reads as zeros. Shorter is left as it is.
+    /// Makes the device `length` bytes long; the new bytes read as zeros. Shorter is left as it is.
     /// One thread at a time.
     ///
     /// # Errors
-    /// If there is no room; the length is then what it was.
+    /// If there is no room; the length is then unchanged.
     fn grow(&self, length: u64) -> Result<(), DeviceError>;
 
     /// Writes `bytes` at the end, which makes the device longer by them. One thread at a time.
     ///
     /// # Errors
-    /// If not all bytes could be written; the length is then what it was, or, of a device that
-    /// grows first, the new one.
+    /// If not all bytes could be written; the length is then unchanged, or, of a device that grows
+    /// first, the new one.
     fn append(&self, bytes: &[u8]) -> Result<(), DeviceError> {
         let end = self.length();
         self.grow(end + bytes.len() as u64)?;
         self.write(end, bytes)
     }
 
-    /// Gives back what lies behind `length`, if the device can: its length is `length` then, or
-    /// what it was. Longer is left as it is. Not durable before it is synced. One thread at a
-    /// time, and never while it grows; nobody reads or writes behind `length` meanwhile.
+    /// Gives back the bytes beyond `length`, if the device can: its length is then `length`, or
+    /// unchanged. Longer is left as it is. Not durable before it is synced. One thread at a time,
+    /// and never while it grows; nobody reads or writes behind `length` meanwhile.
     ///
     /// # Errors
-    /// If the device fails; the length is then what it was.
+    /// If the device fails; the length is then unchanged.
     fn shrink(&self, length: u64) -> Result<(), DeviceError> {
         let _ = length;
         Ok(())
@@ -216,15 +215,15 @@ pub trait Device: Send + Sync {
         false
     }
 
-    /// Nobody needs what lies in these ranges of bytes any more, and nobody reads or writes there
-    /// at this moment: a cache that has not written it to storage yet need not. What is read there
-    /// from now on is anything, until something is written.
+    /// Discards these ranges of bytes: nobody needs them any more, and nobody reads or writes there
+    /// at this moment. A cache that has not written them to storage yet need not do so. Later reads
+    /// there return undefined bytes, until something is written.
     fn discard(&self, ranges: &[Range<u64>]) {
         let _ = ranges;
     }
 
-    /// Bytes that may wait to be discarded at most, if its user has a choice: more take room that
-    /// the device needs for what is written.
+    /// Limit of the bytes that wait to be discarded, if the device's user has a choice: more would
+    /// take room that the device needs for writes.
     fn superseded_max(&self) -> u64 {
         u64::MAX
     }

@@ -260,7 +260,7 @@ impl fmt::Display for HolderName {
     }
 }
 
-/// Says what the system refused, without the text of its error, which is a source.
+/// Returns the kind of the system's error, without its text, which is a source.
 pub fn kind_of(error: &std::io::Error) -> String {
     let kind = error.kind().to_string();
     match error.raw_os_error() {

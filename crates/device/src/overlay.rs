@@ -1,5 +1,5 @@
-//! A device that keeps writes in memory, over one that is only read: it shows what a recovery would
-//! make of a store, without changing the store.
+//! A device that keeps writes in memory, over one that is only read: it shows the effect of a
+//! recovery on a store, without changing the store.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -31,7 +31,7 @@ impl std::fmt::Debug for OverlayDevice {
 }
 
 impl OverlayDevice {
-    /// A device that holds what `below` holds, which must not change meanwhile.
+    /// Creates a device with the contents of `below`, which must not change in the meantime.
     pub fn new(below: Arc<dyn Device>) -> OverlayDevice {
         let length = AtomicU64::new(below.length());
         OverlayDevice { below, pieces: RwLock::default(), length }

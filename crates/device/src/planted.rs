@@ -15,7 +15,7 @@
 pub enum Bug {
     /// A synchronous commit returns before it is durable.
     CommitDoesNotWait = 1,
-    /// The log counts what it wrote as durable without syncing it.
+    /// The log counts its writes as durable without a sync.
     LogNotSynced,
     /// Whole records behind the log's end are left, and become valid when new ones reach them.
     LogTailNotCleared,
@@ -51,10 +51,10 @@ pub enum Bug {
     ListedLate,
     /// The superblock names a checkpoint that is not durable.
     CheckpointNotDurable,
-    /// The superblock that names a checkpoint is not synced before the log forgets what the
-    /// checkpoint before needs.
+    /// The superblock that names a checkpoint is not synced before the log drops the records that
+    /// the checkpoint before needs.
     SuperblockNotSynced,
-    /// The log forgets what an active transaction needs to be undone.
+    /// The log drops records that the undo of an active transaction needs.
     LogForgottenEarly,
     /// A checkpoint does not wait for a record that is being appended.
     StepNotAwaited,
@@ -90,13 +90,14 @@ pub enum Bug {
     HashUndoNotLogged,
     /// A transaction that removes a heap's record frees its slot before it has committed.
     RemovedSlotFreed,
-    /// While a backup copies pages, the log forgets what the copy needs.
+    /// While a backup copies pages, the log drops records that the copy needs.
     BackupLogNotKept,
     /// A backup copies the log before the pages.
     BackupLogFirst,
     /// A place that the last durable page map needs is written to.
     PlaceNotAwaited,
-    /// A checkpoint frees what its page map supersedes before the superblock names that map.
+    /// A checkpoint frees the places that its page map supersedes before the superblock names that
+    /// map.
     PlacesFreedEarly,
     /// The nodes of a page map are not synced before the superblock names them.
     MapNotSynced,
@@ -110,7 +111,7 @@ pub enum Bug {
     IdsBoundedByLength,
     /// A place becomes free as soon as one of the pages in it does.
     PlaceFreedWithPart,
-    /// A difference that is logged leaves out what has the same bytes as the gap had in memory.
+    /// A logged difference leaves out bytes that equal those of the gap in memory.
     GapCountsAsUnchanged,
     /// Redo applies records to a page that it has seen already.
     PageLsnNotCompared,
@@ -128,9 +129,9 @@ pub enum Bug {
     TierKeepsOutdated,
     /// A second tier uses a cache that was closed above the store as it was at another time.
     TierOfAnotherTime,
-    /// A copy in a second tier is taken for what was written.
+    /// A copy in a second tier is used without a check of its checksum.
     TierUnproven,
-    /// A second tier keeps copies of what turned out to be misread.
+    /// A second tier keeps copies of bytes that turned out to be misread.
     TierKeepsMisread,
     /// The journal of a tier that writes back is durable before the copies that it names.
     BackCopiesNotSynced,
@@ -148,7 +149,7 @@ pub enum Bug {
     BackFallsBack,
     /// Bytes read from the cache are written to storage without a check of their checksum.
     BackDestagesUnproven,
-    /// The thread that destages forgets what rang while it was at work.
+    /// The thread that destages misses a ring of its bell that came while it was at work.
     BackRingForgotten,
     /// The thread that destages is not woken when it is to end.
     BackThreadNotEnded,

@@ -105,7 +105,7 @@ impl FileDevice {
         })
     }
 
-    /// The error for what the operating system said.
+    /// Returns the error for one of the operating system.
     fn failed(&self, operation: Operation, offset: u64, length: u64, errno: Errno) -> DeviceError {
         let path = self.path.clone();
         let writes = matches!(operation, Operation::Write | Operation::Grow);
@@ -120,7 +120,7 @@ impl FileDevice {
         self.gate.pass().ok_or_else(|| DeviceError::Closed { path: self.path.clone() })
     }
 
-    /// Refuses what lies outside the device or direct I/O cannot do.
+    /// Refuses ranges outside the device, and those that direct I/O cannot do.
     fn check(&self, offset: u64, length: u64) -> Result<(), DeviceError> {
         let device_length = self.length();
         if offset.checked_add(length).is_none_or(|end| end > device_length) {
@@ -255,7 +255,7 @@ impl FileDevice {
         Ok(())
     }
 
-    /// Makes the file `length` bytes long, by what `write` puts behind its end.
+    /// Makes the file `length` bytes long, with bytes that `write` appends.
     fn lengthen(
         &self,
         length: u64,

@@ -139,8 +139,8 @@ pub(super) fn lock_and_probe(
     Ok(OpenedFile { file: plain, direct: None })
 }
 
-/// Reopens a file without direct I/O if its direct reads fail.
-/// `read` is what reads a block of a file. `None`: its reads do not fail, or plain ones fail, too.
+/// Reopens a file without direct I/O if its direct reads fail. `read` reads a block of a file.
+/// `None`: its reads do not fail, or plain ones fail, too.
 ///
 /// The file is locked by the caller: into an empty one, a block of zeros is written for a moment.
 /// Stores, logs and second tiers take a file of one such block for an empty one: a process that is

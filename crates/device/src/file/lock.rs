@@ -1,8 +1,8 @@
 //! A store file has one process that writes it, or any number that read it.
 //!
 //! The lock is the kernel's (`flock` on the file itself): it goes when the process goes, however
-//! that happens, and it also keeps a process from opening a store twice. Who holds it is asked of
-//! `/proc/locks`; where that is not there, or does not know, the superblock names the process that
+//! that happens, and it also keeps a process from opening a store twice. `/proc/locks` names the
+//! holder. Where that file is missing, or does not name it, the superblock names the process that
 //! opened the store for writing.
 //!
 //! Of a process that was killed during asynchronous I/O the kernel closes the files a little after

@@ -65,8 +65,8 @@ pub(crate) struct Journal {
     has_given_up: bool,
     /// Length that the device has now.
     length: u64,
-    /// The least length that it had since it was synced, if that is less than what is
-    /// durable. What is durable behind it may be gone, or zeros.
+    /// The least length since the last sync, if that is less than the durable length. Durable bytes
+    /// beyond it may be gone, or zeros.
     cut: Option<u64>,
 }
 
@@ -131,7 +131,7 @@ impl Journal {
     }
 
     /// Applies the part of `write` inside `range`, keeps the parts outside; keeps all of it if it
-    /// was given up. What was before it in the same place is gone.
+    /// was given up. Earlier bytes in the same place are gone.
     fn split(&mut self, write: Pending, range: &Range<u64>) {
         if write.is_given_up {
             return self.pending.push(write);
@@ -149,7 +149,7 @@ impl Journal {
         write.without(&inside).into_iter().for_each(|rest| self.pending.push(rest));
     }
 
-    /// Bits that rot do so in what is durable.
+    /// Bits rot in the durable bytes.
     pub(crate) fn flip(&mut self, offset: u64, mask: u8) {
         if let Some(byte) = self.durable.get_mut(offset as usize) {
             *byte ^= mask;
@@ -254,7 +254,7 @@ fn land(image: &mut [u8], write: &Pending, fate: Fate, random: &mut fastrand::Rn
     }
 }
 
-/// Copies `bytes` into `image` at `offset`; what lies beyond its end is dropped.
+/// Copies `bytes` into `image` at `offset`; bytes beyond its end are dropped.
 fn put(image: &mut [u8], offset: u64, bytes: &[u8]) {
     let Some(room) = image.get_mut(offset as usize..) else { return };
     let count = room.len().min(bytes.len());

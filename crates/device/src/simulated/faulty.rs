@@ -1,8 +1,8 @@
 //! A device that fails: by chance from a seed, or exactly where a test plants a fault.
 //!
-//! It stands before another device and hands on what it does not spoil. With
-//! [`FaultyDevice::with_crashes`] it also remembers what was synced, and
-//! [`FaultyDevice::crash`] draws what a power failure at this moment may leave.
+//! It wraps another device and passes on every call that it does not spoil. With
+//! [`FaultyDevice::with_crashes`] it also remembers the synced bytes, and [`FaultyDevice::crash`]
+//! draws the contents that a power failure at this moment may leave.
 //!
 //! Several of them can hang on one [`PowerSupply`](crate::simulated::power::PowerSupply), which
 //! then counts their operations and fails for all of them at once; see there.
@@ -30,8 +30,8 @@ pub struct Faults {
     pub read_error: f64,
     /// Writes of a page that fail with `EIO`; any number of first sectors may have landed.
     pub write_error: f64,
-    /// Syncs that fail with `EIO`; nothing becomes durable by them, and what they were
-    /// to cover becomes durable only if it is written again.
+    /// Syncs that fail with `EIO`. They make nothing durable, and their writes become durable only
+    /// if they are repeated.
     pub sync_error: f64,
     /// Writes of a page of which only the first sectors land, acknowledged.
     pub torn_write: f64,
@@ -94,7 +94,8 @@ enum Verdict {
 }
 
 impl FaultyDevice {
-    /// A device that does what `inner` does, until told to fail. `seed` decides where chance does.
+    /// Creates a device that passes every call to `inner`, until it is told to fail. `seed` decides
+    /// where chance does.
     pub fn new(inner: Arc<dyn Device>, seed: u64) -> FaultyDevice {
         let state = State {
             random: fastrand::Rng::with_seed(seed),
@@ -168,7 +169,7 @@ impl FaultyDevice {
         self.state().is_full = true;
     }
 
-    /// Ends all faults, planted and by chance. What they did stays.
+    /// Ends all faults, planted and by chance. Their effects stay.
     pub fn heal(&self) {
         let mut state = self.state();
         state.faults = Faults::default();
@@ -234,7 +235,7 @@ impl FaultyDevice {
         DeviceError::DiskFull { path: self.path().to_path_buf(), offset, needed }
     }
 
-    /// Syncs what `sync` and `journal` say, unless it is to fail.
+    /// Calls `sync` and then `journal`, unless the sync is to fail.
     fn sync_with(
         &self,
         sync: impl FnOnce() -> Result<(), DeviceError>,

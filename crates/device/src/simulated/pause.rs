@@ -1,11 +1,12 @@
 //! Sleeping for microseconds.
 //!
 //! A thread that sleeps comes back late: by 5 µs on a quiet machine of its own, by 40 µs in a
-//! virtual one, where a sleep also costs as much processor time. So each thread learns how late
-//! it usually is, asks to be woken so much earlier, and waits for the rest awake. Pauses are met
-//! within microseconds, and what is spent awake is what this machine's sleep would have missed.
-//! At most half of the processors are spent so: with many threads under way those that wait awake
-//! would only keep the others late, and one request's lateness hides behind the next.
+//! virtual one, where a sleep also costs as much processor time. So each thread learns how late it
+//! usually is, asks to be woken so much earlier, and waits for the rest awake. Pauses are met
+//! within microseconds, and a thread is awake only for the time by which this machine's sleep would
+//! have been late. At most half of the processors are spent so: with many threads under way those
+//! that wait awake would only keep the others late, and one request's lateness hides behind the
+//! next.
 
 use std::cell::Cell;
 use std::sync::LazyLock;

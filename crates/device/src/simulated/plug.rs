@@ -7,11 +7,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// A failure of one operation while everything else works.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Fault {
-    /// With `EIO`. Of a write any number of first sectors may have landed. By a sync
-    /// nothing becomes durable, nor by a later one what this one was to cover.
+    /// With `EIO`. Of a write any number of first sectors may have landed. A sync makes nothing
+    /// durable, and no later sync covers its writes.
     Error,
-    /// There is no room for what a write or a growth needs. A sync needs none, and
-    /// fails with `EIO`.
+    /// There is no room for a write or a growth. A sync needs none, and fails with `EIO`.
     DiskFull,
 }
 
@@ -70,7 +69,7 @@ pub(super) struct Schedule {
     pub(super) aim: Option<(Aim, u64)>,
     /// Fault at the aimed operation; if `None`, the power fails there.
     pub(super) aimed: Option<Fault>,
-    /// Of what [`Aim::SyncOf`] means there was a write, and no sync since.
+    /// `true` if a write that [`Aim::SyncOf`] names has happened, and no sync since.
     pub(super) is_near: bool,
     /// Number of the operation that fails.
     pub(super) fault: Option<(u64, Fault)>,

@@ -12,8 +12,8 @@
 //! one, the length is the old one or the new one, and any part of a sync's writes may be durable.
 //! It fails, and everything after it, reads too, with [`Errno::NO_DEVICE`].
 //!
-//! [`PowerSupply::images`] draws what the devices hold then, each on its own, as devices of a new
-//! supply: what recovers from the crash can crash itself.
+//! [`PowerSupply::images`] draws the contents of each device independently, as devices of a new
+//! supply, so that a recovery can crash in turn.
 //!
 //! One operation can also fail while everything else works ([`PowerSupply::fail_at`]): with all
 //! operations of a run in turn, every place that writes or syncs sees every error.
@@ -45,7 +45,7 @@ impl PowerSupply {
         self.devices.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// One more device. What `content` holds counts as durable; `name` is its path in messages.
+    /// One more device. The bytes of `content` count as durable; `name` is its path in messages.
     pub fn device(&self, name: &str, content: MemoryDevice) -> Arc<FaultyDevice> {
         let mut devices = self.devices();
         let number = devices.len();
@@ -99,9 +99,9 @@ impl PowerSupply {
         !schedule.was_during_operation
     }
 
-    /// The power does not fail at any operation yet to come, and none fails; what failed, did.
-    /// Returns whether a failure was still to come, as [`PowerSupply::is_fault_due`] does, so that
-    /// nothing can fail between the question and this.
+    /// Cancels all planned failures, of the power and of operations. Earlier failures stay. Returns
+    /// whether a failure was still to come, as [`PowerSupply::is_fault_due`] does, so that nothing
+    /// can fail between the question and this.
     pub fn spare(&self) -> bool {
         let mut schedule = self.line.schedule();
         let was_due = schedule.fault.is_some() || schedule.aimed.is_some();

@@ -2,14 +2,14 @@
 //!
 //! It stands before another device and hands all writes on, unchanged. Of its reads it spoils some,
 //! page by page, as its seed decides: they fail, end too early, or come back with other bytes than
-//! were written. What lies below is never touched, so [`ReadFaultDevice::heal`] gives a sound
-//! device again: whatever is damaged then was written back by its user.
+//! were written. The device below is never damaged, so [`ReadFaultDevice::heal`] gives a sound
+//! device again. Any damage found then was written back by its user.
 //!
 //! - **The spoilt reads** depend on the seed, the page, and the number of reads of that page since
 //!   the faults were set, and on nothing else. Threads that read other pages in another order
 //!   change nothing.
-//! - **A request of several pages** is judged page by page. One that fails makes its request fail,
-//!   and what was to follow it in the request is not read.
+//! - **A request of several pages** is judged page by page. A failed read makes its request fail,
+//!   and the rest of the request is not read.
 //! - **A fault that persists** spoils each later read of its page in the same way, until the page
 //!   is written (a drive remaps a bad sector then) or the device healed.
 //! - **The ledger** has an entry for each read that was spoilt: which page, which read, how, and
@@ -103,7 +103,7 @@ struct State {
     seed: u64,
     /// Reads of each page since the faults were set.
     reads: HashMap<u64, u64>,
-    /// Pages that stay damaged: how, and what decides the rest.
+    /// Pages that stay damaged, each with its fault and the salt of its random choices.
     damaged: BTreeMap<u64, (ReadFault, u64)>,
     /// Former contents of each page, the oldest first.
     versions: HashMap<u64, Vec<Vec<u8>>>,
@@ -124,8 +124,8 @@ impl std::fmt::Debug for ReadFaultDevice {
 }
 
 impl ReadFaultDevice {
-    /// A device that reads what `inner` does, until told to do otherwise. Reads are spoilt in pages
-    /// of `page_bytes`, at least a sector of 512 bytes.
+    /// Creates a device that reads like `inner`, until it is told to do otherwise. Reads are spoilt
+    /// in pages of `page_bytes`, at least a sector of 512 bytes.
     pub fn new(inner: Arc<dyn Device>, page_bytes: usize) -> ReadFaultDevice {
         let page_bytes = page_bytes.max(SECTOR) as u64;
         ReadFaultDevice { inner, page_bytes, state: Mutex::default() }
@@ -156,7 +156,7 @@ impl ReadFaultDevice {
         self.state().damaged.insert(page.0, (fault, seed));
     }
 
-    /// Ends all faults: the device reads what is stored. The ledger stays.
+    /// Ends all faults: the device reads the stored bytes. The ledger stays.
     pub fn heal(&self) {
         let mut state = self.state();
         state.faults = ReadFaults::default();
@@ -270,7 +270,7 @@ impl ReadFaultDevice {
         DeviceError::Io { operation: Operation::Read, path, offset, length, errno: Errno::IO }
     }
 
-    /// Keeps what the pages of a write hold now.
+    /// Keeps the present contents of the pages of a write.
     fn keep(&self, offset: u64, length: u64) {
         let pages = offset / self.page_bytes..(offset + length).div_ceil(self.page_bytes);
         for page in pages {

@@ -23,8 +23,8 @@
 //! two processors cannot show more than some 50,000 single requests a second of `nvme`. A batch
 //! is one sleep.
 //!
-//! What the device below takes counts towards the time, so results are right as long as it is the
-//! faster one.
+//! The time of the device below counts towards the stated time, so results are right as long as it
+//! is the faster one.
 
 use std::ops::Range;
 use std::path::Path;

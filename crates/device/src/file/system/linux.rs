@@ -63,7 +63,7 @@ pub(crate) fn expect_random_reads(file: &File) {
     let _ = rustix::fs::fadvise(file, 0, None, Advice::Random);
 }
 
-/// Makes what was written durable, and what is needed to find it.
+/// Makes all written bytes durable, and the metadata needed to find them.
 pub(crate) fn sync_data(file: &File) -> Result<(), Errno> {
     rustix::io::retry_on_intr(|| rustix::fs::fdatasync(file)).map_err(Errno::from)
 }
