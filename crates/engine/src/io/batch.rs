@@ -62,7 +62,7 @@ pub(super) struct Run {
     bytes: usize,
 }
 
-/// Returns what is adjacent as requests of bounded length; offsets and lengths come in ascending
+/// Joins adjacent pages into requests of bounded length; offsets and lengths come in ascending
 /// order.
 pub(super) fn runs(extents: impl Iterator<Item = (u64, usize)>) -> Vec<Run> {
     let mut runs: Vec<Run> = Vec::new();

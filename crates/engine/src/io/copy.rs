@@ -1,10 +1,10 @@
-//! Copying a store's pages while they are written: what a page store does for a backup.
+//! Copying a store's pages while they are written, for a backup.
 //!
 //! Pages are copied as they are on storage, in the order of the file, and no thread waits for that.
 //!
-//! - *Out of place*, what is copied is what a durable map refers to, its nodes among it. The caller
-//!   keeps these places (`pin_places`), so nothing of it changes meanwhile. The copy has it at the
-//!   same places, and zeros in between.
+//! - *Out of place*, the copy has everything that a durable map refers to, its nodes included. The
+//!   caller keeps these places (`pin_places`), so nothing of it changes meanwhile. The copy has it
+//!   at the same places, and zeros in between.
 //! - *In place*, a page that is written meanwhile may be copied torn; redo rebuilds it from the log
 //!   (`admin/backup.rs` has the argument), so a page that does not verify here is no error. It is
 //!   listed, and verified again after the copy was recovered: then it must be sound. So it is out
@@ -61,8 +61,8 @@ pub struct PageCopy<'s> {
 }
 
 impl PageStore {
-    /// A copy of the first `pages` pages, which are written in place: of those that are `taken`
-    /// what is on the device, zeros of all others.
+    /// Begins a copy of the first `pages` pages, which are written in place. Pages that are `taken`
+    /// come from the device; all others are zeros.
     pub fn copy_pages(&self, taken: Vec<u64>, pages: u64) -> PageCopy<'_> {
         let pages = pages.min(self.pages());
         let (contents, map_root) = (None, (MapEntry::NONE, pages));
@@ -75,8 +75,8 @@ impl PageStore {
         self.anchor().map_root
     }
 
-    /// A copy of what the durable page map at `map_root` refers to, whose places are kept by
-    /// [`PageStore::pin_places`].
+    /// Begins a copy of everything that the durable page map at `map_root` refers to.
+    /// [`PageStore::pin_places`] keeps the places.
     ///
     /// # Errors
     /// If the map cannot be read.

@@ -43,7 +43,8 @@ impl Drop for NewMap<'_> {
 }
 
 impl NewMap<'_> {
-    /// The superblock that names it is durable, and the log has that: what it superseded is free.
+    /// Frees the places that the map superseded: the superblock that names it is durable, and the
+    /// log has that.
     pub fn release(mut self) {
         self.free();
     }
@@ -74,9 +75,9 @@ struct Written {
 }
 
 impl PageStore {
-    /// Writes what has changed of the page map; `None` if pages are written in place. Data that was
-    /// written before is durable with the same sync as the map. One thread at a time: the caller
-    /// sees to that.
+    /// Writes the changed nodes of the page map; `None` if pages are written in place. Data that
+    /// was written before is durable with the same sync as the map. One thread at a time: the
+    /// caller sees to that.
     ///
     /// # Errors
     /// If there is no room for it, or the device fails. The last map stands.
@@ -187,9 +188,9 @@ impl PageStore {
         }
     }
 
-    /// Makes the page map durable, as it is now, without another checkpoint: so that what it
-    /// supersedes is free. For a recovery, which may be begun again at any time. `lsn` is that of a
-    /// durable record that was logged for it, and `note` has the log say that the superblock of a
+    /// Makes the present page map durable without another checkpoint, so that the places it
+    /// supersedes are free. For a recovery, which may be begun again at any time. `lsn` is that of
+    /// a durable record that was logged for it, and `note` has the log say that the superblock of a
     /// generation is durable.
     ///
     /// # Errors

@@ -32,8 +32,8 @@ pub(super) fn store_file(options: &FileOptions) -> FileOptions {
 }
 
 impl PageStore {
-    /// Opens the store in the file at `path`: for writing and exclusively, or beside other
-    /// readers if `options.read_only`. `page_size` is what the caller relies on, `None` for any.
+    /// Opens the store in the file at `path`: for writing and exclusively, or beside other readers
+    /// if `options.read_only`. `page_size` is the size that the caller relies on, `None` for any.
     ///
     /// # Errors
     /// If the file cannot be opened or is locked, is no store of this version, has another page

@@ -1,5 +1,5 @@
-//! Truncating a store's file at its free end, in two steps; and what those who free more of it need
-//! to know.
+//! Truncating a store's file at its free end, in two steps; and support for callers that free more
+//! of it.
 //!
 //! First the store forgets the free pages at its end: from then on none of them is allocated,
 //! except when the store grows again. Then, once the caller has made durable that they are free,
@@ -78,7 +78,7 @@ impl PageStore {
         self.free_map().take_below(bound.0)
     }
 
-    /// Pages that are kept, and what numbers of pages are multiples of.
+    /// Pages that are kept, and the unit of page counts.
     fn bounds(&self) -> (u64, u64) {
         let page_bytes = self.page_size().bytes_u64();
         (FIRST_BYTES.div_ceil(page_bytes), BLOCK.div_ceil(page_bytes))
@@ -104,7 +104,7 @@ impl PageStore {
         Ok(old - pages)
     }
 
-    /// Begins to move what lies behind where the file could end to free places before it; `None` if
+    /// Begins to move pages beyond the possible end of the file to free places before it; `None` if
     /// pages are written in place. The next map has its nodes there, too.
     pub fn begin_packing(&self) -> Option<Packing> {
         let bound = self.end_of_places()?;

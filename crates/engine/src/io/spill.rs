@@ -2,7 +2,7 @@
 //! process ends.
 //!
 //! It is beside the store, is created when it is first needed, and is removed when the store is
-//! closed. What a crash leaves of it is removed when the store is opened. Nothing in it is ever
+//! closed. The remains after a crash are removed when the store is opened. Nothing in it is ever
 //! synced: nobody reads it but the process that wrote it. A mark tells it from other files.
 
 use std::collections::BTreeMap;
@@ -68,7 +68,7 @@ struct Room {
     file: Option<Arc<SpillStorage>>,
     /// The store was closed.
     is_over: bool,
-    /// Length by offset, of what is free before `end`.
+    /// Free ranges before `end`: length by offset.
     free: BTreeMap<u64, u64>,
     end: u64,
 }
@@ -187,7 +187,8 @@ fn remove(path: &Path) -> io::Result<()> {
     if is_spill(path)? { std::fs::remove_file(path) } else { Ok(()) }
 }
 
-/// Creates the spill file of `store` with its mark. What an earlier try left is removed first.
+/// Creates the spill file of `store` with its mark. The remains of an earlier try are removed
+/// first.
 fn create(path: &Path, store: &Path) -> io::Result<File> {
     remove(path)?;
     let file = create_like(path, store)?;
@@ -221,8 +222,8 @@ impl SpillFile {
         Arc::new(SpillFile { path, store, process, max, room: Mutex::default() })
     }
 
-    /// Bytes that what changes of active transactions need may take at most, for undo records and
-    /// for the versions of a snapshot that begins; `None` where that is not bounded.
+    /// Limit in bytes for the changes of active transactions: their undo records, and the versions
+    /// for a snapshot that begins; `None` where that is not bounded.
     ///
     /// Memory cannot be had from elsewhere, so a share is kept for versions of what is committed,
     /// and for merging them: a transaction fails that exceeds the rest, and never a snapshot that
@@ -235,7 +236,7 @@ impl SpillFile {
         self.room.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Bytes from its beginning to the end of what is used.
+    /// Bytes from the file's beginning to the end of the last used range.
     pub fn bytes(&self) -> u64 {
         self.room().end
     }
@@ -244,8 +245,8 @@ impl SpillFile {
         SpillError::File { path: self.path.clone(), error: source }
     }
 
-    /// Removes the file of a store that is closed: another store may take its name. Handles that
-    /// are left read what is theirs, and put nothing more.
+    /// Removes the file of a store that is closed: another store may take its name. Remaining
+    /// handles can read their own bytes, and put nothing more.
     pub fn end(&self) {
         let mut room = self.room();
         room.is_over = self.store.is_some();
@@ -331,7 +332,7 @@ impl Drop for SpillFile {
 }
 
 impl Extent {
-    /// The bytes, into `out`, in place of what it holds.
+    /// Reads the bytes into `out`, whose contents they replace.
     ///
     /// # Errors
     /// [`SpillError::File`], [`SpillError::Damaged`].
@@ -376,7 +377,8 @@ impl Blocks {
         Ok(())
     }
 
-    /// Block `number`, into `out`, in place of what that holds; nothing, if there is no such block.
+    /// Reads block `number` into `out`, whose contents it replaces; nothing, if there is no such
+    /// block.
     ///
     /// # Errors
     /// [`SpillError::File`], [`SpillError::Damaged`].

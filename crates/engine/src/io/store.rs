@@ -10,10 +10,10 @@
 //!   `io::placement`), which changes with each write. Page ids and places of the file are separate,
 //!   and anything without an entry in the map is free.
 //! - **Life.** Opening for writing durably marks the superblock as open; closing writes the free
-//!   maps, or the page map, syncs, marks it as clean and syncs again. In between what is free is
-//!   known in memory only. A store that was not closed is opened again by way of its log
-//!   (`open_to_recover`), which knows what is in use; without one `open_for_salvage` reads what is
-//!   there.
+//!   maps, or the page map, syncs, marks it as clean and syncs again. In between, the free pages
+//!   are known in memory only. A store that was not closed is opened again by way of its log
+//!   (`open_to_recover`), which knows the pages in use. Without a log `open_for_salvage` reads the
+//!   pages that are there.
 //! - **Growth** is by half of the size until that is 1 MiB, and by an eighth of it from 8 MiB on. A
 //!   step has at least 256 KiB and at most 64 MiB, in zeros that are really written (`io::file`
 //!   says why). One thread grows; others that find no free page wait for it, and those that free
@@ -274,7 +274,7 @@ impl PageStore {
         self.pages.load(Ordering::Acquire)
     }
 
-    /// Pages that are free. 0 for a store that is salvaged: what is free is not known there.
+    /// Pages that are free. 0 for a store that is salvaged: its free pages are unknown.
     pub fn free_pages(&self) -> u64 {
         self.free_map().free_pages()
     }
@@ -343,7 +343,7 @@ impl PageStore {
         if self.closed.load(Ordering::Acquire) { Err(Unusable::Closed) } else { Ok(gate) }
     }
 
-    /// Fails once the store is closed: what is read from then on may be the next one's.
+    /// Fails once the store is closed: the file may then belong to another opening.
     pub(super) fn readable(&self) -> Result<(), ReadError> {
         if self.closed.load(Ordering::Acquire) { Err(ReadError::Closed) } else { Ok(()) }
     }

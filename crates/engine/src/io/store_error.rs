@@ -330,7 +330,7 @@ pub enum CreateError {
         /// Length of the device in bytes.
         length: u64,
     },
-    /// Compressed pages are shorter than what the device reads and writes at once.
+    /// Compressed pages are shorter than the unit in which the device reads and writes.
     #[error(
         "pages cannot be compressed on {}: they would take units of {unit} bytes, and the drive \
          reads and writes blocks of {block}; use larger pages, or no compression",
@@ -379,7 +379,7 @@ pub enum OpenError {
         /// The defect of the superblock.
         error: SuperblockError,
     },
-    /// A second tier has what was written last.
+    /// A second tier has the last writes.
     #[error(
         "{} is not whole: what was written last is in its second tier, which was {}: open it with \
          that one, for writing, or make it whole with `millpond destage`; if that is lost, \

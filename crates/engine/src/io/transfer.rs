@@ -93,8 +93,8 @@ impl PageStore {
         ReadError::Nowhere { path: self.path().to_path_buf(), page }
     }
 
-    /// Reads `page` into `bytes`, which are one page long, and verifies that it is what was written
-    /// as that page.
+    /// Reads `page` into `bytes`, which are one page long, and verifies that the bytes are those
+    /// written as that page.
     ///
     /// # Errors
     /// If the device fails, the page is damaged or misplaced, an older version of it is there, or
@@ -136,14 +136,13 @@ impl PageStore {
         }
     }
 
-    /// Drops the copies that a cache may have of what turned out to be damaged; returns whether
-    /// there were any.
+    /// Drops the copies that a cache may have of a damaged page; returns `true` if there were any.
     fn distrusts(&self, answer: &Result<(), ReadError>, here: Here) -> bool {
         let range = here.offset..here.offset + here.bytes as u64;
         answer.as_ref().is_err_and(is_damage) && self.device.distrust(range)
     }
 
-    /// Reads what is stored of `page` to the beginning of `bytes`.
+    /// Reads the stored bytes of `page` to the beginning of `bytes`.
     fn read_page(&self, page: PageId, here: Here, bytes: &mut [u8]) -> Result<(), DeviceError> {
         let mut parts = [IoSliceMut::new(bytes.get_mut(..here.bytes).unwrap_or(&mut []))];
         let tags = [Tag::read(page)];
@@ -239,8 +238,8 @@ impl PageStore {
         Ok(())
     }
 
-    /// Unpacks what was read from `here` into `bytes`, and verifies that it is what was written as
-    /// page `page`, and the version of it that the page map means.
+    /// Unpacks the bytes read from `here` into `bytes`. Verifies that they are those written as
+    /// `page`, in the version that the page map names.
     fn verify_at(&self, page: PageId, here: Here, bytes: &mut [u8]) -> Result<(), ReadError> {
         self.readable()?;
         Counters::add(&self.counters.bytes_read, here.bytes);
@@ -475,7 +474,7 @@ impl Stored {
     }
 }
 
-/// Verifies that `bytes` are what was written as page `page`; `at` tells where they were read.
+/// Verifies that `bytes` are those written as `page`; `at` tells where they were read.
 pub(super) fn verify(
     page: PageId,
     bytes: &[u8],

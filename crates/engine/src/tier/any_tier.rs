@@ -37,9 +37,9 @@ impl AnyTier {
         }
     }
 
-    /// From now on copies of what was read wait, so that nobody who reads waits for them: they are
-    /// written by [`AnyTier::write_waiting`], which somebody calls now and then, and when the tier
-    /// is released. No more wait than few.
+    /// Makes copies of pages read wait from now on, so that no reader waits for their writes.
+    /// [`AnyTier::write_waiting`], which a background thread calls now and then, writes them, and
+    /// so does the release of the tier. No more wait than few.
     pub fn let_copies_wait(&self) {
         match self {
             AnyTier::Through(tier) => tier.let_copies_wait(),

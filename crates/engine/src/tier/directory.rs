@@ -37,7 +37,7 @@ use crate::tier::error::TierError;
 /// The version that this code reads and writes.
 const VERSION: u32 = 1;
 const MAGIC: [u8; 8] = *b"MILLTIER";
-/// Of a tier that writes back; who asks has seen whether it has anything.
+/// Magic of a tier that writes back; the caller has checked whether it has anything to lose.
 pub(super) const BACK_MAGIC: [u8; 8] = *b"MILLBACK";
 const HEADER_BYTES: u64 = 4096;
 pub(super) const ENTRY_BYTES: u64 = 48;
@@ -199,7 +199,8 @@ pub(super) fn mark_closed(
     Ok(())
 }
 
-/// The directory of a tier that was closed above what is the same now; empty if it is of no use.
+/// Reads the directory of a tier that was closed above the same storage contents; empty if it is of
+/// no use.
 ///
 /// # Errors
 /// The device fails, or the file is no tier's.

@@ -244,12 +244,12 @@ impl Dirty {
         near.any(|(_, end)| *end > range.start)
     }
 
-    /// Takes what changed for the directory: places, and slots that are not to be mapped any more.
+    /// Takes the changes for the directory: places, and slots that are not to be mapped any more.
     pub(super) fn take_changes(&mut self) -> (BTreeSet<u64>, Vec<u32>) {
         (std::mem::take(&mut self.changes), std::mem::take(&mut self.unmapping))
     }
 
-    /// Verifies what always holds.
+    /// Verifies the invariants.
     pub(super) fn check(&self) -> Result<(), String> {
         let mut end = 0;
         for extent in self.extents.values() {

@@ -45,7 +45,7 @@ pub(super) struct ToCache {
 }
 
 /// Writes copies to slots of `slot_bytes` bytes, in ascending order, those that lie in a row
-/// together. Returns for each such row how many there are, and what became of them.
+/// together. Returns the length and the outcome of each such row.
 pub(super) fn write_slots(
     fast: &dyn Device,
     slot_bytes: u32,

@@ -12,7 +12,7 @@ use crate::tier::copy::Copy;
 pub enum Residency {
     /// Nothing.
     Absent,
-    /// A copy of what storage has.
+    /// A copy of bytes that storage has.
     Clean,
     /// The tier has data that storage lacks.
     Dirty,

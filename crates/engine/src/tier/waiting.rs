@@ -1,5 +1,5 @@
-//! Copies of what was read, on their way into the cache: written at once, or some time later, many
-//! together, so that nobody who reads waits for them.
+//! Copies of pages read, on their way into the cache. They are written at once, or later, many
+//! together, so that no reader waits for them.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,7 +14,7 @@ use crate::tier::parts::ToCache;
 /// Copies that wait, at most, before they are written.
 const WAITING_MAX: usize = 64;
 
-/// A copy to be written; without bytes, what was read of it is of no use.
+/// A copy to be written; without bytes, the read was of no use.
 pub(super) struct NewCopy<'b> {
     pub range: Range<u64>,
     pub fill: Fill,

@@ -104,8 +104,8 @@ impl Bitmap {
         self.pages
     }
 
-    /// Sets the words from `first` on to what a map page says, for the pages that there are.
-    /// Pages that are `is_reserved` stay taken.
+    /// Sets the words from `first` on to those of a map page, for the pages that exist. Pages that
+    /// are `is_reserved` stay taken.
     pub(in crate::io) fn load(
         &mut self,
         first: usize,

@@ -1,5 +1,5 @@
-//! Reading the page map of a store that is opened; and making one of what lies in the file, where
-//! there is none that can be used.
+//! Reading the page map of a store that is opened; and rebuilding it from the file's pages, where
+//! no map can be used.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -172,7 +172,7 @@ pub(in crate::io) fn read_map_within(
 }
 
 /// Returns whether memory has room for the entries of `ids` page ids. The file's length bounds
-/// nothing: ids stay when what was large is dropped and the file is cut.
+/// nothing: ids stay when a large structure is dropped and the file is cut.
 fn has_memory(ids: u64) -> bool {
     Vec::<MapEntry>::new().try_reserve_exact(ids as usize).is_ok()
 }
@@ -205,7 +205,7 @@ fn proof(level: usize, index: u64, entry: MapEntry, page: &[u8]) -> Result<(), M
     if entry.is_of(header.checksum) { Ok(()) } else { Err(MapDamage::Stale) }
 }
 
-/// Looks for pages, compressed or not, in what was read.
+/// Looks for pages, compressed or not, in the bytes read.
 struct Finder {
     size: PageSize,
     page: Vec<u8>,
@@ -251,8 +251,8 @@ fn is_page(page: &[u8]) -> bool {
     !is_own && header.page.0 < MapEntry::PLACES && PageHeader::is_sound(header.page, page)
 }
 
-/// Calls `look` with what can be read of the file, and the place where it begins, until that breaks
-/// off: in pieces that no page crosses.
+/// Calls `look` with each readable piece of the file and its first place, until that breaks off. No
+/// page crosses from one piece into another.
 fn scan(
     device: &dyn Device,
     size: PageSize,

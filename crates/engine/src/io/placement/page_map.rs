@@ -254,7 +254,7 @@ impl PageMap {
         }
     }
 
-    /// Forgets what lies in pages that are not `taken`: one bit per page.
+    /// Drops the contents of pages that are not `taken`: one bit per page.
     pub(in crate::io) fn keep_only(&mut self, taken: impl Fn(u64) -> bool) {
         for page in 0..self.ids() {
             if self.entry(PageId(page)) != MapEntry::NONE && !taken(page) {
@@ -315,18 +315,18 @@ impl PageMap {
 
 /// Writing a map to storage.
 impl PageMap {
-    /// A map is begun: returns what it supersedes up to now.
+    /// Begins a map; returns the places that it supersedes so far.
     pub(in crate::io) fn begin(&mut self) -> Vec<Spot> {
         self.is_starved = false;
         std::mem::take(&mut self.superseded)
     }
 
-    /// The map was not made durable: what it would have superseded is not.
+    /// Abandons a map that was not made durable: its places wait for the next map again.
     pub(in crate::io) fn abandon(&mut self, superseded: Vec<Spot>) {
         self.superseded.extend(superseded);
     }
 
-    /// The map is durable: what it superseded is free.
+    /// Frees the places that the map superseded: it is durable.
     pub(in crate::io) fn release(&mut self, superseded: Vec<Spot>) {
         if self.backups > 0 && !planted!(PlaceReusedDuringBackup) {
             self.held.extend(superseded);
@@ -342,7 +342,7 @@ impl PageMap {
         self.backups > 0
     }
 
-    /// A backup begins: what the next durable map, and those after it, supersede stays.
+    /// Begins a backup: places that the next durable maps supersede stay.
     pub(in crate::io) fn pin(&mut self) {
         self.backups += 1;
     }

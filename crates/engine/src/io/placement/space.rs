@@ -108,7 +108,7 @@ impl Space {
         }
     }
 
-    /// Makes the file end behind what is taken last, and returns how many places it has then: a
+    /// Makes the file end behind the last taken place, and returns its new number of places: a
     /// multiple of `unit`, and `least` or more.
     pub(in crate::io) fn cut(&mut self, least: u64, unit: u64) -> u64 {
         match self {

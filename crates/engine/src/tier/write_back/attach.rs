@@ -105,7 +105,7 @@ impl BackDevice {
     /// more. Nothing else is read or written meanwhile, or later.
     ///
     /// # Errors
-    /// A device fails. The two belong together still, and what was synced is there.
+    /// A device fails. The two still belong together, and all synced bytes are there.
     pub fn give_up(&self) -> Result<(), DeviceError> {
         self.is_closed.store(true, Ordering::Release);
         self.destage_all()?;

@@ -1,7 +1,7 @@
 //! A tier that writes back, with a thread that writes to storage ahead of need.
 //!
-//! The thread writes what nobody's page is any more: copies whose pages the policy has evicted, and
-//! if need be those whose pages are elsewhere now. What the policy keeps stays dirty, so it decides
+//! The thread writes copies without an owner: those whose pages the policy has evicted, and if need
+//! be those whose pages are elsewhere now. Copies that the policy keeps stay dirty, so it decides
 //! as it would without the thread, and as in the model.
 
 use std::ops::{Deref, Range};
@@ -22,7 +22,7 @@ use crate::tier::write_back::back_device::BackDevice;
 /// Pause of the thread after an error, before it tries again.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// A device, and a cache that has what was written to it last.
+/// A device, and a cache with the last writes to it.
 pub struct BackTier {
     device: Arc<BackDevice>,
     /// Held for a step, and never while the thread does anything.
@@ -100,7 +100,7 @@ impl BackTier {
     /// more. Nothing else is read or written meanwhile, or later.
     ///
     /// # Errors
-    /// A device fails. The two belong together still, and what was synced is there.
+    /// A device fails. The two still belong together, and all synced bytes are there.
     pub fn give_up(&self) -> Result<(), DeviceError> {
         self.end_thread();
         self.device.give_up()

@@ -1,4 +1,4 @@
-//! The directory on the cache's device, and its journal: what `sync` makes durable.
+//! The directory on the cache's device, and its journal, which `sync` makes durable.
 
 use std::sync::PoisonError;
 

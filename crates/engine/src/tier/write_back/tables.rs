@@ -24,12 +24,12 @@ pub(super) struct Incoming {
 
 /// Location of a part of a request.
 pub(super) enum Whereabouts {
-    /// In this slot, with this checksum; the slot is pinned. `frame`: whose clean copy it is; else
-    /// storage does not have it.
+    /// In this slot, with this checksum; the slot is pinned. `frame` owns the clean copy; without
+    /// one, storage lacks the copy.
     Slot { slot: u32, checksum: u64, frame: Option<FrameId> },
     /// Some of it in the cache only.
     Both,
-    /// On storage; what is read may be kept.
+    /// On storage; the bytes read may be kept.
     Storage(Option<Fill>),
 }
 
@@ -197,7 +197,7 @@ impl Cache {
         self.tables.unpin(slot);
     }
 
-    /// A clean copy is not what was written.
+    /// Notes that a clean copy has a wrong checksum.
     pub(super) fn lose_copy(&mut self, frame: FrameId, slot: u32) {
         self.counts.mismatches += 1;
         let is_clean = |entry: &Frame| entry.flags & DIRTY == 0;
@@ -332,7 +332,7 @@ impl Cache {
         }
     }
 
-    /// Nobody needs what lies at `range` any more.
+    /// Discards the copies in `range`, which nobody needs any more.
     pub(super) fn discard(&mut self, range: &Range<u64>) {
         let unneeded = self.tables.dirty.within(range.clone()).filter(|extent| {
             let own = extent.range();
@@ -407,7 +407,8 @@ impl Cache {
         self.tables.unpin(slot);
     }
 
-    /// Records of what changed, and the slots that nothing refers to once they are durable.
+    /// Returns records of the changes, and the slots that nothing refers to once the records are
+    /// durable.
     pub(super) fn take_changes(&mut self) -> (Vec<Record>, Vec<u32>) {
         let (places, slots) = self.tables.dirty.take_changes();
         (places.into_iter().map(|place| self.tables.record(place)).collect(), slots)
