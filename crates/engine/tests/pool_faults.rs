@@ -59,7 +59,7 @@ fn made() -> (Arc<FaultyDevice>, Arc<PageStore>, Tree) {
     (device, store, tree)
 }
 
-/// A tree opened anew, over what is on the device.
+/// Opens the tree anew, over the contents of the device.
 fn again(store: &Arc<PageStore>, tree: Tree) -> Tree {
     let root = tree.root();
     tree.pages().flush(Reason::Recov).unwrap();

@@ -1,4 +1,4 @@
-//! Range reads: of a snapshot, or of what is committed, leaf by leaf.
+//! Range reads: of a snapshot, or of committed entries, leaf by leaf.
 //!
 //! Outside snapshots a range copies leaves, and gives what they hold if nobody has held a lock to
 //! write since it began: that costs a look at one word per leaf. From the first leaf on at which

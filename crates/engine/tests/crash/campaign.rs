@@ -1,4 +1,4 @@
-//! Many stories, what they saw in all, and what went wrong.
+//! Many stories, the sum of their counts, and their failures.
 //!
 //! `CRASH_SEEDS`, `CRASH_SWEEPS` and `CRASH_FROM` say how many and which, where a test lets them,
 //! and `CRASH_JOBS` how many at once; `cargo xtask crash` sets them.

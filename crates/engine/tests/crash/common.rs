@@ -100,12 +100,12 @@ impl Common {
         inner.flushed = inner.flushed.max(moment);
     }
 
-    /// Notes what was seen at one moment between two, to be judged when all is known.
+    /// Notes a state that was seen at one moment between two, to be judged when all is known.
     pub fn saw(&self, what: &'static str, found: Tree, (from, to): (u64, u64)) {
         self.inner().sights.push(Sight { what, found, from, to });
     }
 
-    /// Judges what was seen. To be called when nobody is at work.
+    /// Judges the states that were seen. To be called when nobody is at work.
     ///
     /// # Errors
     /// Why something cannot have been seen.

@@ -156,7 +156,7 @@ pub struct Oracle {
     durable: usize,
     /// The visible state, unless a commit is in doubt.
     now: State,
-    /// Another one that learns of what happens for a while.
+    /// Another oracle that records the same commits for a while.
     pub shadow: Option<Box<Oracle>>,
 }
 

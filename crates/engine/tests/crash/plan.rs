@@ -171,7 +171,8 @@ pub struct Start {
     pub buffer_bytes: usize,
     pub grain: usize,
     pub is_quiet: bool,
-    /// For how long a transaction waits for a lock: one alone only for what can never be had.
+    /// Longest wait of a transaction for a lock. A single thread waits only for locks that it can
+    /// never get.
     pub patience: Duration,
     /// Bytes of log that a recovery may have to read.
     pub gap_bytes: u64,

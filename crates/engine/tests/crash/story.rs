@@ -1,8 +1,8 @@
 //! A store's life from its making to its last check: it is opened, used, and the power fails,
 //! again and again.
 //!
-//! After most crashes what the devices may hold is drawn twice, with the same outcome. One of the
-//! two stores is recovered without another crash, compared, closed and checked; with the other the
+//! After most crashes the devices' contents are drawn twice, with the same outcome. One of the two
+//! stores is recovered without another crash, compared, closed and checked; with the other the
 //! story goes on, and whatever happens to its recovery, it must come to the same contents.
 
 use fastrand::Rng;
@@ -120,7 +120,7 @@ pub(crate) struct Story<'a> {
     random: Rng,
     /// The disk was full in this life: the log may take nothing more, and closing may fail.
     pub(crate) is_crowded: bool,
-    /// Decides what is done to a store from outside.
+    /// Decides the operations on a store from outside.
     pub(crate) outside: Rng,
     pub(crate) world: World,
     workers: Vec<Worker>,
@@ -137,7 +137,7 @@ pub(crate) struct Story<'a> {
 /// Tells the story of `seed`.
 ///
 /// # Errors
-/// What went wrong in it, with all that is known.
+/// The failure of the story, with all that is known.
 pub fn tell(subject: &dyn Subject, seed: u64) -> Result<Tally, String> {
     let mut random = Rng::with_seed(seed);
     let plan = Plan::of(seed, &mut random);
@@ -147,7 +147,7 @@ pub fn tell(subject: &dyn Subject, seed: u64) -> Result<Tally, String> {
 /// Tells a short story of `seed` in which one thing goes wrong; and whether it came to that.
 ///
 /// # Errors
-/// What went wrong besides.
+/// The failure of the story, unless the forced one explains it.
 pub fn tell_forced(
     subject: &dyn Subject,
     seed: u64,
@@ -402,7 +402,7 @@ impl Story<'_> {
         start
     }
 
-    /// Opens what must open.
+    /// Opens a store that must open.
     fn recover(&mut self) -> Result<Box<dyn Store>, String> {
         let start = self.start();
         let opened = self.subject.open(&self.world.devices, &start);
@@ -527,7 +527,7 @@ impl Story<'_> {
         Ok(())
     }
 
-    /// Compares what is there with what may be there.
+    /// Compares the contents with the permitted ones.
     fn settle(&mut self, store: &dyn Store) -> Result<(), Stop> {
         let found = match store.contents() {
             Ok(found) => found,

@@ -97,7 +97,7 @@ pub trait Store: Sync {
     fn put(&self, tree: &str, key: &[u8], value: &[u8]) -> Answer<bool>;
     fn delete(&self, tree: &str, key: &[u8]) -> Answer<bool>;
     fn get(&self, tree: &str, key: &[u8]) -> Answer<Option<Vec<u8>>>;
-    /// `relaxed`: it need not be isolated from others more than reading only what is committed.
+    /// `relaxed`: the transaction needs no more isolation than read committed.
     fn begin(&self, durability: Durability, relaxed: bool) -> Answer<Box<dyn Transaction + '_>>;
     /// Returns a view of the committed state.
     fn snapshot(&self) -> Answer<Box<dyn View + '_>> {
@@ -114,7 +114,7 @@ pub trait Store: Sync {
     fn clear(&self, _tree: &str) -> Answer<()> {
         Err(Failure::new("trees are not cleared"))
     }
-    /// Removes what lies between two keys, the second one not included; returns how many.
+    /// Removes the entries between two keys, the second one not included; returns their number.
     fn remove_range(&self, _tree: &str, _lower: &[u8], _upper: &[u8]) -> Answer<u64> {
         Err(Failure::new("ranges are not removed"))
     }

@@ -30,7 +30,7 @@ pub enum Bug {
     DropNotLogged,
     /// Opening takes the first record away for a moment.
     RecoveryInPlace,
-    /// A transaction does not see what it wrote.
+    /// A transaction does not see its own writes.
     StaleRead,
     /// A write that failed is taken for done.
     ErrorIgnored,

@@ -1,4 +1,4 @@
-//! A thread that uses a store, and knows what must come out.
+//! A thread that uses a store, and knows the expected results.
 //!
 //! Its keys begin with its number, and some trees are its own: no other thread changes what it
 //! sees, so it can say of each read what must be read.
@@ -31,7 +31,7 @@ const DOUBTS_MAX: u32 = 4;
 pub enum Stop {
     /// The power failed, or enough else.
     Down,
-    /// The store did what it must not do.
+    /// The store broke its contract.
     Wrong(String),
 }
 
@@ -44,7 +44,7 @@ pub struct Done {
     pub backups: u64,
 }
 
-/// A snapshot, and what must be in it.
+/// A snapshot, and its expected contents.
 struct Snapshot<'a> {
     view: Box<dyn View + 'a>,
     state: State,
@@ -55,7 +55,7 @@ struct Snapshot<'a> {
 /// Snapshots that a worker has at a time.
 const SNAPSHOTS_MAX: usize = 3;
 
-/// A store while it is open, and what may go wrong with it.
+/// A store while it is open, and its possible faults.
 #[derive(Clone, Copy)]
 pub struct Life<'a> {
     pub store: &'a dyn Store,
@@ -237,7 +237,8 @@ impl Worker {
         }
     }
 
-    /// Compares what was read; not once something failed: what is in doubt may be visible.
+    /// Compares a value read with the expected one; not after a failure, since a commit in doubt
+    /// may be visible.
     fn expect<T: PartialEq>(
         &mut self,
         life: Life<'_>,
@@ -473,7 +474,7 @@ impl Worker {
         })
     }
 
-    /// The outer error: what was read is wrong. The inner one: the operation failed.
+    /// The outer error: a wrong value was read. The inner one: the operation failed.
     fn operation(&mut self, life: Life<'_>, draft: &mut Draft<'_>) -> Result<Answer<()>, Stop> {
         let (tree, key) = self.place();
         match self.random.u8(..20) {
@@ -561,7 +562,7 @@ impl Worker {
     }
 }
 
-/// A transaction, and what it has changed.
+/// A transaction, and its changes.
 struct Draft<'a> {
     transaction: Box<dyn Transaction + 'a>,
     changes: Vec<Change>,

@@ -88,7 +88,7 @@ fn closures_of_every_combination_see_what_a_map_holds_while_the_pool_thrashes() 
 
 /// Bytes of a value: four fit into a leaf.
 const LEN: usize = 800;
-/// Four times what the pool holds.
+/// Four times the pool's size.
 const KEYS: u32 = 400;
 
 /// A value of key `n`: the key, and the rest filled with `fill`.

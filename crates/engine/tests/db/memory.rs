@@ -17,7 +17,7 @@ pub fn status(field: &str) -> Option<u64> {
     Some(line.trim_start_matches(':').trim().strip_suffix(" kB")?.parse::<u64>().ok()? * 1024)
 }
 
-/// Not a test of its own: what the child of the next one does.
+/// Not a test of its own: the child of the next one.
 #[test]
 fn child_that_fills_its_pool() {
     let Some(path) = std::env::var_os(CHILD) else { return };

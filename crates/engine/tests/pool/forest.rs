@@ -108,7 +108,7 @@ impl<P: Pages> Forest<P> {
         })
     }
 
-    /// Drops leaf number `leaf` and says what it had counted.
+    /// Drops leaf number `leaf` and returns its count.
     pub fn drop_leaf(&self, leaf: usize) -> Result<u64, PoolError> {
         let at = SWIPS + leaf % FAN_OUT * 8;
         self.pages.run(|mtr| {

@@ -1,4 +1,4 @@
-//! Many stories at once, what they saw in all, and what went wrong.
+//! Many stories at once, the sum of their counts, and their failures.
 
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};

@@ -37,7 +37,7 @@ impl Model {
         }
     }
 
-    /// The key may have this, too: what should have put it there failed.
+    /// The key may have this value, too: the change that should have put it there failed.
     pub fn may_be(&mut self, key: &[u8], value: Option<Vec<u8>>) {
         let slot = self.rows.entry(key.to_vec()).or_insert_with(|| vec![None]);
         if !slot.contains(&value) {

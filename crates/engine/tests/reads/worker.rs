@@ -427,7 +427,7 @@ fn check_tree(world: &World, item: &Item, handle: &Handle) -> Result<(), String>
     }
 }
 
-/// A dump, and what reads it back.
+/// A dump, and its reader.
 fn dump(world: &World, item: &Item, handle: &Handle) -> Result<(), String> {
     let (rows, error) = handle.scan(&ALL, false);
     if let Some(error) = error {

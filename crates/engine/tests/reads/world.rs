@@ -42,7 +42,7 @@ pub enum Handle {
     Heap(Heap<Vec<u8>>),
 }
 
-/// A structure, and what must be in it.
+/// A structure, and its expected contents.
 pub struct Item {
     pub name: String,
     pub kind: Kind,
@@ -179,7 +179,7 @@ pub fn options(plan: &Plan) -> Options {
     })
 }
 
-/// Of three stories, two are those of what users run.
+/// Two stories of three write pages out of place, as the stores of users do.
 pub fn placement(plan: &Plan) -> Placement {
     match plan.seed % 3 {
         0 => Placement::InPlace,
@@ -320,7 +320,7 @@ impl World {
         older.iter().fold("\n  older versions:".to_string(), |all, one| all + "\n    " + one)
     }
 
-    /// Keeps what is stored in the folder that `READS_KEEP` names, to be looked at.
+    /// Keeps the stored bytes in the folder that `READS_KEEP` names, for later inspection.
     fn keep(&self) {
         let Some(folder) = std::env::var_os("READS_KEEP") else { return };
         let devices: [(&str, &dyn Device); 2] =

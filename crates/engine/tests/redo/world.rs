@@ -1,4 +1,4 @@
-//! A store, its log, and what both are to say after a crash.
+//! A store, its log, and their expected state after a crash.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -82,7 +82,7 @@ impl World {
         world
     }
 
-    /// One that goes on with what recovery left in these devices.
+    /// Creates a world that goes on with the state that recovery left on these devices.
     pub fn after(
         data: Arc<FaultyDevice>,
         log_device: Arc<FaultyDevice>,

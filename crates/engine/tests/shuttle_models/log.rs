@@ -64,7 +64,7 @@ fn survives(device: &FaultyDevice, entry: &Entry) {
     check_at(&log, entry);
 }
 
-/// Appends a few records and waits for some of them; what was waited for survives.
+/// Appends a few records and waits for some of them; those survive.
 fn commit(device: &FaultyDevice, log: &Log, thread: u64, least: usize) -> Vec<Entry> {
     let mut random = fastrand::Rng::with_seed(seed() + thread);
     (0..4)

@@ -1,5 +1,5 @@
-//! A tier that writes back, while the power fails: what was synced is there, on both devices
-//! together, or something that was written since.
+//! A tier that writes back, while the power fails: the synced bytes are there, on both devices
+//! together, or later writes.
 
 use std::io::{IoSlice, IoSliceMut};
 use std::ops::Range;

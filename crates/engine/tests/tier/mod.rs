@@ -1,5 +1,5 @@
-//! A second tier: what it reads is what was written, whatever its cache does; and a cache is used
-//! again only above what it was made of.
+//! A second tier returns the bytes that were written, whatever its cache does. A cache is used
+//! again only above the storage that it was made of.
 
 mod back_crash;
 mod back_restart;

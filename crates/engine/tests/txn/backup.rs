@@ -1,4 +1,4 @@
-//! Backups that are taken while a store is written: each is whole, and has what it promises.
+//! Backups that are taken while a store is written: each is whole, and has the promised contents.
 
 use std::ops::ControlFlow;
 use std::path::Path;

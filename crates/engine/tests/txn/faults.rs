@@ -86,7 +86,7 @@ struct Run<'a> {
     /// States that a crash may leave: the first is durable, the last is the present one.
     states: Vec<State>,
     errors: Vec<Error>,
-    /// A transaction could not be undone: what it changed stays locked.
+    /// A transaction could not be undone: the keys that it changed stay locked.
     is_stuck: bool,
 }
 

@@ -5,8 +5,8 @@
 //! back; a call outside transactions has no such number, but knows what it replaced. From this
 //! follows the graph of dependencies (Adya's *direct serialization graph*). A transaction that
 //! replaced a version comes after its writer (`ww`), and so does one that read it (`wr`). A
-//! transaction that replaced a version comes after each of its readers (`rw`). What a thread did
-//! later comes later. No serial order explains a cycle among those that committed.
+//! transaction that replaced a version comes after each of its readers (`rw`). A thread's
+//! transactions come in their order. No serial order explains a cycle among those that committed.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -28,7 +28,7 @@ pub struct Entry {
     pub writes: BTreeMap<Key, Value>,
     /// Values that the transaction wrote and then overwrote or rolled back itself.
     pub passing: Vec<u64>,
-    /// Of a call without number: what its write replaced.
+    /// Of a call without number: the value that its write replaced.
     pub replaced: Option<u64>,
 }
 
@@ -50,8 +50,8 @@ pub enum Anomaly {
     Circle(Vec<usize>),
 }
 
-/// Entries, and what was there before and afterwards. The one that wrote what was there at first
-/// has the number 0 and is no entry of its own: its index is [`History::FIRST`].
+/// Entries, and the values before and after them. The one that wrote what was there at first has
+/// the number 0 and is no entry of its own: its index is [`History::FIRST`].
 #[derive(Clone, Default, Debug)]
 pub struct History {
     pub first: BTreeMap<Key, Value>,

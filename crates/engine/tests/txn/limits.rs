@@ -26,7 +26,7 @@ fn child(name: &str, line: &str, path: &Path) -> Output {
         .unwrap()
 }
 
-/// Not a test of its own: what the child of the next one does.
+/// Not a test of its own: the child of the next one.
 #[test]
 fn child_that_writes_until_its_files_may_not_grow() {
     let Some(path) = std::env::var_os(CHILD) else { return };

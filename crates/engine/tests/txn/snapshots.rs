@@ -1,5 +1,5 @@
-//! Snapshots: what they see, what they cost others, and how they are lost. One thread does
-//! everything: a thread that waited for another would wait for ever.
+//! Snapshots: their contents, their cost to others, and their loss. One thread does everything: a
+//! thread that waited for another would wait for ever.
 
 use millpond::internals::btree::BulkOptions;
 use millpond::{Db, Error, KeyRange, Options, RawTree, Snapshot, error::TxnError};

@@ -1,4 +1,4 @@
-//! A tree, a hash index and a heap, and what they hold.
+//! A tree, a hash index and a heap, and their contents.
 
 use std::collections::BTreeMap;
 

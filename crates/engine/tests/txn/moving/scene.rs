@@ -107,7 +107,7 @@ impl Model {
         }
     }
 
-    /// Most of what there is goes.
+    /// Removes most of the contents.
     pub fn thin_out(&mut self, db: &Db, random: &mut fastrand::Rng) {
         for (name, rows) in TREES.iter().zip(&mut self.trees) {
             let tree = db.raw_tree(name).unwrap();
