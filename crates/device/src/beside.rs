@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 /// Most symbolic links that are followed, one after the other.
 const LINKS_MAX: usize = 40;
 
-/// Where the file of the store at `store` is whose name ends in `suffix`: beside the store's real
-/// file, whatever symbolic link the store is opened by. Else a store had as many logs as it has
-/// names, and each but one would be missing what another one holds.
+/// Returns the path of the file that accompanies `store` and whose name ends in `suffix`. The
+/// path derives from the store's real path, whatever symbolic link the caller opens it by.
+/// Otherwise a store would get one log per name, and each log would lack the records of the others.
 pub fn beside(store: &Path, suffix: &str) -> PathBuf {
     let mut name = real_path(store).into_os_string();
     name.push(suffix);

@@ -92,7 +92,7 @@ thread_local! {
     static ROOM: Cell<Option<AlignedBuffer>> = const { Cell::new(None) };
 }
 
-/// Calls `read` with `length` aligned bytes, whose contents are anything.
+/// Calls `read` with `length` aligned bytes of undefined contents.
 pub(super) fn with_aligned<R>(length: usize, read: impl FnOnce(&mut [u8]) -> R) -> R {
     // A thread that is ending has dropped its own already.
     let mut room = ROOM

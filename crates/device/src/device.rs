@@ -1,7 +1,7 @@
-//! What the page store asks of storage.
+//! The storage that the page store needs.
 //!
 //! A device is an array of bytes that can be read and written in place by many threads at once,
-//! grows at its end, and forgets what was not synced when the power fails. The store moves
+//! grows at its end, and forgets unsynced writes when the power fails. The store moves
 //! whole pages; nothing here knows what a page is.
 //!
 //! Calls go through `dyn Device`: an indirect call costs nanoseconds, the fastest device
@@ -19,7 +19,7 @@ use super::error::DeviceError;
 /// written through the page cache. The smallest page has this size.
 pub(crate) const DIRECT_BLOCK_MAX: u64 = 4096;
 
-/// What direct I/O asks of addresses, offsets and lengths: multiples of these, in bytes.
+/// Alignment in bytes that direct I/O requires of addresses, offsets and lengths.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Alignment {
     /// Of a buffer's address. A buffer that is aligned worse works too, by way of a copy.
@@ -33,8 +33,8 @@ impl Alignment {
     pub const NONE: Alignment = Alignment { memory: 1, offset: 1 };
 }
 
-/// The page that a part of a request is of, and why it is written: what a second tier goes by
-/// (li 3.2). Devices without one ignore it.
+/// The page of a part of a request, and the reason of its write: a second tier decides by these (li
+/// 3.2). Devices without one ignore it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Tag {
     /// The page.
@@ -44,7 +44,7 @@ pub struct Tag {
 }
 
 impl Tag {
-    /// That of a read.
+    /// Returns the tag of a read of `page`.
     pub fn read(page: PageId) -> Tag {
         Tag { page, reason: Reason::None }
     }
@@ -53,13 +53,13 @@ impl Tag {
 /// Adjacent bytes to read into several buffers.
 #[derive(Debug)]
 pub struct ReadRequest<'a, 'b> {
-    /// Where the bytes begin.
+    /// Offset of the first byte.
     pub offset: u64,
     /// The buffers, filled one after the other.
     pub parts: &'a mut [IoSliceMut<'b>],
-    /// Which page each buffer is of; none if they are no pages.
+    /// Page of each buffer; empty if the bytes are no pages.
     pub tags: &'a [Tag],
-    /// How it went; set by the device.
+    /// Result of the read; set by the device.
     pub result: Result<(), DeviceError>,
 }
 
@@ -69,7 +69,7 @@ impl<'a, 'b> ReadRequest<'a, 'b> {
         ReadRequest { offset, parts, tags: &[], result: Ok(()) }
     }
 
-    /// The same, where the parts are pages.
+    /// Returns this request with one tag per buffer, for parts that are pages.
     pub fn tagged(self, tags: &'a [Tag]) -> ReadRequest<'a, 'b> {
         ReadRequest { tags, ..self }
     }
@@ -83,13 +83,13 @@ impl<'a, 'b> ReadRequest<'a, 'b> {
 /// Adjacent bytes to write from several buffers.
 #[derive(Debug)]
 pub struct WriteRequest<'a, 'b> {
-    /// Where the bytes go.
+    /// Offset of the first byte.
     pub offset: u64,
     /// The buffers, written one after the other.
     pub parts: &'a [IoSlice<'b>],
-    /// Which page each buffer is of; none if they are no pages.
+    /// Page of each buffer; empty if the bytes are no pages.
     pub tags: &'a [Tag],
-    /// How it went; set by the device. After an error any part of the bytes may have landed.
+    /// Result of the write; set by the device. After an error any part of the bytes may be stored.
     pub result: Result<(), DeviceError>,
 }
 
@@ -99,7 +99,7 @@ impl<'a, 'b> WriteRequest<'a, 'b> {
         WriteRequest { offset, parts, tags: &[], result: Ok(()) }
     }
 
-    /// The same, where the parts are pages.
+    /// Returns this request with one tag per buffer, for parts that are pages.
     pub fn tagged(self, tags: &'a [Tag]) -> WriteRequest<'a, 'b> {
         WriteRequest { tags, ..self }
     }
@@ -112,9 +112,8 @@ impl<'a, 'b> WriteRequest<'a, 'b> {
 
 /// Storage.
 ///
-/// Reads and writes of the same bytes at the same time are the caller's to avoid: what is read
-/// then is any mixture. The pool never does so, because a page that is being written stays in its
-/// frame.
+/// The caller must avoid reads and writes of the same bytes at the same time: such a read returns
+/// any mixture. The pool never does so, because a page that is being written stays in its frame.
 pub trait Device: Send + Sync {
     /// Name of the device in messages: the file's path.
     fn path(&self) -> &Path;
@@ -122,7 +121,7 @@ pub trait Device: Send + Sync {
     /// Length in bytes.
     fn length(&self) -> u64;
 
-    /// What addresses, offsets and lengths must be multiples of.
+    /// Returns the alignment that addresses, offsets and lengths need.
     fn alignment(&self) -> Alignment;
 
     /// Fills `bytes` from `offset` on.
@@ -179,52 +178,52 @@ pub trait Device: Send + Sync {
         if ranges.iter().all(|range| range.is_empty()) { Ok(()) } else { self.sync() }
     }
 
-    /// Makes the device `length` bytes long; what is new reads as zeros. Shorter is left as it is.
+    /// Makes the device `length` bytes long; the new bytes read as zeros. Shorter is left as it is.
     /// One thread at a time.
     ///
     /// # Errors
-    /// If there is no room; the length is then what it was.
+    /// If there is no room; the length is then unchanged.
     fn grow(&self, length: u64) -> Result<(), DeviceError>;
 
     /// Writes `bytes` at the end, which makes the device longer by them. One thread at a time.
     ///
     /// # Errors
-    /// If not all bytes could be written; the length is then what it was, or, of a device that
-    /// grows first, the new one.
+    /// If not all bytes could be written; the length is then unchanged, or, of a device that grows
+    /// first, the new one.
     fn append(&self, bytes: &[u8]) -> Result<(), DeviceError> {
         let end = self.length();
         self.grow(end + bytes.len() as u64)?;
         self.write(end, bytes)
     }
 
-    /// Gives back what lies behind `length`, if the device can: its length is `length` then, or
-    /// what it was. Longer is left as it is. Not durable before it is synced. One thread at a
-    /// time, and never while it grows; nobody reads or writes behind `length` meanwhile.
+    /// Gives back the bytes beyond `length`, if the device can: its length is then `length`, or
+    /// unchanged. Longer is left as it is. Not durable before it is synced. One thread at a time,
+    /// and never while it grows; nobody reads or writes behind `length` meanwhile.
     ///
     /// # Errors
-    /// If the device fails; the length is then what it was.
+    /// If the device fails; the length is then unchanged.
     fn shrink(&self, length: u64) -> Result<(), DeviceError> {
         let _ = length;
         Ok(())
     }
 
-    /// What was read from this range of bytes is not what was written there: a cache, if the device
-    /// has one, drops its copies of it. Returns whether there were any, so that another try may
-    /// find what is right.
+    /// Reports that the bytes read from `range` are not the bytes written there. A device with a
+    /// cache drops its copies of them. Returns `true` if it dropped any: a second read may then
+    /// return the right bytes.
     fn distrust(&self, range: Range<u64>) -> bool {
         let _ = range;
         false
     }
 
-    /// Nobody needs what lies in these ranges of bytes any more, and nobody reads or writes there
-    /// at this moment: a cache that has not written it to storage yet need not. What is read there
-    /// from now on is anything, until something is written.
+    /// Discards these ranges of bytes: nobody needs them any more, and nobody reads or writes there
+    /// at this moment. A cache that has not written them to storage yet need not do so. Later reads
+    /// there return undefined bytes, until something is written.
     fn discard(&self, ranges: &[Range<u64>]) {
         let _ = ranges;
     }
 
-    /// Bytes that may wait to be discarded at most, if its user has a choice: more take room that
-    /// the device needs for what is written.
+    /// Limit of the bytes that wait to be discarded, if the device's user has a choice: more would
+    /// take room that the device needs for writes.
     fn superseded_max(&self) -> u64 {
         u64::MAX
     }

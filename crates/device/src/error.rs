@@ -1,7 +1,7 @@
-//! What can go wrong on a device.
+//! Errors of devices.
 //!
 //! Errors are values that can be cloned and compared: several threads that waited for one load
-//! all get the same answer.
+//! all get the same error.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -47,7 +47,7 @@ impl fmt::Debug for Errno {
     }
 }
 
-/// What was asked of a device.
+/// An operation on a device.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Operation {
     /// Reading bytes.
@@ -84,13 +84,13 @@ pub enum DeviceError {
     /// The operating system refused or the hardware failed.
     #[error("{operation} {length} bytes at offset {offset} of {} failed: {errno}", path.display())]
     Io {
-        /// What was tried.
+        /// The operation that failed.
         operation: Operation,
         /// The device.
         path: PathBuf,
-        /// Where it began.
+        /// Offset of the first byte.
         offset: u64,
-        /// How many bytes.
+        /// Number of bytes.
         length: u64,
         /// The operating system's reason.
         errno: Errno,
@@ -114,9 +114,9 @@ pub enum DeviceError {
     DiskFull {
         /// The device.
         path: PathBuf,
-        /// Where the bytes were to go.
+        /// Offset at which the bytes were to be stored.
         offset: u64,
-        /// How many bytes.
+        /// Number of bytes.
         needed: u64,
     },
     /// The device ends before the bytes asked for.
@@ -127,11 +127,11 @@ pub enum DeviceError {
     PastEnd {
         /// The device.
         path: PathBuf,
-        /// Where the bytes were to begin.
+        /// Offset of the first byte.
         offset: u64,
-        /// How many bytes.
+        /// Number of bytes.
         length: u64,
-        /// Where the device ends.
+        /// Length of the device in bytes.
         device_length: u64,
     },
     /// The store has as many pages as a store can have.
@@ -154,14 +154,14 @@ pub enum DeviceError {
     Misaligned {
         /// The device.
         path: PathBuf,
-        /// Where the bytes were to begin.
+        /// Offset of the first byte.
         offset: u64,
-        /// How many bytes.
+        /// Number of bytes.
         length: u64,
-        /// What offset and length must be multiples of.
+        /// Offset and length must be multiples of this.
         alignment: u64,
     },
-    /// What is there is not what was written, and nowhere else.
+    /// The stored bytes are not the bytes written, and no other copy exists.
     #[error(
         "{length} bytes at offset {offset} of {} are not what was written there, and are nowhere \
          else: what they hold is lost",
@@ -170,9 +170,9 @@ pub enum DeviceError {
     Damaged {
         /// The device.
         path: PathBuf,
-        /// Where the bytes begin.
+        /// Offset of the first byte.
         offset: u64,
-        /// How many bytes.
+        /// Number of bytes.
         length: u64,
     },
     /// Opened by the process of which this one is a fork.
@@ -196,7 +196,7 @@ pub enum DeviceError {
 }
 
 impl DeviceError {
-    /// Whether the device had no room left.
+    /// Returns `true` if the device had no room left.
     pub fn is_disk_full(&self) -> bool {
         matches!(self, DeviceError::DiskFull { .. })
     }
@@ -226,16 +226,16 @@ pub enum OpenFileError {
         /// The process that holds the lock, if it can be found out; it may be this one.
         pid: Option<u32>,
     },
-    /// What is there is no regular file.
+    /// The path names something other than a regular file.
     #[error(
         "{} is {what}, and a store needs a regular file (a block device, too, takes a file system \
          first): choose another path",
         path.display()
     )]
     NotAFile {
-        /// What was to be opened.
+        /// The path that was to be opened.
         path: PathBuf,
-        /// What it is.
+        /// Name of the kind of file found there.
         what: &'static str,
     },
     /// A new file was to be made, and there is one that holds something.
@@ -243,7 +243,7 @@ pub enum OpenFileError {
     Exists {
         /// The file.
         path: PathBuf,
-        /// Its length in bytes.
+        /// Length of the file in bytes.
         length: u64,
     },
 }
@@ -260,7 +260,7 @@ impl fmt::Display for HolderName {
     }
 }
 
-/// Says what the system refused, without the text of its error, which is a source.
+/// Returns the kind of the system's error, without its text, which is a source.
 pub fn kind_of(error: &std::io::Error) -> String {
     let kind = error.kind().to_string();
     match error.raw_os_error() {

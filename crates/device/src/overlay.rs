@@ -1,5 +1,5 @@
-//! A device that keeps writes in memory, over one that is only read: it shows what a recovery would
-//! make of a store, without changing the store.
+//! A device that keeps writes in memory, over one that is only read: it shows the effect of a
+//! recovery on a store, without changing the store.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -16,7 +16,7 @@ use super::error::DeviceError;
 /// Bytes of a piece of memory. A reader of a part finds the rest below.
 const PIECE: u64 = 4096;
 
-/// What was written to a device, and the device below, which is only read.
+/// A device that keeps writes in memory, above a device that is only read.
 pub struct OverlayDevice {
     below: Arc<dyn Device>,
     /// `None`: zeros, for which a log that is cut off needs no memory.
@@ -31,7 +31,7 @@ impl std::fmt::Debug for OverlayDevice {
 }
 
 impl OverlayDevice {
-    /// A device that holds what `below` holds, which must not change meanwhile.
+    /// Creates a device with the contents of `below`, which must not change in the meantime.
     pub fn new(below: Arc<dyn Device>) -> OverlayDevice {
         let length = AtomicU64::new(below.length());
         OverlayDevice { below, pieces: RwLock::default(), length }
@@ -52,7 +52,7 @@ impl OverlayDevice {
         Ok(())
     }
 
-    /// What `below` holds of the piece `at`, and zeros behind its end.
+    /// Reads piece `at` of `below`, with zeros past its end.
     fn piece_below(&self, at: u64) -> Result<Box<[u8]>, DeviceError> {
         let mut piece = vec![0; PIECE as usize].into_boxed_slice();
         let there = self.below.length().saturating_sub(at * PIECE).min(PIECE);

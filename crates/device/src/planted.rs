@@ -2,20 +2,20 @@
 //! go wrong.
 //!
 //! A campaign that finds nothing is worth as much as what it would have found. So each rule on
-//! which recovery rests, and each check of what is read, has a bug here that breaks it: with the
-//! feature `planted`, a test chooses one of them with `plant`, for the whole process. In the
-//! engine, `planted!(X, …)` and `unless_planted!(X, …)` mark where bug `X` departs from the correct
-//! code. Without the feature, which only `cargo xtask crash --planted` turns on, both leave the
-//! correct code and nothing else in the program.
+//! which recovery rests, and each check of a read, has a bug here that breaks it. With the feature
+//! `planted`, a test chooses one of them with `plant`, for the whole process. In the engine,
+//! `planted!(X, …)` and `unless_planted!(X, …)` mark where bug `X` departs from the correct code.
+//! Without the feature, which only `cargo xtask crash --planted` turns on, both leave the correct
+//! code and nothing else in the program.
 
-/// What is done wrong.
+/// A deliberate bug.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[repr(u8)]
 #[non_exhaustive]
 pub enum Bug {
     /// A synchronous commit returns before it is durable.
     CommitDoesNotWait = 1,
-    /// The log counts what it wrote as durable without syncing it.
+    /// The log counts its writes as durable without a sync.
     LogNotSynced,
     /// Whole records behind the log's end are left, and become valid when new ones reach them.
     LogTailNotCleared,
@@ -51,10 +51,10 @@ pub enum Bug {
     ListedLate,
     /// The superblock names a checkpoint that is not durable.
     CheckpointNotDurable,
-    /// The superblock that names a checkpoint is not synced before the log forgets what the
-    /// checkpoint before needs.
+    /// The superblock that names a checkpoint is not synced before the log drops the records that
+    /// the checkpoint before needs.
     SuperblockNotSynced,
-    /// The log forgets what an active transaction needs to be undone.
+    /// The log drops records that the undo of an active transaction needs.
     LogForgottenEarly,
     /// A checkpoint does not wait for a record that is being appended.
     StepNotAwaited,
@@ -90,13 +90,14 @@ pub enum Bug {
     HashUndoNotLogged,
     /// A transaction that removes a heap's record frees its slot before it has committed.
     RemovedSlotFreed,
-    /// While a backup copies pages, the log forgets what the copy needs.
+    /// While a backup copies pages, the log drops records that the copy needs.
     BackupLogNotKept,
     /// A backup copies the log before the pages.
     BackupLogFirst,
     /// A place that the last durable page map needs is written to.
     PlaceNotAwaited,
-    /// A checkpoint frees what its page map supersedes before the superblock names that map.
+    /// A checkpoint frees the places that its page map supersedes before the superblock names that
+    /// map.
     PlacesFreedEarly,
     /// The nodes of a page map are not synced before the superblock names them.
     MapNotSynced,
@@ -110,7 +111,7 @@ pub enum Bug {
     IdsBoundedByLength,
     /// A place becomes free as soon as one of the pages in it does.
     PlaceFreedWithPart,
-    /// A difference that is logged leaves out what has the same bytes as the gap had in memory.
+    /// A logged difference leaves out bytes that equal those of the gap in memory.
     GapCountsAsUnchanged,
     /// Redo applies records to a page that it has seen already.
     PageLsnNotCompared,
@@ -128,9 +129,9 @@ pub enum Bug {
     TierKeepsOutdated,
     /// A second tier uses a cache that was closed above the store as it was at another time.
     TierOfAnotherTime,
-    /// A copy in a second tier is taken for what was written.
+    /// A copy in a second tier is used without a check of its checksum.
     TierUnproven,
-    /// A second tier keeps copies of what turned out to be misread.
+    /// A second tier keeps copies of bytes that turned out to be misread.
     TierKeepsMisread,
     /// The journal of a tier that writes back is durable before the copies that it names.
     BackCopiesNotSynced,
@@ -140,21 +141,21 @@ pub enum Bug {
     BackJournalNotSynced,
     /// A slot that the directory names is written to.
     BackSlotReusedEarly,
-    /// What the last durable page map needs is discarded.
+    /// Bytes that the last durable page map needs are discarded.
     BackDiscardsEarly,
-    /// What only a tier's cache has is taken for what was written.
+    /// Bytes that only a tier's cache has are used without a check of their checksum.
     BackUnproven,
-    /// What only a tier's cache has, and cannot be read, is read from storage.
+    /// If bytes that only a tier's cache has cannot be read, storage is read instead.
     BackFallsBack,
-    /// What is read from the cache is written to storage as it is.
+    /// Bytes read from the cache are written to storage without a check of their checksum.
     BackDestagesUnproven,
-    /// The thread that destages forgets what rang while it was at work.
+    /// The thread that destages misses a ring of its bell that came while it was at work.
     BackRingForgotten,
     /// The thread that destages is not woken when it is to end.
     BackThreadNotEnded,
     /// A version that came while an older one was destaged is taken for that one.
     BackNewerDropped,
-    /// What is no page is written to storage while an older version is destaged there.
+    /// A write that is no page goes to storage while an older version is destaged there.
     BackWritesMeet,
     /// A store whose superblock is zeros is created again.
     LostStoreRecreated,
@@ -248,11 +249,11 @@ impl Bug {
         Bug::HeldPartIsQuiet,
     ];
 
-    /// Those of locks: `tests/shuttle_models/lock.rs` catches them.
+    /// Bugs of the lock manager: `tests/shuttle_models/lock.rs` catches them.
     pub const OF_LOCKS: [Bug; 4] =
         [Bug::RangeNotSeen, Bug::WaiterLooksOnce, Bug::KeysBeforeTree, Bug::HeldPartIsQuiet];
 
-    /// Those of the thread that destages: `tests/shuttle_models/tier.rs` catches them.
+    /// Bugs of the destaging thread: `tests/shuttle_models/tier.rs` catches them.
     pub const OF_DESTAGING: [Bug; 4] = [
         Bug::BackRingForgotten,
         Bug::BackThreadNotEnded,
@@ -260,7 +261,7 @@ impl Bug {
         Bug::BackWritesMeet,
     ];
 
-    /// Those of the read path: they show when reads go wrong, and not after a crash.
+    /// Bugs of the read path: they show when reads go wrong, and not after a crash.
     pub const OF_READS: [Bug; 12] = [
         Bug::SuperblockNotNoted,
         Bug::StalePageAccepted,
@@ -277,10 +278,10 @@ impl Bug {
     ];
 }
 
-/// Whether a bug is planted, or what is done instead if it is.
+/// Tests for a planted bug, or runs code if it is planted.
 ///
-/// `planted!(X)` is the condition, the constant `false` without the feature `planted`;
-/// `planted!(X, work)` does `work` if bug `X` is planted, and is nothing without the feature;
+/// `planted!(X)` is the condition, the constant `false` without the feature `planted`.
+/// `planted!(X, work)` does `work` if bug `X` is planted, and is nothing without the feature.
 /// `planted!(X, dawdle)` widens the race in which the bug shows.
 #[macro_export]
 #[doc(hidden)]
@@ -318,13 +319,13 @@ macro_rules! unless_planted {
 #[cfg(feature = "planted")]
 static PLANTED: std::sync::atomic::AtomicU8 = std::sync::atomic::AtomicU8::new(0);
 
-/// Whether `bug` is planted.
+/// Returns `true` if `bug` is planted.
 #[cfg(feature = "planted")]
 pub fn is_planted(bug: Bug) -> bool {
     PLANTED.load(std::sync::atomic::Ordering::Relaxed) == bug as u8
 }
 
-/// Whether `bug` is planted: no.
+/// Returns `false`: without the feature `planted` no bug is.
 #[cfg(not(feature = "planted"))]
 #[inline(always)]
 pub const fn is_planted(_: Bug) -> bool {

@@ -1,9 +1,9 @@
 //! Forks of a process that has stores open. This file needs `unsafe`.
 //!
-//! The child of a fork has the memory of its parent and none of its threads. What these had locked
-//! stays locked; what they were to write nobody writes. Both processes would write to one file, and
-//! each would know nothing of the other's pages. So what a process has opened does nothing in its
-//! children: calls fail, and what is dropped is left as it is until the child ends.
+//! The child of a fork has the memory of its parent and none of its threads. Their locks stay held,
+//! and nobody does their writes. Both processes would write to one file, and each would know
+//! nothing of the other's pages. So a store that a process has opened does nothing in its children:
+//! calls fail, and a dropped store is left as it is until the child ends.
 //!
 //! The C library calls a handler in each child that `fork` makes, when the child has one thread.
 //! A child that starts another program never asks.

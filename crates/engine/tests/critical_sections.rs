@@ -1,4 +1,4 @@
-//! Which file enters a critical section, with the feature `critical-sections`.
+//! Critical sections by the file that enters them, with the feature `critical-sections`.
 
 use millpond::internals::pool::{Latch, Latched, Latching, Optimistic};
 use millpond::{Db, Error, Options};
@@ -33,7 +33,7 @@ fn a_latch_counts_what_it_grants_for_the_file_that_asked() {
     assert_eq!(of_this_thread().since(&before).files().count(), 1);
 }
 
-/// What no section belongs to: files that acquire one for others.
+/// Files that acquire sections for others, and own none.
 const HELPERS: [&str; 4] = ["pool/latch.rs", "lock/spinlock.rs", "locked.rs", "base/src/sync.rs"];
 
 #[test]

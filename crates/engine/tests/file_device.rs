@@ -34,7 +34,7 @@ fn new_file(folder: &Path, options: &FileOptions, length: u64) -> FileDevice {
     device
 }
 
-/// How many warnings this thread gives during `action`.
+/// Returns the number of warnings that this thread gives during `action`.
 fn warnings_of<R>(action: impl FnOnce() -> R) -> (usize, R) {
     let (reported, answer) = traced(action);
     (reported.iter().filter(|reported| reported.level == tracing::Level::WARN).count(), answer)
@@ -255,7 +255,7 @@ fn a_growth_that_the_system_refuses_leaves_the_file_as_it_was() {
     device.grow(2 << 20).unwrap();
 }
 
-/// What the second process of the next test runs: it holds a store until it is killed.
+/// Set for the second process of the next test: it holds a store until it is killed.
 const HOLD: &str = "MILLPOND_TEST_HOLD";
 
 #[test]

@@ -58,7 +58,7 @@ fn checkpoint(store: &PageStore, position: u64) {
     map.unwrap().release();
 }
 
-/// Moves what lies at the end of the file to free places; returns how many pages moved.
+/// Moves pages at the end of the file to free places; returns the number of pages moved.
 fn pack(store: &PageStore) -> u64 {
     let (mut packing, mut moved) = (store.begin_packing().unwrap(), 0);
     loop {
@@ -70,7 +70,7 @@ fn pack(store: &PageStore) -> u64 {
     }
 }
 
-/// Pages by what they hold.
+/// Pages by their contents.
 type Model = BTreeMap<PageId, u64>;
 
 struct World {

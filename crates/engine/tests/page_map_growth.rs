@@ -1,7 +1,7 @@
 //! Pages that are allocated while the page map is written.
 //!
 //! The map is copied node by node, and nobody waits for that. The superblock named the page ids as
-//! they were when the map was begun, and the last leaf, copied later, had pages from behind them: a
+//! they were when the map was begun, and the last leaf, copied later, had pages beyond them. A
 //! recovery, and a backup, refused such a map as damaged.
 
 use std::path::Path;

@@ -1,7 +1,7 @@
 //! Evictor threads under stress: many workers, a pool much smaller than the data, one to four
-//! evictors, dirty pages throughout. What each worker counted must be there at the end, no frame
-//! may be lost, and the work must get done: each worker does the same number of operations, however
-//! threads run.
+//! evictors, dirty pages throughout. The counts of each worker must be there at the end, and no
+//! frame may be lost. The work must get done: each worker does the same number of operations,
+//! however threads run.
 
 use std::sync::Arc;
 

@@ -1,5 +1,6 @@
-//! A tree on a pool on a page store on a device that fails: errors say what and where, nothing
-//! else is harmed, and what could not be written stays in memory until it can be.
+//! A tree on a pool on a page store on a device that fails. Errors name the operation and the
+//! place, nothing else is harmed, and pages that could not be written stay in memory until they can
+//! be.
 
 use std::sync::Arc;
 
@@ -58,7 +59,7 @@ fn made() -> (Arc<FaultyDevice>, Arc<PageStore>, Tree) {
     (device, store, tree)
 }
 
-/// A tree opened anew, over what is on the device.
+/// Opens the tree anew, over the contents of the device.
 fn again(store: &Arc<PageStore>, tree: Tree) -> Tree {
     let root = tree.root();
     tree.pages().flush(Reason::Recov).unwrap();
@@ -85,7 +86,7 @@ fn unreadable(tree: &Tree) -> (Vec<u32>, Option<PoolError>) {
     (rows, first)
 }
 
-/// What the page store said.
+/// Returns the error of the page store.
 fn said<E: std::error::Error + Clone + 'static>(error: &PoolError) -> E {
     let PoolError::Storage(storage) = error else { panic!("not the storage's: {error}") };
     let said = storage.0.downcast_ref::<E>();

@@ -28,8 +28,8 @@ impl AnyTier {
         }
     }
 
-    /// What it has of `range` now, as runs that follow each other and cover it: where each ends,
-    /// and what it is. Holds the tables for one look for each page of the range.
+    /// Returns the residency of `range` as consecutive runs that cover it: the end and the state of
+    /// each run. Holds the tables for one look for each page of the range.
     pub fn residency(&self, range: Range<u64>) -> Vec<(u64, Residency)> {
         match self {
             AnyTier::Through(tier) => tier.cache().residency(range),
@@ -37,9 +37,9 @@ impl AnyTier {
         }
     }
 
-    /// From now on copies of what was read wait, so that nobody who reads waits for them: they are
-    /// written by [`AnyTier::write_waiting`], which somebody calls now and then, and when the tier
-    /// is released. No more wait than few.
+    /// Makes copies of pages read wait from now on, so that no reader waits for their writes.
+    /// [`AnyTier::write_waiting`], which a background thread calls now and then, writes them, and
+    /// so does the release of the tier. No more wait than few.
     pub fn let_copies_wait(&self) {
         match self {
             AnyTier::Through(tier) => tier.let_copies_wait(),

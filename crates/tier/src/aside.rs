@@ -1,5 +1,5 @@
-//! The tier as a cache that stands aside: who asks has storage of its own, which is no device, and
-//! fetches from there what is not here. So nothing waits in a thread for storage that is far away.
+//! A look-aside cache: on a miss the caller fetches the page from its own storage, which is no
+//! device. So nothing waits in a thread for storage that is far away.
 //!
 //! Of a tier that is used so, each page has one place for ever: another version of it is another
 //! page. The device below it only has to take writes.
@@ -20,18 +20,18 @@ use crate::second_tier::SecondTier;
 pub struct Asked {
     /// The page.
     pub page: PageId,
-    /// Its place, in bytes.
+    /// Place of the page on storage, in bytes.
     pub range: Range<u64>,
-    /// Whether the policy does not get to know: then what is not here is not kept.
+    /// `true` if the policy is not notified; on a miss the page is then not kept.
     pub is_quiet: bool,
 }
 
 /// Result of a lookup of a page.
 #[derive(Debug)]
 pub enum Answer {
-    /// Its copy, proven by its checksum.
+    /// Copy of the page, verified by its checksum.
     Copy(AlignedBuffer),
-    /// It is to be read from storage; with a ticket, it is to be kept then.
+    /// The caller reads the page from storage; with a ticket, it then offers the page to be kept.
     Absent(Option<Ticket>),
 }
 
@@ -57,8 +57,8 @@ impl Drop for Ticket {
 }
 
 impl SecondTier {
-    /// Asks for pages; answers are in their order. What the cache has is read from its device; a
-    /// copy that is not what was written is absent.
+    /// Asks for pages; answers are in their order. Copies in the cache are read from its device; a
+    /// copy with a wrong checksum counts as absent.
     pub fn ask(self: &Arc<Self>, pages: &[Asked]) -> Vec<Answer> {
         let mut found = Vec::new();
         let mut answers = self.look_for(pages, &mut found);
@@ -121,7 +121,7 @@ impl SecondTier {
         pages.iter().enumerate().map(look).collect()
     }
 
-    /// Keeps what was read from storage, each of as many bytes as were asked for.
+    /// Keeps pages that were read from storage, each of the length asked for.
     pub fn keep(&self, kept: Vec<(Ticket, &[u8])>) {
         let mut bytes = Vec::with_capacity(kept.len());
         let mut fills = Vec::with_capacity(kept.len());
@@ -136,7 +136,7 @@ impl SecondTier {
         self.fill(fills, |to| bytes.get(to.request).copied());
     }
 
-    /// Nobody asks for these pages any more: what they took is free.
+    /// Frees the room of pages that nobody asks for any more.
     pub fn forget(&self, pages: Range<u64>) {
         let mut cache = self.cache();
         for page in cache.pages_within(pages) {

@@ -17,7 +17,7 @@ pub(super) struct BackLayout {
 }
 
 impl BackLayout {
-    /// As many slots as `bytes` have room for.
+    /// Layout of as many slots as `bytes` have room for.
     pub fn within(bytes: u64, slot_bytes: u32, unit: u32) -> BackLayout {
         let journal_for = |slots: u64| {
             let bytes = (slots * 16).clamp(*JOURNAL.start(), *JOURNAL.end());

@@ -1,8 +1,8 @@
-//! What stands at the beginning of a device whose second tier writes back.
+//! The mark at the beginning of a device whose second tier writes back.
 //!
-//! Such a device is not whole: its tier's cache has what was written and is not here yet. So its
-//! first sector, which tells what it holds, is in the cache, and this stands in its place: a
-//! program that opens the device alone finds no store, and a message that says where the rest is.
+//! Such a device is incomplete: its tier's cache has the last writes. The cache therefore also
+//! holds the first sector, which describes the store, and this mark takes its place. A program
+//! that opens the device alone finds no store, but a message that says where the rest is.
 //!
 //! ```text
 //! offset size
@@ -36,13 +36,13 @@ const NAME: usize = 56;
 pub struct BackMark {
     /// Of the pair of a device and a cache.
     pub uuid: [u8; 16],
-    /// How often the pair was opened.
+    /// Number of times the pair was opened.
     pub generation: u64,
     /// Bytes of a page, at most.
     pub page_bytes: u32,
-    /// What places and lengths of pages are multiples of, in bytes.
+    /// Places and lengths of pages are multiples of this number of bytes.
     pub unit: u32,
-    /// Where the cache was.
+    /// Path of the cache when it was last open.
     pub cache: PathBuf,
 }
 

@@ -1,14 +1,14 @@
 //! The cached pages of a second tier, and the policy that decides about them: everything but the
 //! I/O.
 //!
-//! - A *frame* is what the policy decides on: a page that is kept. A *slot* is room in the cache's
-//!   file, with the page's *copy*. There are some more slots than frames: a slot whose copy is
-//!   being read or written stays until that is done, whatever page has the frame by then.
+//! - A *frame* is a page that is kept; the policy decides on frames. A *slot* is room in the
+//!   cache's file, with the page's *copy*. There are some more slots than frames: a slot whose copy
+//!   is being read or written stays until that is done, whatever page has the frame by then.
 //! - So the policy's decisions depend on the requests and their order alone, never on I/O: they are
 //!   those of the simulated cache (`lab::tier2`, model `read`). A frame without a copy, since it is
 //!   being written, or was lost, or there was no slot, is a hit whose page is read from storage.
 //! - A copy is of a page *at a place*: one that is written elsewhere has no use for it. An index by
-//!   place finds copies of what is overwritten.
+//!   place finds the copies of overwritten ranges.
 //! - A *fill* is a copy on its way into a slot. It counts only if no other request of the page, and
 //!   no write of anything but pages, began after it, and no write of the page ended after it began.
 
@@ -55,7 +55,7 @@ pub(super) struct Write {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Place {
     Cache(Found),
-    /// On storage; a copy of what is read may be kept.
+    /// On storage; a copy of the page may be kept.
     Storage(Option<Fill>),
 }
 
@@ -114,7 +114,7 @@ impl Cache {
         }
     }
 
-    /// Takes what an earlier session left, in the order of its last requests.
+    /// Restores the frames of an earlier session, in the order of its last requests.
     pub fn restore(&mut self, mut entries: Vec<Entry>) {
         entries.sort_unstable_by_key(|entry| entry.order);
         let mut slots = vec![false; self.tables.slots.len()];
@@ -267,8 +267,8 @@ impl Cache {
         (write, fill)
     }
 
-    /// A write to storage has ended. What was read of the page meanwhile is neither what it was nor
-    /// what it is.
+    /// Ends a write to storage. A concurrent read of the page may have returned a mixture of its
+    /// former and its present contents.
     pub fn wrote(&mut self, write: &Write) {
         let frame = self.tables.table.get(write.page).map(FrameId);
         planted!(TierKeepsOutdated, return);
@@ -288,7 +288,7 @@ impl Cache {
         self.tables.overwrite(range, None);
     }
 
-    /// What was read from `range` is not what was written; returns whether there were copies.
+    /// Drops copies of misread bytes in `range`; returns `true` if there were any.
     pub fn distrust(&mut self, range: Range<u64>) -> bool {
         planted!(TierKeepsMisread, return false);
         let any = self.tables.overwrite(range, None);
@@ -296,7 +296,7 @@ impl Cache {
         any
     }
 
-    /// What the frame had is outdated.
+    /// Begins to fill the frame anew: drops its outdated copy and takes a slot.
     pub fn begin_fill(&mut self, frame: FrameId) -> Option<Fill> {
         self.tables.drop_copy(frame);
         self.fills = self.fills.wrapping_add(1);
@@ -307,7 +307,7 @@ impl Cache {
         Some(Fill { slot, frame, number, others: self.others })
     }
 
-    /// The copy was read; `None`: what was read is not it.
+    /// Releases a copy after it was read.
     pub fn unpin(&mut self, found: Found, is_sound: bool) {
         if is_sound {
             self.counts.served += 1;
@@ -321,7 +321,7 @@ impl Cache {
         self.tables.unpin(found.slot);
     }
 
-    /// A fill ended: the copy of what lies at `range` has this checksum; `None`: there is none.
+    /// Ends a fill: the copy of `range` has this checksum; `None`: there is no copy.
     pub fn filled(&mut self, fill: Fill, range: Range<u64>, checksum: Option<u64>) {
         let Fill { slot, frame, number, others } = fill;
         let is_newest = |entry: &&mut Frame| entry.fill == number && entry.flags & RESIDENT != 0;
@@ -398,7 +398,7 @@ impl Cache {
         self.recorded.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
-    /// Verifies what always holds between requests, and the policy's own invariants.
+    /// Verifies the invariants between requests, and the policy's own.
     pub fn check(&self) -> Result<(), String> {
         let resident = |(_, frame): &(usize, &Frame)| frame.flags & RESIDENT != 0;
         let all = self.tables.frames.iter().enumerate().filter(resident);

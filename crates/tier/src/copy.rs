@@ -1,6 +1,6 @@
 //! The copy of a page.
 
-/// A copy: where its page lies, and what it is.
+/// A copy of a page: the page's place, and the copy's length, checksum and slot.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Copy {
     pub(super) offset: u64,

@@ -11,8 +11,8 @@ pub struct TierCounts {
     pub reads: u64,
     /// Of them, those of pages that the policy kept.
     pub read_hits: u64,
-    /// Of those, what was read from the cache; others had to be read from storage, since their copy
-    /// was not there yet, or was not what was written to the cache.
+    /// Hits that were read from the cache. The others had to be read from storage, since their copy
+    /// was not there yet, or had a wrong checksum.
     pub served: u64,
     /// Writes of pages; unless the tier writes back, each goes to storage, too.
     pub writes: u64,
@@ -24,16 +24,15 @@ pub struct TierCounts {
     pub evictions: u64,
     /// Copies that were written into the cache.
     pub fills: u64,
-    /// Copies that were not what had been written: they were read from storage instead, if it had
-    /// them.
+    /// Copies with a wrong checksum: they were read from storage instead, if it had them.
     pub mismatches: u64,
     /// Copies that storage does not have now, in a tier that writes back.
     pub dirty: u64,
-    /// Such copies that were written to storage, since their pages were evicted or moved.
+    /// Dirty copies that were written to storage, since their pages were evicted or moved.
     pub destaged: u64,
-    /// Such copies that never had to be: another version came, or nobody needs them any more.
+    /// Dirty copies that never reached storage: a newer version came, or they were discarded.
     pub spared: u64,
-    /// Such copies that were dropped when the tier was opened: storage ends before their places.
+    /// Dirty copies that were dropped when the tier was opened: storage ends before their places.
     pub cut_off: u64,
     /// Requests to the cache's device that failed.
     pub errors: u64,

@@ -37,7 +37,7 @@ use crate::error::TierError;
 /// The version that this code reads and writes.
 const VERSION: u32 = 1;
 const MAGIC: [u8; 8] = *b"MILLTIER";
-/// Of a tier that writes back; who asks has seen whether it has anything.
+/// Magic of a tier that writes back; the caller has checked whether it has anything to lose.
 pub(super) const BACK_MAGIC: [u8; 8] = *b"MILLBACK";
 const HEADER_BYTES: u64 = 4096;
 pub(super) const ENTRY_BYTES: u64 = 48;
@@ -58,7 +58,7 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    /// As many slots as `bytes` have room for.
+    /// Layout of as many slots as `bytes` have room for.
     pub fn within(bytes: u64, slot_bytes: u32, unit: u32) -> Layout {
         let room = bytes.saturating_sub(2 * HEADER_BYTES);
         let slots = room / (u64::from(slot_bytes) + ENTRY_BYTES);
@@ -199,7 +199,8 @@ pub(super) fn mark_closed(
     Ok(())
 }
 
-/// The directory of a tier that was closed above what is the same now; empty if it is of no use.
+/// Reads the directory of a tier that was closed above the same storage contents; empty if it is of
+/// no use.
 ///
 /// # Errors
 /// The device fails, or the file is no tier's.

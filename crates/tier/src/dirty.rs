@@ -16,15 +16,15 @@ use crate::copy::Copy;
 
 pub(super) const NO_OWNER: u32 = u32::MAX;
 
-/// It stays until storage has everything: the beginning of the device, where the mark is.
+/// The extent stays until storage has everything: the beginning of the device, where the mark is.
 pub(super) const PINNED: u8 = 1;
-/// It is in the queue.
+/// The extent is in the queue.
 pub(super) const RETIRING: u8 = 2;
-/// It is being written to storage.
+/// The extent is being written to storage.
 pub(super) const BUSY: u8 = 4;
-/// Its place on storage is being overwritten.
+/// The extent's place on storage is being overwritten.
 pub(super) const OVERWRITTEN: u8 = 8;
-/// Its page is at another place now.
+/// The extent's page is at another place now.
 pub(super) const MOVED: u8 = 16;
 
 /// A copy that storage does not have.
@@ -54,7 +54,7 @@ pub(super) struct Dirty {
     extents: BTreeMap<u64, Extent>,
     /// Places, the first to go in front. Those whose extent is not retiring are passed over.
     queue: VecDeque<u64>,
-    /// The same, of those that moved.
+    /// Like `queue`, for extents whose pages moved.
     queue_moved: VecDeque<u64>,
     retiring: usize,
     /// Of these, those that moved.
@@ -232,7 +232,7 @@ impl Dirty {
         }
     }
 
-    /// What was at `place` was written to storage, or not.
+    /// Ends the write of the extent at `place` to storage, successful or not.
     pub(super) fn end_writing(&mut self, place: u64) {
         self.being_written.remove(&place);
     }
@@ -244,12 +244,12 @@ impl Dirty {
         near.any(|(_, end)| *end > range.start)
     }
 
-    /// Takes what changed for the directory: places, and slots that are not to be mapped any more.
+    /// Takes the changes for the directory: places, and slots that are not to be mapped any more.
     pub(super) fn take_changes(&mut self) -> (BTreeSet<u64>, Vec<u32>) {
         (std::mem::take(&mut self.changes), std::mem::take(&mut self.unmapping))
     }
 
-    /// Verifies what always holds.
+    /// Verifies the invariants.
     pub(super) fn check(&self) -> Result<(), String> {
         let mut end = 0;
         for extent in self.extents.values() {

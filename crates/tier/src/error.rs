@@ -35,7 +35,7 @@ pub enum TierError {
         /// The file.
         path: PathBuf,
     },
-    /// The file has what another store, or this one at another time, has written.
+    /// The file was written by another store, or by this one at another time.
     #[error(
         "the second tier {} has writes of another store than {}, or of another time of it: open \
          the two that were used together last, or name another file as the second tier",
@@ -76,7 +76,7 @@ pub enum TierError {
         /// The size given.
         asked: u64,
     },
-    /// The directory is not what was written, and has what the store has not.
+    /// The directory is damaged, and names data that the store lacks.
     #[error(
         "the directory of the second tier {} is damaged: what it has of the store cannot be told; \
          restore a backup of the store",
@@ -95,12 +95,12 @@ pub enum TierError {
     Version {
         /// The file.
         path: PathBuf,
-        /// Its format.
+        /// Format of the file.
         found: u32,
         /// The newest that is known.
         known: u32,
     },
-    /// Its tables do not fit into memory.
+    /// The tier's tables do not fit into memory.
     #[error(
         "what is kept in memory of a second tier of {bytes} bytes takes {needs} bytes, of {memory} \
          that the store may use: make it smaller, or give more memory"

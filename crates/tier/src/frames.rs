@@ -1,4 +1,4 @@
-//! Frames and slots of a second tier, who is in them, and the host of the policy.
+//! Frames and slots of a second tier, their contents, and the host of the policy.
 
 use std::ops::Range;
 
@@ -20,9 +20,9 @@ pub(super) const RESIDENT: u8 = 1;
 pub(super) const COOLING: u8 = 2;
 /// There is a copy.
 pub(super) const HAS_COPY: u8 = 4;
-/// Its page was written since it was admitted: for a policy that knows of writes.
+/// The page was written since it was admitted: for a policy that knows of writes.
 pub(super) const WRITTEN: u8 = 8;
-/// Storage does not have what the copy is: it is in `Frames::dirty`, too.
+/// Storage lacks this copy: it is in `Frames::dirty`, too.
 pub(super) const DIRTY: u8 = 16;
 
 #[derive(Clone, Copy, Default)]
@@ -47,7 +47,7 @@ pub(super) struct Slot {
     pub(super) is_mapped: bool,
 }
 
-/// Frames, slots and who is in them, without the policy, so that the two can be borrowed side by
+/// Frames, slots and their contents, without the policy, so that the two can be borrowed side by
 /// side.
 pub(super) struct Frames {
     pub(super) frames: Vec<Frame>,
@@ -61,13 +61,13 @@ pub(super) struct Frames {
     pub(super) fresh_frames: u32,
     pub(super) free_frames: Vec<u32>,
     pub(super) fresh_slots: u32,
-    /// Those behind have no room in the file.
+    /// Slots for which the file has room.
     pub(super) usable_slots: u32,
     pub(super) free_slots: Vec<u32>,
     pub(super) evictions: u64,
-    /// Slots that are left for what must have one.
+    /// Slots that are reserved for writes without another place.
     pub(super) reserved_slots: usize,
-    /// How often the last read or write of a slot that was under way has ended.
+    /// Counts how often a slot's last pending I/O completed.
     pub(super) arrivals: u64,
     /// The value of [`Frames::arrivals`] that the waiting thread has seen; it waits until the
     /// counter moves past it.
@@ -76,12 +76,12 @@ pub(super) struct Frames {
     pub(super) dirty: Dirty,
 }
 
-/// How many frames there are where there is room for `slots` copies.
+/// Number of frames of a tier that has room for `slots` copies.
 pub(super) fn frames_of(slots: u32) -> u32 {
     slots - SPARE_SLOTS.min(slots / 8)
 }
 
-/// Slots that have no frame where writes stay: for what waits for storage.
+/// Slots without a frame, where writes stay: for copies that wait for storage.
 pub(super) fn spare_of(slots: u32) -> u32 {
     (slots / 8).max(4)
 }
@@ -127,7 +127,7 @@ impl Frames {
         self.drop_copy_of(frame, true);
     }
 
-    /// The same; a page that did not `move` was evicted.
+    /// Drops the frame's copy; the page either `moved` or was evicted.
     fn drop_copy_of(&mut self, frame: FrameId, moved: bool) {
         let Some(entry) = self.frames.get_mut(frame.index()) else { return };
         if entry.flags & HAS_COPY == 0 {
@@ -234,8 +234,8 @@ impl Frames {
         self.free_frames.push(frame.0);
     }
 
-    /// Drops the copies of what lies in `range`, but that of `but` and what storage does not have;
-    /// returns whether there were any.
+    /// Drops the copies in `range`, except that of `but` and those that storage lacks; returns
+    /// `true` if there were any.
     pub(super) fn overwrite(&mut self, range: Range<u64>, but: Option<FrameId>) -> bool {
         let overlaps = |copy: Copy| {
             let end = copy.offset.saturating_add(u64::from(copy.length));

@@ -1,4 +1,4 @@
-//! How a second tier is made.
+//! Options of a second tier.
 
 use crate::back_layout::BackLayout;
 use crate::directory::Layout;
@@ -6,7 +6,7 @@ use crate::dirty::EXTENT_BYTES;
 use crate::error::TierError;
 use crate::frames::{FRAME_BYTES, FRAMES_MIN, frames_of, spare_of};
 
-/// How a second tier is made.
+/// Options of a second tier.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TierOptions {
     /// Bytes of the cache's file at most.

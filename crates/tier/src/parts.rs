@@ -1,5 +1,5 @@
-//! What tiers of both kinds do with parts of requests, which are read from the cache or from below,
-//! and may be kept; and with the cache's file.
+//! Parts of requests in tiers of both kinds: read from the cache or from below, and possibly kept.
+//! Also the growth of the cache's file.
 
 use std::io::IoSlice;
 use std::ops::{Range, RangeInclusive};
@@ -45,7 +45,7 @@ pub(super) struct ToCache {
 }
 
 /// Writes copies to slots of `slot_bytes` bytes, in ascending order, those that lie in a row
-/// together. Returns for each such row how many there are, and what became of them.
+/// together. Returns the length and the outcome of each such row.
 pub(super) fn write_slots(
     fast: &dyn Device,
     slot_bytes: u32,

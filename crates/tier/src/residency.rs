@@ -12,15 +12,15 @@ use crate::copy::Copy;
 pub enum Residency {
     /// Nothing.
     Absent,
-    /// A copy of what storage has.
+    /// A copy of bytes that storage has.
     Clean,
     /// The tier has data that storage lacks.
     Dirty,
 }
 
 impl Cache {
-    /// What there is of `range`, as runs that follow each other and cover it: where each ends, and
-    /// what it is. Neighbours differ. Takes one look into a table for each unit.
+    /// Returns the residency of `range` as consecutive runs that cover it: the end and the state of
+    /// each run. Neighbours differ. Takes one look into a table for each unit.
     pub fn residency(&self, range: Range<u64>) -> Vec<(u64, Residency)> {
         let tables = &self.tables;
         let end_of = |copy: &Copy| copy.offset.saturating_add(u64::from(copy.length));

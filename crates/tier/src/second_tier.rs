@@ -3,8 +3,8 @@
 //! - **Write-through.** Each write goes to storage, and is done when that is; the cache has
 //!   copies. So it may be lost, wiped or exchanged at any time: the storage below is whole without
 //!   it.
-//! - **A copy is proven** by its checksum each time it is read. One that is not what was written is
-//!   read from storage.
+//! - **A copy is proven** by its checksum each time it is read. A page whose copy has a wrong
+//!   checksum is read from storage.
 //! - **Warm restart.** A tier that is closed keeps its directory, for the storage as it was then
 //!   and no other (`Identity`); after a crash it is empty.
 //! - **A cache that fails** is done without: after some errors in a row it is out of use, with a
@@ -69,8 +69,8 @@ impl std::fmt::Debug for SecondTier {
 
 impl SecondTier {
     /// A tier above `below`, with its cache on `fast`, which is empty or another tier's. `identity`
-    /// is what tells `below` from what it may be at another time; `None` where a cache must not be
-    /// kept.
+    /// tells the present contents of `below` from those at another time; `None` where a cache must
+    /// not be kept.
     ///
     /// If `fast` fails, the tier is out of use from the beginning.
     ///
@@ -173,7 +173,7 @@ impl SecondTier {
             && u64::from(self.layout.slot_bytes).is_multiple_of(block)
     }
 
-    /// The cache's device did, or did not, what it was asked for.
+    /// Notes a success or a failure of the cache's device.
     fn judge<T>(&self, result: Result<T, DeviceError>) -> Option<T> {
         let error = match result {
             Ok(value) => {
@@ -237,7 +237,7 @@ impl SecondTier {
         self.write_copies(fills.into_iter().map(copy).collect());
     }
 
-    /// From now on copies of what was read wait until [`SecondTier::write_waiting`] is called.
+    /// Makes copies of pages read wait from now on, until [`SecondTier::write_waiting`] is called.
     pub(super) fn let_copies_wait(&self) {
         self.waiting.begin(self.layout.slots - frames_of(self.layout.slots));
     }
@@ -286,8 +286,8 @@ impl SecondTier {
         }
     }
 
-    /// Asks for the pages of `requests`. What the cache has is read from there; returns of each
-    /// part whether it is to be read from storage, and which of those are to be kept.
+    /// Asks for the pages of `requests`. Reads the parts that the cache has. Returns for each part
+    /// whether it is to be read from storage, and which of those are to be kept.
     fn look_up(
         &self,
         requests: &[ReadRequest<'_, '_>],

@@ -1,5 +1,5 @@
-//! Copies of what was read, on their way into the cache: written at once, or some time later, many
-//! together, so that nobody who reads waits for them.
+//! Copies of pages read, on their way into the cache. They are written at once, or later, many
+//! together, so that no reader waits for them.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,7 +14,7 @@ use crate::parts::ToCache;
 /// Copies that wait, at most, before they are written.
 const WAITING_MAX: usize = 64;
 
-/// A copy to be written; without bytes, what was read of it is of no use.
+/// A copy to be written; without bytes, the read was of no use.
 pub(super) struct NewCopy<'b> {
     pub range: Range<u64>,
     pub fill: Fill,
@@ -60,7 +60,8 @@ impl Waiting {
         self.copies.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// These wait, too. Returns whether the caller is to write them, since there are too many.
+    /// Adds copies to those that wait. Returns `true` if there are too many; the caller then
+    /// writes them.
     pub fn push<'b>(
         &self,
         fills: Vec<ToCache>,

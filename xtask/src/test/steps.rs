@@ -163,7 +163,8 @@ fn python(root: &Path, is_deep: bool) -> Work {
 /// What docs/release.md names, and the profiler, which the engine has as a feature. They are packed
 /// and not compiled from the packages, which would take minutes.
 fn package() -> Work {
-    let below = ["base", "policies", "profile", "workload", "lab", "handles", "capi"];
+    let below =
+        ["base", "device", "policies", "tier", "profile", "workload", "lab", "handles", "capi"];
     let below: Vec<String> = below.iter().map(|name| format!("millpond-{name}")).collect();
     let words = ["cargo", "package", "--offline", "--no-verify", "--allow-dirty", "--quiet"];
     let crates = below.iter().flat_map(|name| ["--package", name.as_str()]);

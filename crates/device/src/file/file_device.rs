@@ -6,10 +6,10 @@
 //! keeps the drive busy from one thread. Either falls back with one warning when the file is
 //! opened, and everything works the same, only slower.
 //!
-//! The file grows by zeros that are really written into preallocated blocks. A later overwrite
-//! then changes no metadata of the file system, so that syncing a few pages costs those
-//! pages and one flush of the drive; holes and preallocated but unwritten blocks cost a commit of
-//! its journal each time, and a full disk would show when a page is evicted instead of when it is
+//! The file grows by zeros that are really written into preallocated blocks. A later overwrite then
+//! changes no metadata of the file system, so that syncing a few pages costs those pages and one
+//! flush of the drive. Holes and preallocated but unwritten blocks would cost a commit of its
+//! journal each time. A full disk would show when a page is evicted instead of when it is
 //! allocated.
 
 use std::fs::File;
@@ -60,12 +60,12 @@ pub struct FileDevice {
     /// The process that opened it: its children leave the file, and its lock, alone.
     pub(super) process: Process,
     pub(super) read_only: bool,
-    /// Whether it grows by zeros that are written.
+    /// `true` if the file grows by written zeros.
     pub(super) zeros: bool,
-    /// What direct I/O demands; `None` if bytes go through the page cache.
+    /// Alignment for direct I/O; `None` if bytes go through the page cache.
     pub(super) direct: Option<Alignment>,
     pub(super) rings: Option<RingPool>,
-    /// Whether ranges can be synced by themselves.
+    /// `true` if ranges can be synced by themselves.
     pub(super) syncs_ranges: bool,
     /// Length in bytes; changed by `grow`, `append` and `shrink` alone.
     pub(super) length: AtomicU64,
@@ -77,18 +77,18 @@ impl FileDevice {
         self.is_new
     }
 
-    /// Whether bytes bypass the kernel's page cache.
+    /// Returns `true` if reads and writes bypass the kernel's page cache.
     pub fn is_direct(&self) -> bool {
         self.direct.is_some()
     }
 
-    /// Whether parts of the file can be synced by themselves: it is not direct, io_uring is there,
-    /// and the file system is one of which that is known (ext4, XFS).
+    /// Returns `true` if ranges of the file can be synced by themselves. The file must not be
+    /// direct, io_uring must work, and the file system must be known to support it (ext4, XFS).
     pub fn syncs_ranges(&self) -> bool {
         self.syncs_ranges
     }
 
-    /// How batches reach the kernel, after any fallback.
+    /// Returns the path by which batches reach the kernel, after any fallback.
     pub fn submission(&self) -> Submission {
         if self.rings.is_some() { Submission::Uring } else { Submission::Sync }
     }
@@ -105,7 +105,7 @@ impl FileDevice {
         })
     }
 
-    /// The error for what the operating system said.
+    /// Returns the error for one of the operating system.
     fn failed(&self, operation: Operation, offset: u64, length: u64, errno: Errno) -> DeviceError {
         let path = self.path.clone();
         let writes = matches!(operation, Operation::Write | Operation::Grow);
@@ -120,7 +120,7 @@ impl FileDevice {
         self.gate.pass().ok_or_else(|| DeviceError::Closed { path: self.path.clone() })
     }
 
-    /// Refuses what lies outside the device or direct I/O cannot do.
+    /// Refuses ranges outside the device, and those that direct I/O cannot do.
     fn check(&self, offset: u64, length: u64) -> Result<(), DeviceError> {
         let device_length = self.length();
         if offset.checked_add(length).is_none_or(|end| end > device_length) {
@@ -151,7 +151,7 @@ impl FileDevice {
         self.check(offset, length)
     }
 
-    /// Whether direct I/O refuses this buffer.
+    /// Returns `true` if direct I/O refuses this buffer.
     fn is_misaligned(&self, bytes: &[u8]) -> bool {
         self.direct.is_some_and(|need| !(bytes.as_ptr() as usize).is_multiple_of(need.memory))
     }
@@ -255,7 +255,7 @@ impl FileDevice {
         Ok(())
     }
 
-    /// Makes the file `length` bytes long, by what `write` puts behind its end.
+    /// Makes the file `length` bytes long, with bytes that `write` appends.
     fn lengthen(
         &self,
         length: u64,

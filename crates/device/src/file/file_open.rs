@@ -1,4 +1,4 @@
-//! How a file is opened as a device: direct I/O, io_uring, holes.
+//! Opening a file as a device: direct I/O, io_uring, holes.
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::io;
@@ -16,8 +16,8 @@ use crate::buffer::AlignedBuffer;
 use crate::device::{Alignment, DIRECT_BLOCK_MAX};
 use crate::error::{Errno, OpenFileError};
 
-/// What is at `path` instead of a regular file, or a block device if those are taken. Opening some
-/// of it would wait for somebody else, or act on a device.
+/// Names the kind of file at `path` if it is no regular file, nor a block device that `options`
+/// accept. Opening some kinds would block until another process acts, or trigger a device.
 pub(super) fn what_else(path: &Path, options: &FileOptions) -> Option<&'static str> {
     let kind = std::fs::metadata(path).ok()?.file_type();
     match () {
@@ -46,7 +46,7 @@ pub(super) fn create_file(path: &Path) -> Result<Option<File>, Errno> {
 pub(super) struct Origin {
     /// Absolute: the process may go to another folder.
     path: PathBuf,
-    /// Its file system, and its number there.
+    /// Number of the file system, and of the file within it (its inode).
     id: (u64, u64),
 }
 
@@ -139,8 +139,8 @@ pub(super) fn lock_and_probe(
     Ok(OpenedFile { file: plain, direct: None })
 }
 
-/// Reopens a file without direct I/O if its direct reads fail.
-/// `read` is what reads a block of a file. `None`: its reads do not fail, or plain ones fail, too.
+/// Reopens a file without direct I/O if its direct reads fail. `read` reads a block of a file.
+/// `None`: its reads do not fail, or plain ones fail, too.
 ///
 /// The file is locked by the caller: into an empty one, a block of zeros is written for a moment.
 /// Stores, logs and second tiers take a file of one such block for an empty one: a process that is
@@ -191,9 +191,9 @@ fn warn_of_plain(path: &Path, why: &str) {
     );
 }
 
-/// Bytes of a file, or of a block device. Of a file whose length is no multiple of `block` bytes,
-/// its whole blocks: an editor, a copy tool or a full disk left the rest there, and what is written
-/// behind the end overwrites it. A file of less than a block is somebody else's, and not empty.
+/// Returns the bytes of a file, or of a block device. A file's length is rounded down to a multiple
+/// of `block` bytes: an editor, a copy tool or a full disk left the rest there, and the next write
+/// past the end overwrites it. A file of less than a block is another program's, and not empty.
 pub(super) fn length_of(file: &File, block: u64) -> Result<u64, Errno> {
     let found = file.metadata().map_err(|e| Errno::of(&e))?;
     if !found.file_type().is_block_device() {

@@ -7,7 +7,7 @@ use std::sync::{Condvar, PoisonError};
 
 use millpond_base::sync::unmodelled::Mutex;
 
-/// Set in the count of what is under way once the gate is shut.
+/// Bit that is set in the count of pending calls once the gate is shut.
 const SHUT: u64 = 1 << 63;
 
 /// A gate; open at first. All threads change it, so it has cache lines of its own.

@@ -1,8 +1,8 @@
 //! A store file has one process that writes it, or any number that read it.
 //!
 //! The lock is the kernel's (`flock` on the file itself): it goes when the process goes, however
-//! that happens, and it also keeps a process from opening a store twice. Who holds it is asked of
-//! `/proc/locks`; where that is not there, or does not know, the superblock names the process that
+//! that happens, and it also keeps a process from opening a store twice. `/proc/locks` names the
+//! holder. Where that file is missing, or does not name it, the superblock names the process that
 //! opened the store for writing.
 //!
 //! Of a process that was killed during asynchronous I/O the kernel closes the files a little after
@@ -20,11 +20,11 @@ use crate::buffer::AlignedBuffer;
 use crate::error::Errno;
 use crate::error::OpenFileError;
 
-/// How often a lock is tried again whose holder is not to be named: of a process that is gone the
-/// kernel tells no id.
+/// Retries for a lock whose holder cannot be named: the kernel reports no id for a process that is
+/// gone.
 const TRIES_MAX: u32 = 200;
-/// The same for one whose holder is known to be gone: what it had ordered of a slow device is done
-/// first.
+/// Retries for a lock whose holder is known to be gone. The kernel first finishes the requests that
+/// the process had sent to a slow device.
 const TRIES_MAX_GONE: u32 = 3000;
 /// The time between.
 const PAUSE: Duration = Duration::from_millis(10);
@@ -70,7 +70,7 @@ pub(super) fn release(file: &File) -> Result<(), Errno> {
     flock(file, FlockOperation::Unlock).map_err(Errno::from)
 }
 
-/// Whether there is no such process any more; `false` where nobody can say.
+/// Returns `true` if process `pid` no longer exists; `false` where the system cannot tell.
 fn is_gone(pid: u32) -> bool {
     Path::new("/proc/self").exists() && !Path::new(&format!("/proc/{pid}")).exists()
 }

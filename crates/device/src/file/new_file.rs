@@ -16,8 +16,8 @@ use std::path::Path;
 /// The least descriptor of a file of a store.
 const DESCRIPTOR_LEAST: i32 = 3;
 
-/// Takes the descriptors below 3 that are free, until what it returns is dropped: what is opened in
-/// the meantime never has one of these.
+/// Takes the free descriptors below 3 until the returned value is dropped, so that no file opened
+/// in the meantime gets one of them.
 pub(super) fn take_low_descriptors() -> Vec<File> {
     let mut low = Vec::new();
     while let Ok(other) = File::open("/") {

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use millpond_base::words::ChoiceError;
 
-/// How reads and writes reach the kernel.
+/// Path by which reads and writes reach the kernel.
 ///
 /// ```
 /// use millpond_device::Submission;
@@ -50,14 +50,14 @@ impl fmt::Display for Submission {
     }
 }
 
-/// How a file is opened as a device.
+/// Options for opening a file as a device.
 #[derive(Clone, Debug)]
 pub struct FileOptions {
     /// For reading only, shared with other readers; otherwise exclusively, also for writing.
     pub read_only: bool,
     /// Bypass the kernel's page cache where the file system allows it.
     pub direct: bool,
-    /// How batches reach the kernel.
+    /// Path by which batches reach the kernel.
     pub submission: Submission,
     /// Requests of a batch that are under way at once, 1 to 4096 (io_uring only).
     pub depth: u32,

@@ -2,13 +2,14 @@
 //! (li 4.3, the operation `dsync`).
 //!
 //! `fdatasync` writes all that is dirty of a file. Linux can write back a range of it and wait for
-//! that (`sync_file_range`), but then neither the disk's own cache is flushed nor is the journal of
-//! the file system committed, which knows where the blocks are. A ranged `fsync`, which io_uring
-//! has, does both for its range. So of several ranges each is written back, all at once, and of one
-//! of them a ranged `fdatasync` is asked for: its flush and its journal commit are the device's and
-//! the inode's, and so for all ranges. That holds where a file system ends writeback only after it
-//! has converted extents that were reserved and not written: ext4 and XFS. Elsewhere the whole file
-//! is synced, and so it is where bytes bypass the page cache: nothing else of it is dirty then.
+//! that (`sync_file_range`). That call neither flushes the disk's own cache nor commits the journal
+//! of the file system, which knows where the blocks are. A ranged `fsync`, which io_uring has, does
+//! both for its range. So of several ranges each is written back, all at once, and a ranged
+//! `fdatasync` is requested for one of them. Its flush is the device's and its journal commit the
+//! inode's, and so both cover all ranges. That holds where a file system ends writeback only after
+//! it has converted extents that were reserved and not written: ext4 and XFS. Elsewhere the whole
+//! file is synced, and so it is where bytes bypass the page cache: nothing else of it is dirty
+//! then.
 
 use std::fs::File;
 use std::ops::Range;

@@ -132,8 +132,8 @@ impl RingPool {
         }))
     }
 
-    /// Makes what was written into a range of `file` durable, and so what its file system knows of
-    /// the file. `None`: the kernel did not take it.
+    /// Makes the bytes written into a range of `file` durable, and the file's metadata with them.
+    /// `None`: the kernel did not take it.
     pub(super) fn sync_range(
         &self,
         file: &File,
@@ -161,8 +161,8 @@ impl RingPool {
     }
 }
 
-/// What came of entries: their first error, which is not told a second time, whatever became of
-/// the others. `None`: all that were done were done well, and one was not, or is not known.
+/// Returns the first error of a set of entries, which the kernel reports only once. `Some(Ok)` if
+/// all succeeded. `None` if one was refused or has no known result, and none failed otherwise.
 fn outcome(answers: &[Option<i32>]) -> Option<Result<(), Errno>> {
     let refusals = [-libc::EINVAL, -libc::EOPNOTSUPP];
     let known = answers.iter().flatten();
@@ -254,8 +254,8 @@ impl Ring {
         debug_assert!(self.answers.iter().all(Option::is_some), "each request has its answer");
     }
 
-    /// Waits for what the kernel has taken without asking it to wait. There is no bound: to
-    /// return earlier would let the kernel write into memory that is no longer ours.
+    /// Waits for the entries that the kernel has taken, without asking it to wait. There is no
+    /// bound: to return earlier would let the kernel write into memory that is no longer ours.
     fn drain(&mut self, mut under_way: usize) {
         while under_way > 0 {
             under_way -= self.reap().min(under_way);

@@ -1,11 +1,11 @@
-//! What a crash may leave of a device's writes.
+//! Images that a crash may leave of a device's writes.
 //!
-//! The contract of a device is small: what was synced is there; of each write since, any
-//! part may be, sector by sector of 512 bytes, and that independently of all others, so that a
-//! later write may be there and an earlier one not. Writes to the same sector keep their order:
-//! the last of those that landed is what is read. A length that was not synced is the old
-//! one or the new one. A sync that fails makes nothing durable, and what it was to cover
-//! no later one does: an operating system reports a failed write-back once and takes the pages for
+//! The contract of a device is small: synced bytes are durable. Of each later write any
+//! part may be, sector by sector of 512 bytes, and independently of all other writes. A later
+//! write may therefore be there and an earlier one not. Writes to the same sector keep their
+//! order: a read returns the last of those that landed. An unsynced length is either the old
+//! one or the new one. A sync that fails makes nothing durable, and no later sync covers its
+//! writes: an operating system reports a failed write-back once and takes the pages for
 //! clean, so that they must be written again. Every image drawn here is one that the contract
 //! allows, and repeated draws reach all of them.
 
@@ -30,7 +30,7 @@ impl Pending {
         self.offset + self.bytes.len() as u64
     }
 
-    /// Where in the device, and where in itself, it overlaps with `range`.
+    /// Returns the overlap with `range`, as offsets in the device and as offsets in this write.
     fn overlap(&self, range: &Range<u64>) -> (Range<u64>, Range<usize>) {
         let from = range.start.clamp(self.offset, self.end());
         let to = range.end.clamp(from, self.end());
@@ -57,7 +57,7 @@ impl Pending {
 /// Everything that a device was told since a known state.
 #[derive(Debug)]
 pub(crate) struct Journal {
-    /// What is certainly there.
+    /// The durable bytes.
     durable: Vec<u8>,
     /// Writes since, in their order.
     pending: Vec<Pending>,
@@ -65,8 +65,8 @@ pub(crate) struct Journal {
     has_given_up: bool,
     /// Length that the device has now.
     length: u64,
-    /// The least length that it had since it was synced, if that is less than what is
-    /// durable. What is durable behind it may be gone, or zeros.
+    /// The least length since the last sync, if that is less than the durable length. Durable bytes
+    /// beyond it may be gone, or zeros.
     cut: Option<u64>,
 }
 
@@ -120,7 +120,7 @@ impl Journal {
         self.has_given_up = !self.pending.is_empty();
     }
 
-    /// What was written into `ranges` is durable from now on, and the length.
+    /// Makes the bytes written into `ranges` durable, and the length.
     pub(crate) fn sync_ranges(&mut self, ranges: &[Range<u64>]) {
         self.sync_length();
         for range in ranges {
@@ -131,7 +131,7 @@ impl Journal {
     }
 
     /// Applies the part of `write` inside `range`, keeps the parts outside; keeps all of it if it
-    /// was given up. What was before it in the same place is gone.
+    /// was given up. Earlier bytes in the same place are gone.
     fn split(&mut self, write: Pending, range: &Range<u64>) {
         if write.is_given_up {
             return self.pending.push(write);
@@ -149,7 +149,7 @@ impl Journal {
         write.without(&inside).into_iter().for_each(|rest| self.pending.push(rest));
     }
 
-    /// Bits that rot do so in what is durable.
+    /// Bits rot in the durable bytes.
     pub(crate) fn flip(&mut self, offset: u64, mask: u8) {
         if let Some(byte) = self.durable.get_mut(offset as usize) {
             *byte ^= mask;
@@ -186,7 +186,7 @@ impl Journal {
         MemoryDevice::from_bytes(&image)
     }
 
-    /// Which of the writes that are pending land, of which there are some.
+    /// Chooses the pending writes that land; there must be at least one.
     fn kept(&self, lean: Lean, random: &mut fastrand::Rng) -> Vec<bool> {
         let count = self.pending.len();
         let lowest = self.pending.iter().map(|write| write.offset).min();
@@ -207,8 +207,8 @@ impl Journal {
 enum Part {
     All,
     Newest,
-    /// Those at the lowest place: of a store that is its superblock, of a log its header or the
-    /// oldest segment.
+    /// The writes at the lowest offset: the superblock of a store, the header or the oldest segment
+    /// of a log.
     Lowest,
     One,
     Beginning,
@@ -229,7 +229,7 @@ impl Lean {
     }
 }
 
-/// What becomes of a write that was not synced.
+/// Effect of a crash on a write that was not synced.
 #[derive(Clone, Copy)]
 enum Fate {
     Kept,
@@ -254,7 +254,7 @@ fn land(image: &mut [u8], write: &Pending, fate: Fate, random: &mut fastrand::Rn
     }
 }
 
-/// Copies `bytes` into `image` at `offset`; what lies beyond its end is dropped.
+/// Copies `bytes` into `image` at `offset`; bytes beyond its end are dropped.
 fn put(image: &mut [u8], offset: u64, bytes: &[u8]) {
     let Some(room) = image.get_mut(offset as usize..) else { return };
     let count = room.len().min(bytes.len());

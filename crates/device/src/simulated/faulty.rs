@@ -1,8 +1,8 @@
 //! A device that fails: by chance from a seed, or exactly where a test plants a fault.
 //!
-//! It stands before another device and hands on what it does not spoil. With
-//! [`FaultyDevice::with_crashes`] it also remembers what was synced, and
-//! [`FaultyDevice::crash`] draws what a power failure at this moment may leave.
+//! It wraps another device and passes on every call that it does not spoil. With
+//! [`FaultyDevice::with_crashes`] it also remembers the synced bytes, and [`FaultyDevice::crash`]
+//! draws the contents that a power failure at this moment may leave.
 //!
 //! Several of them can hang on one [`PowerSupply`](crate::simulated::power::PowerSupply), which
 //! then counts their operations and fails for all of them at once; see there.
@@ -23,15 +23,15 @@ use crate::simulated::crash::{Journal, Lean, SECTOR};
 use crate::simulated::pause;
 use crate::simulated::plug::{DeviceOperation, Fault, Plug, Turn};
 
-/// How often which fault strikes: shares of the operations, 0 to 1.
+/// Frequency of each fault, as a share of the operations (0 to 1).
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Faults {
     /// Reads of a page that fail with `EIO`.
     pub read_error: f64,
     /// Writes of a page that fail with `EIO`; any number of first sectors may have landed.
     pub write_error: f64,
-    /// Syncs that fail with `EIO`; nothing becomes durable by them, and what they were
-    /// to cover becomes durable only if it is written again.
+    /// Syncs that fail with `EIO`. They make nothing durable, and their writes become durable only
+    /// if they are repeated.
     pub sync_error: f64,
     /// Writes of a page of which only the first sectors land, acknowledged.
     pub torn_write: f64,
@@ -81,7 +81,7 @@ impl std::fmt::Debug for FaultyDevice {
     }
 }
 
-/// What is to become of a write.
+/// Outcome drawn for a write.
 enum Verdict {
     /// The first bytes land, and the write is acknowledged.
     Lands(usize),
@@ -94,7 +94,8 @@ enum Verdict {
 }
 
 impl FaultyDevice {
-    /// A device that does what `inner` does, until told to fail. `seed` decides where chance does.
+    /// Creates a device that passes every call to `inner`, until it is told to fail. `seed` decides
+    /// where chance does.
     pub fn new(inner: Arc<dyn Device>, seed: u64) -> FaultyDevice {
         let state = State {
             random: fastrand::Rng::with_seed(seed),
@@ -109,9 +110,9 @@ impl FaultyDevice {
         FaultyDevice { inner, state: Mutex::new(state), plug: None }
     }
 
-    /// The same, over memory and ready to [`crash`](FaultyDevice::crash): takes twice the memory
-    /// of the device, and that of all writes since the last sync. What `inner` holds
-    /// counts as durable.
+    /// Creates a device over memory that can [`crash`](FaultyDevice::crash). It takes twice the
+    /// memory of the device, plus that of all writes since the last sync. The contents of `inner`
+    /// count as durable.
     pub fn with_crashes(inner: MemoryDevice, seed: u64) -> FaultyDevice {
         let journal = Journal::new(inner.to_bytes());
         let device = Self::new(Arc::new(inner), seed);
@@ -119,7 +120,7 @@ impl FaultyDevice {
         device
     }
 
-    /// The same, hanging on a power supply.
+    /// Like `with_crashes`, connected to a power supply.
     pub(crate) fn plugged_in(inner: MemoryDevice, seed: u64, plug: Plug) -> FaultyDevice {
         FaultyDevice { plug: Some(plug), ..Self::with_crashes(inner, seed) }
     }
@@ -168,7 +169,7 @@ impl FaultyDevice {
         self.state().is_full = true;
     }
 
-    /// Ends all faults, planted and by chance. What they did stays.
+    /// Ends all faults, planted and by chance. Their effects stay.
     pub fn heal(&self) {
         let mut state = self.state();
         state.faults = Faults::default();
@@ -198,14 +199,14 @@ impl FaultyDevice {
         self.inner.write(begin, &bytes)
     }
 
-    /// What a power failure at this moment may leave: everything synced, and of the writes
-    /// since each kept, lost or torn, as `seed` draws. `None` unless the device was made by
+    /// Draws, from `seed`, the contents that a power failure at this moment may leave: everything
+    /// synced, and each later write kept, lost or torn. `None` unless the device was made by
     /// [`FaultyDevice::with_crashes`].
     pub fn crash(&self, seed: u64) -> Option<MemoryDevice> {
         self.image(None, &mut fastrand::Rng::with_seed(seed))
     }
 
-    /// The same, as `lean` wants it.
+    /// Like `crash`, biased towards the outcome that `lean` describes.
     pub(crate) fn image(
         &self,
         lean: Option<Lean>,
@@ -219,7 +220,7 @@ impl FaultyDevice {
         DeviceError::Io { operation, path, offset, length, errno: Errno::IO }
     }
 
-    /// Whether an operation other than a read may go on. Called with the state locked, so that
+    /// Decides the outcome of an operation other than a read. Called with the state locked, so that
     /// one device's operations reach its journal in the order in which they were counted.
     fn turn(&self, operation: DeviceOperation) -> Turn {
         self.plug.as_ref().map_or(Turn::Works, |plug| plug.turn(operation))
@@ -234,7 +235,7 @@ impl FaultyDevice {
         DeviceError::DiskFull { path: self.path().to_path_buf(), offset, needed }
     }
 
-    /// Syncs what `sync` and `journal` say, unless it is to fail.
+    /// Calls `sync` and then `journal`, unless the sync is to fail.
     fn sync_with(
         &self,
         sync: impl FnOnce() -> Result<(), DeviceError>,

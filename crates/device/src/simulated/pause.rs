@@ -1,11 +1,12 @@
 //! Sleeping for microseconds.
 //!
 //! A thread that sleeps comes back late: by 5 µs on a quiet machine of its own, by 40 µs in a
-//! virtual one, where a sleep also costs as much processor time. So each thread learns how late
-//! it usually is, asks to be woken so much earlier, and waits for the rest awake. Pauses are met
-//! within microseconds, and what is spent awake is what this machine's sleep would have missed.
-//! At most half of the processors are spent so: with many threads under way those that wait awake
-//! would only keep the others late, and one request's lateness hides behind the next.
+//! virtual one, where a sleep also costs as much processor time. So each thread learns how late it
+//! usually is, asks to be woken so much earlier, and waits for the rest awake. Pauses are met
+//! within microseconds, and a thread is awake only for the time by which this machine's sleep would
+//! have been late. At most half of the processors are spent so: with many threads under way those
+//! that wait awake would only keep the others late, and one request's lateness hides behind the
+//! next.
 
 use std::cell::Cell;
 use std::sync::LazyLock;
@@ -18,8 +19,8 @@ use crate::file::system::wake_punctually;
 const AWAKE_NS_MAX: u64 = 60_000;
 
 thread_local! {
-    /// How late most wake-ups of this thread are, in nanoseconds. The first one also asks for
-    /// punctual ones.
+    /// Usual delay of a wake-up of this thread, in nanoseconds; four in five are shorter. The first
+    /// use also asks the system for punctual wake-ups.
     static LATE_NS: Cell<u64> =
         Cell::new(if wake_punctually() { 10_000 } else { AWAKE_NS_MAX });
 }

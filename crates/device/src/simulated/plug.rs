@@ -1,17 +1,16 @@
-//! How a simulated device is connected to its power supply: the schedule of failures that all
+//! Connection of a simulated device to its power supply: the schedule of failures that all
 //! devices of the supply share.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// How an operation fails while everything else works.
+/// A failure of one operation while everything else works.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Fault {
-    /// With `EIO`. Of a write any number of first sectors may have landed. By a sync
-    /// nothing becomes durable, nor by a later one what this one was to cover.
+    /// With `EIO`. Of a write any number of first sectors may have landed. A sync makes nothing
+    /// durable, and no later sync covers its writes.
     Error,
-    /// There is no room for what a write or a growth needs. A sync needs none, and
-    /// fails with `EIO`.
+    /// There is no room for a write or a growth. A sync needs none, and fails with `EIO`.
     DiskFull,
 }
 
@@ -22,14 +21,14 @@ pub(crate) enum Turn {
     Fails(Fault),
     /// The power fails at this operation.
     Cut,
-    /// It failed before.
+    /// The power failed before this operation.
     Off,
 }
 
 /// An operation on a device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum DeviceOperation {
-    /// It writes at this place.
+    /// A write at this offset.
     Write(u64),
     Sync,
     Length,
@@ -41,19 +40,19 @@ pub(crate) enum DeviceOperation {
 pub enum Aim {
     /// Writes that begin before a place of the device.
     Write {
-        /// Its number.
+        /// Number of the device.
         device: usize,
         /// The place, in bytes.
         below: u64,
     },
     /// Syncs of the device.
     Sync {
-        /// Its number.
+        /// Number of the device.
         device: usize,
     },
     /// Syncs of the device that are the first ones behind a write before this place.
     SyncOf {
-        /// Its number.
+        /// Number of the device.
         device: usize,
         /// The place, in bytes.
         below: u64,
@@ -66,21 +65,21 @@ pub(super) struct Schedule {
     pub(super) operations: u64,
     /// Number of the operation at which the power fails.
     pub(super) cut: Option<u64>,
-    /// Which of the operations that are meant is the one instead, 1 being the next.
+    /// The operations to fail at, and the number of them still to come; 1 is the next.
     pub(super) aim: Option<(Aim, u64)>,
-    /// How that one fails; if it does not, the power does.
+    /// Fault at the aimed operation; if `None`, the power fails there.
     pub(super) aimed: Option<Fault>,
-    /// Of what [`Aim::SyncOf`] means there was a write, and no sync since.
+    /// `true` if a write that [`Aim::SyncOf`] names has happened, and no sync since.
     pub(super) is_near: bool,
     /// Number of the operation that fails.
     pub(super) fault: Option<(u64, Fault)>,
     pub(super) is_off: bool,
-    /// It failed at an operation, not between two.
+    /// `true` if the power failed at an operation, and not between two.
     pub(super) was_during_operation: bool,
 }
 
 impl Schedule {
-    /// Whether this is the one, of all that are meant.
+    /// Returns `true` if this operation is the one to fail, and counts it if it matches the aim.
     fn is_hit(&mut self, device: usize, operation: DeviceOperation) -> bool {
         let Some((aim, left)) = self.aim else { return false };
         let is_meant = match (aim, operation) {
@@ -104,7 +103,7 @@ impl Schedule {
     }
 }
 
-/// What the devices of a supply share.
+/// State that all devices of a supply share.
 #[derive(Debug, Default)]
 pub(super) struct Line(Mutex<Schedule>);
 

@@ -1,19 +1,19 @@
-//! Several devices under one power supply: what a crash of the whole machine leaves.
+//! Several devices under one power supply, and their contents after a crash of the whole machine.
 //!
-//! A store and its log lie on two devices, and what may go wrong lies between them: a page that is
-//! there before its log record, a record that is there without the commit before it. So their
-//! operations are counted together, and the power fails for all of them at one operation, at each
-//! operation in turn if a test wants so. Each device is a [`FaultyDevice`] over memory, with
-//! everything that such a device can do besides.
+//! A store and its log are on two devices, and a crash can leave the two out of step: a page
+//! without its log record, or a record without the commit before it. So their operations are
+//! counted together, and the power fails for all of them at one operation, at each operation in
+//! turn if a test wants so. Each device is a [`FaultyDevice`] over memory, with everything that
+//! such a device can do besides.
 //!
-//! **What counts**: every write, each part of a batch for itself, every sync, every
-//! growth; reads do not, since nothing depends on how many there were. **The operation at which
-//! the power fails** may have been done, or in part: a write lands as any that was not
-//! synced, the length is the old one or the new one, of what was to be synced anything
-//! may be durable. It fails, and everything after it, reads too, with [`Errno::NO_DEVICE`].
+//! **The operations that count** are every write, each part of a batch for itself, every sync, and
+//! every growth. Reads do not count, since nothing depends on their number. **The operation at
+//! which the power fails** may have been done, wholly or in part. A write lands like any unsynced
+//! one, the length is the old one or the new one, and any part of a sync's writes may be durable.
+//! It fails, and everything after it, reads too, with [`Errno::NO_DEVICE`].
 //!
-//! [`PowerSupply::images`] draws what the devices hold then, each on its own, as devices of a new
-//! supply: what recovers from the crash can crash itself.
+//! [`PowerSupply::images`] draws the contents of each device independently, as devices of a new
+//! supply, so that a recovery can crash in turn.
 //!
 //! One operation can also fail while everything else works ([`PowerSupply::fail_at`]): with all
 //! operations of a run in turn, every place that writes or syncs sees every error.
@@ -45,7 +45,7 @@ impl PowerSupply {
         self.devices.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// One more device. What `content` holds counts as durable; `name` is its path in messages.
+    /// One more device. The bytes of `content` count as durable; `name` is its path in messages.
     pub fn device(&self, name: &str, content: MemoryDevice) -> Arc<FaultyDevice> {
         let mut devices = self.devices();
         let number = devices.len();
@@ -86,10 +86,10 @@ impl PowerSupply {
         self.line.schedule().is_off = true;
     }
 
-    /// After [`PowerSupply::cut`]: it was not the power, only the process that used the devices,
-    /// and all writes that were acknowledged are there, synced or not, as in the caches of
-    /// an operating system that goes on. Nothing happens, and `false` is returned, if the power
-    /// failed at an operation. To be called when nobody uses the devices any more.
+    /// After [`PowerSupply::cut`]: only the process that used the devices died, and not the power.
+    /// All acknowledged writes are there, synced or not, as in the caches of an operating system
+    /// that goes on. Nothing happens, and `false` is returned, if the power failed at an operation.
+    /// To be called when nobody uses the devices any more.
     pub fn resume(&self) -> bool {
         let mut schedule = self.line.schedule();
         if !schedule.was_during_operation {
@@ -99,9 +99,9 @@ impl PowerSupply {
         !schedule.was_during_operation
     }
 
-    /// The power does not fail at any operation yet to come, and none fails; what failed, did.
-    /// Returns whether a failure was still to come, as [`PowerSupply::is_fault_due`] does, so that
-    /// nothing can fail between the question and this.
+    /// Cancels all planned failures, of the power and of operations. Earlier failures stay. Returns
+    /// whether a failure was still to come, as [`PowerSupply::is_fault_due`] does, so that nothing
+    /// can fail between the question and this.
     pub fn spare(&self) -> bool {
         let mut schedule = self.line.schedule();
         let was_due = schedule.fault.is_some() || schedule.aimed.is_some();
@@ -110,7 +110,7 @@ impl PowerSupply {
         was_due
     }
 
-    /// Whether the power has failed.
+    /// Returns `true` once the power has failed.
     pub fn is_off(&self) -> bool {
         self.line.schedule().is_off
     }
@@ -121,18 +121,18 @@ impl PowerSupply {
         schedule.fault = Some((schedule.operations.saturating_add(nth), fault));
     }
 
-    /// Whether a failure that [`PowerSupply::fail_at`] or [`PowerSupply::fail_at_aim`] planned is
-    /// still to come.
+    /// Returns `true` while a failure that [`PowerSupply::fail_at`] or [`PowerSupply::fail_at_aim`]
+    /// planned is still to come.
     pub fn is_fault_due(&self) -> bool {
         let schedule = self.line.schedule();
         schedule.fault.is_some() || schedule.aimed.is_some()
     }
 
-    /// What the devices, in the order in which they were made, may hold after the power failed, as
-    /// `seed` draws it, and the supply of these new devices. If the power has not failed yet, it
-    /// does now. Every other device is left with what chance would hardly leave: only the newest
-    /// write, or the one at the lowest place, such as a superblock, any one, the first ones; or all
-    /// but these.
+    /// Draws, from `seed`, the contents of each device after a power failure, in the order in which
+    /// the devices were made. Returns the new devices and their supply. Cuts the power first if it
+    /// is still on. About half of the devices get an outcome that chance would hardly produce: only
+    /// one part of the writes lands, or everything else does. The part is the newest write, the one
+    /// at the lowest offset (a superblock, say), a random one, the first ones, or all.
     pub fn images(&self, seed: u64) -> (PowerSupply, Vec<Arc<FaultyDevice>>) {
         // An operation that had its turn before holds its device until the journal has it.
         self.cut();

@@ -2,14 +2,14 @@
 //!
 //! It stands before another device and hands all writes on, unchanged. Of its reads it spoils some,
 //! page by page, as its seed decides: they fail, end too early, or come back with other bytes than
-//! were written. What lies below is never touched, so [`ReadFaultDevice::heal`] gives a sound
-//! device again: whatever is damaged then was written back by its user.
+//! were written. The device below is never damaged, so [`ReadFaultDevice::heal`] gives a sound
+//! device again. Any damage found then was written back by its user.
 //!
-//! - **Which reads** are spoilt depends on the seed, the page, and how often that page was read
-//!   since the faults were set, and on nothing else: threads that read other pages in another order
+//! - **The spoilt reads** depend on the seed, the page, and the number of reads of that page since
+//!   the faults were set, and on nothing else. Threads that read other pages in another order
 //!   change nothing.
-//! - **A request of several pages** is judged page by page. One that fails makes its request fail,
-//!   and what was to follow it in the request is not read.
+//! - **A request of several pages** is judged page by page. A failed read makes its request fail,
+//!   and the rest of the request is not read.
 //! - **A fault that persists** spoils each later read of its page in the same way, until the page
 //!   is written (a drive remaps a bad sector then) or the device healed.
 //! - **The ledger** has an entry for each read that was spoilt: which page, which read, how, and
@@ -35,7 +35,7 @@ const VERSIONS_MAX: usize = 6;
 /// Bytes of a page that the ledger keeps of each misread.
 const HEAD_BYTES: usize = 32;
 
-/// How a read goes wrong.
+/// A way in which a read goes wrong.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[non_exhaustive]
 pub enum ReadFault {
@@ -66,16 +66,16 @@ impl ReadFault {
     ];
 }
 
-/// Which reads go wrong, and how.
+/// Selection of the reads that go wrong, and of their faults.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct ReadFaults {
     /// Reads of a page that go wrong: a share of them, 0 to 1.
     pub share: f64,
-    /// How: each as likely as the others. None: no read goes wrong.
+    /// Kinds of faults, each as likely as the others. If empty, no read goes wrong.
     pub kinds: Vec<ReadFault>,
     /// The pages whose reads may go wrong; `None`: all.
     pub pages: Option<BTreeSet<PageId>>,
-    /// Whether what goes wrong once goes on to do so until the page is written.
+    /// `true` if a damaged page stays damaged until it is written.
     pub persists: bool,
 }
 
@@ -85,11 +85,11 @@ pub struct ReadFaults {
 pub struct Misread {
     /// The page: the offset, divided by the page size that the device was told.
     pub page: PageId,
-    /// Which read of that page it was since the faults were set, from 1 on.
+    /// Number of this read among the page's reads since the faults were set, from 1 on.
     pub read: u64,
-    /// How it went wrong.
+    /// The fault.
     pub fault: ReadFault,
-    /// Whether a byte was returned that is not the one stored. Never of a read that failed.
+    /// `true` if a returned byte differs from the stored one. Never set for a read that failed.
     pub changed: bool,
     /// The first bytes of the page as it is stored: its header, if it is a page of a store.
     pub head: [u8; HEAD_BYTES],
@@ -103,9 +103,9 @@ struct State {
     seed: u64,
     /// Reads of each page since the faults were set.
     reads: HashMap<u64, u64>,
-    /// Pages that stay damaged: how, and what decides the rest.
+    /// Pages that stay damaged, each with its fault and the salt of its random choices.
     damaged: BTreeMap<u64, (ReadFault, u64)>,
-    /// What each page was before, the oldest first.
+    /// Former contents of each page, the oldest first.
     versions: HashMap<u64, Vec<Vec<u8>>>,
     ledger: Vec<Misread>,
 }
@@ -124,15 +124,15 @@ impl std::fmt::Debug for ReadFaultDevice {
 }
 
 impl ReadFaultDevice {
-    /// A device that reads what `inner` does, until told to do otherwise. Reads are spoilt in pages
-    /// of `page_bytes`, at least a sector of 512 bytes.
+    /// Creates a device that reads like `inner`, until it is told to do otherwise. Reads are spoilt
+    /// in pages of `page_bytes`, at least a sector of 512 bytes.
     pub fn new(inner: Arc<dyn Device>, page_bytes: usize) -> ReadFaultDevice {
         let page_bytes = page_bytes.max(SECTOR) as u64;
         ReadFaultDevice { inner, page_bytes, state: Mutex::default() }
     }
 
-    /// The same before another device, which holds what a crash left of this one's: it keeps the
-    /// older versions of pages, and goes on without faults and with an empty ledger.
+    /// Creates a device over `inner`, which holds the contents after a crash. The new device keeps
+    /// the older versions of pages, and starts without faults and with an empty ledger.
     pub fn succeeded_by(&self, inner: Arc<dyn Device>) -> ReadFaultDevice {
         let versions = self.state().versions.clone();
         let state = Mutex::new(State { versions, ..State::default() });
@@ -156,7 +156,7 @@ impl ReadFaultDevice {
         self.state().damaged.insert(page.0, (fault, seed));
     }
 
-    /// Ends all faults: the device reads what is stored. The ledger stays.
+    /// Ends all faults: the device reads the stored bytes. The ledger stays.
     pub fn heal(&self) {
         let mut state = self.state();
         state.faults = ReadFaults::default();
@@ -177,7 +177,7 @@ impl ReadFaultDevice {
         self.inner.read(page * self.page_bytes, bytes)
     }
 
-    /// What is to become of this read of a page, if anything.
+    /// Draws the fault of this read of a page, if any.
     fn draw(&self, page: u64) -> Option<Struck> {
         let mut state = self.state();
         let read = state.reads.entry(page).or_default();
@@ -270,7 +270,7 @@ impl ReadFaultDevice {
         DeviceError::Io { operation: Operation::Read, path, offset, length, errno: Errno::IO }
     }
 
-    /// Keeps what the pages of a write hold now.
+    /// Keeps the present contents of the pages of a write.
     fn keep(&self, offset: u64, length: u64) {
         let pages = offset / self.page_bytes..(offset + length).div_ceil(self.page_bytes);
         for page in pages {

@@ -1,10 +1,10 @@
 //! A device of a given speed, in front of a faster one: for experiments about devices that are
 //! unavailable (leanstore VI-A warms up from three of them).
 //!
-//! A request waits for its turn under the limit of requests per second, then for a channel, and
-//! is served in a latency plus the time that its bytes take on the bus, which all channels share.
-//! Flash serves a request on whichever channel is free first. A disk is one channel with an arm:
-//! a request that does not follow the last one adds a seek (its time grows with the square root of
+//! A request waits for its turn under the limit of requests per second, then for a channel. Its
+//! service takes a latency plus the time of its bytes on the bus, which all channels share. Flash
+//! serves a request on whichever channel is free first. A disk is one channel with an arm. A
+//! request that does not follow the last one adds a seek (its time grows with the square root of
 //! the distance) and a wait for the platter's rotation, drawn uniformly. An array is several such
 //! disks, striped.
 //!
@@ -23,8 +23,8 @@
 //! two processors cannot show more than some 50,000 single requests a second of `nvme`. A batch
 //! is one sleep.
 //!
-//! What the device below takes counts towards the time, so results are right as long as it is the
-//! faster one.
+//! The time of the device below counts towards the stated time, so results are right as long as it
+//! is the faster one.
 
 use std::ops::Range;
 use std::path::Path;
@@ -52,10 +52,10 @@ pub struct Arm {
     pub stripe_bytes: u64,
 }
 
-/// How fast a device is.
+/// Speed of a device.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct SlowProfile {
-    /// Its name.
+    /// Name of the profile.
     pub name: &'static str,
     /// Latency of a read, without seek and transfer, in microseconds.
     pub read_us: u32,
@@ -150,7 +150,7 @@ pub struct UnknownProfile {
     pub name: String,
 }
 
-/// What a request moves.
+/// Direction of a request.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Way {
     Read,
@@ -161,11 +161,11 @@ enum Way {
 #[derive(Clone, Copy, Default)]
 struct Channel {
     free_at: u64,
-    /// Where the arm stands: the end of the last request.
+    /// Position of the arm: the end of the last request.
     head: u64,
 }
 
-/// Who is served when.
+/// Order and timing of the requests.
 struct Schedule {
     channels: Vec<Channel>,
     /// When the limit lets the next request in.
@@ -228,7 +228,7 @@ pub struct SlowDevice {
     inner: Arc<dyn Device>,
     profile: SlowProfile,
     begin: Instant,
-    /// Whether requests take as long as stated.
+    /// `true` while requests take the stated time.
     is_slow: AtomicBool,
     schedule: Mutex<Schedule>,
 }
@@ -248,8 +248,8 @@ impl SlowDevice {
         SlowDevice { inner, profile, begin: Instant::now(), is_slow, schedule }
     }
 
-    /// Whether requests that come from now on take as long as stated (at first they do), or only as
-    /// long as the device below takes: a pool is warm sooner over a device that is not slowed down.
+    /// Sets whether later requests take the stated time (as they do at first), or only the time
+    /// of the device below: a pool warms up sooner over a device that is not slowed down.
     pub fn set_slow(&self, is_slow: bool) {
         self.is_slow.store(is_slow, Ordering::Relaxed);
     }

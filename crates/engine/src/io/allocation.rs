@@ -34,7 +34,7 @@ const UNDO_PART: u64 = 2;
 /// Bytes up to which a store grows by half.
 const GROWTH_BY_HALF: u64 = 1 << 20;
 
-/// When somebody needs what a store grows by.
+/// Time at which a caller needs the pages of a growth.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Need {
     Now,
@@ -42,15 +42,15 @@ pub(super) enum Need {
     Later,
 }
 
-/// Places that pages are not allocated for: what the next map takes, and a part of what pages that
-/// are written anew take until it is durable.
+/// Places that are kept free of new pages: those of the next map, and a part of those that
+/// rewritten pages take until it is durable.
 fn kept_free(map: &PageMap, part: u64) -> u64 {
     map.reserve() + (map.ids() / WORK_PART).clamp(WORK.0, WORK.1) / part
 }
 
 impl PageStore {
-    /// Takes a free page: the lowest one; grows the store if there is none. What the page holds on
-    /// the device is anything, and is not sound until it is written.
+    /// Takes a free page: the lowest one; grows the store if there is none. The page's bytes on the
+    /// device are undefined, and not sound until it is written.
     ///
     /// # Errors
     /// If there is no free page and the store cannot grow.
@@ -130,7 +130,7 @@ impl PageStore {
     /// Grows the store if less than half of its next step is free. Returns whether it did. A
     /// background thread that calls this now and then spares those that allocate the wait for
     /// growth: a step of 64 MiB takes a drive of 600 MB/s a tenth of a second. A store whose end
-    /// was given back stays as it is until somebody needs more.
+    /// was given back stays as it is until a caller needs more.
     ///
     /// # Errors
     /// If the store cannot grow: no reason for alarm as long as pages are free.
@@ -142,8 +142,8 @@ impl PageStore {
         Ok(self.device.length() > before)
     }
 
-    /// Whether the store does not grow for this need. Called while `growing` is held, as the end is
-    /// given back.
+    /// Returns `true` if the store does not grow for this need. Called while `growing` is held,
+    /// under which the end of the file is given back.
     fn rests(&self, need: Need) -> bool {
         need == Need::Later && self.is_cut.load(Ordering::Relaxed)
     }

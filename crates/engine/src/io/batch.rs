@@ -8,11 +8,11 @@ use super::store_error::ReadError;
 pub struct PageRead<'a, T = ()> {
     /// The page.
     pub page: PageId,
-    /// Where it goes: one page long.
+    /// Buffer for the page: one page long.
     pub bytes: &'a mut [u8],
-    /// How it went: written by `read_batch`.
+    /// Result of the read: written by `read_batch`.
     pub result: Result<(), ReadError>,
-    /// What the caller wants to find beside the result. It travels with the request, so that no
+    /// Data of the caller that accompanies the result. It travels with the request, so that no
     /// order of a batch can give one page's result to another.
     pub tag: T,
 }
@@ -40,7 +40,7 @@ pub struct PageWrite<'a> {
     pub reason: Reason,
     /// The page's bytes; its checksum is set.
     pub bytes: &'a mut [u8],
-    /// Whether the page was written; set by `write_batch`.
+    /// `true` if the page was written; set by `write_batch`.
     pub written: bool,
 }
 
@@ -56,13 +56,13 @@ const REQUEST_BYTES_MAX: usize = 1 << 20;
 
 /// Pages that lie beside each other.
 pub(super) struct Run {
-    /// Where the first one begins, in bytes.
+    /// Offset of the first page in bytes.
     pub(super) offset: u64,
     pub(super) count: usize,
     bytes: usize,
 }
 
-/// Returns what is adjacent as requests of bounded length; offsets and lengths come in ascending
+/// Joins adjacent pages into requests of bounded length; offsets and lengths come in ascending
 /// order.
 pub(super) fn runs(extents: impl Iterator<Item = (u64, usize)>) -> Vec<Run> {
     let mut runs: Vec<Run> = Vec::new();

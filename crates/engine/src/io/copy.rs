@@ -1,10 +1,10 @@
-//! Copying a store's pages while they are written: what a page store does for a backup.
+//! Copying a store's pages while they are written, for a backup.
 //!
 //! Pages are copied as they are on storage, in the order of the file, and no thread waits for that.
 //!
-//! - *Out of place*, what is copied is what a durable map refers to, its nodes among it. The caller
-//!   keeps these places (`pin_places`), so nothing of it changes meanwhile. The copy has it at the
-//!   same places, and zeros in between.
+//! - *Out of place*, the copy has everything that a durable map refers to, its nodes included. The
+//!   caller keeps these places (`pin_places`), so nothing of it changes meanwhile. The copy has it
+//!   at the same places, and zeros in between.
 //! - *In place*, a page that is written meanwhile may be copied torn; redo rebuilds it from the log
 //!   (`admin/backup.rs` has the argument), so a page that does not verify here is no error. It is
 //!   listed, and verified again after the copy was recovered: then it must be sound. So it is out
@@ -51,8 +51,8 @@ pub struct PageCopy<'s> {
     grain: u64,
     /// Grains that are copied.
     grains: u64,
-    /// What is where, in the order of the file, as the durable map says; `None` where pages are
-    /// written in place.
+    /// Pages with their places by the durable map, in file order; `None` where pages are written in
+    /// place.
     contents: Option<Vec<(MapEntry, PageId)>>,
     /// Root of the durable map, and the page ids that it is of.
     map_root: (MapEntry, u64),
@@ -62,8 +62,8 @@ pub struct PageCopy<'s> {
 }
 
 impl PageStore {
-    /// A copy of the first `pages` pages, which are written in place: of those that are `taken`
-    /// what is on the device, zeros of all others.
+    /// Begins a copy of the first `pages` pages, which are written in place. Pages that are `taken`
+    /// come from the device; all others are zeros.
     pub fn copy_pages(&self, taken: Vec<u64>, pages: u64) -> PageCopy<'_> {
         let pages = pages.min(self.pages());
         let (contents, map_root) = (None, (MapEntry::NONE, pages));
@@ -76,8 +76,8 @@ impl PageStore {
         self.anchor().map_root
     }
 
-    /// A copy of what the durable page map at `map_root` refers to, whose places are kept by
-    /// [`PageStore::pin_places`].
+    /// Begins a copy of everything that the durable page map at `map_root` refers to.
+    /// [`PageStore::pin_places`] keeps the places.
     ///
     /// # Errors
     /// If the map cannot be read.
@@ -172,14 +172,14 @@ impl PageCopy<'_> {
         Ok(true)
     }
 
-    /// Whether the grain is to be copied; the store's own pages are not.
+    /// Returns `true` if the grain is to be copied; the store's own pages are not.
     fn is_taken(&self, grain: u64) -> bool {
         let word = self.taken.get((grain / 64) as usize).copied().unwrap_or(0);
         let is_own = self.grain == 1 && self.store.is_reserved(PageId(grain));
         word & (1 << (grain % 64)) != 0 && !is_own
     }
 
-    /// Which pages are not sound of what was read as `grain`.
+    /// Returns the pages of `grain` that are not sound in `bytes`.
     fn unsound(&self, grain: u64, bytes: &[u8]) -> Vec<PageId> {
         let at = || (self.store.path().to_path_buf(), 0);
         let Some(contents) = &self.contents else {
@@ -196,8 +196,8 @@ impl PageCopy<'_> {
         here.filter(|(entry, page)| !is_sound(*entry, *page)).map(|(_, page)| *page).collect()
     }
 
-    /// Whether `bytes`, which are those of the file from place `begin` on, hold at `spot` the
-    /// version of `page` that `entry` means.
+    /// Returns `true` if `bytes`, which begin at place `begin` of the file, hold at `spot` the
+    /// version of `page` that `entry` names.
     fn is_sound(
         &self,
         page: PageId,

@@ -1,4 +1,4 @@
-//! What a store counts.
+//! Counters of a store.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -55,7 +55,7 @@ impl Counters {
     }
 }
 
-/// What a store has done since it was opened. Superblock and free maps are not counted.
+/// Work of a store since it was opened. Superblock and free maps are not counted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct StoreCounts {
@@ -67,8 +67,8 @@ pub struct StoreCounts {
     pub read_requests: u64,
     /// Pages that could not be read, or were not sound.
     pub read_errors: u64,
-    /// Those of them that were read and were not what was written: a wrong checksum, or another
-    /// page in their place.
+    /// Read errors in which the read itself succeeded: a wrong checksum, or another page in its
+    /// place.
     pub damaged_reads: u64,
     /// Pages written.
     pub writes: u64,

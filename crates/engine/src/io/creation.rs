@@ -19,8 +19,8 @@ use crate::page::{MapEntry, PageSize, free_map};
 /// Bytes that a new store has, and that any store keeps, whatever is free.
 pub(super) const FIRST_BYTES: u64 = 512 << 10;
 
-/// Places that a new store has at least whose pages are written out of place: for its first pages,
-/// and what is kept free.
+/// Least number of places of a new store whose pages are written out of place: for its first pages,
+/// and the reserve.
 const FIRST_PLACES: u64 = 16;
 
 /// Bytes that no new store exceeds.
@@ -117,11 +117,11 @@ impl PageStore {
         Ok(Self::over(device, page_size, Access::Write, superblock, free, map))
     }
 
-    /// Returns whether `device` is empty, or holds what an interrupted creation leaves. That is as
-    /// long as a new store, and zeros but for the two pages behind the superblock's, where the
-    /// catalog's root and the first node of the page map go. Zeros where the superblock should be
+    /// Returns `true` if `device` is empty, or holds the remains of an interrupted creation. That
+    /// is as long as a new store, and zeros but for the two pages behind the superblock's, where
+    /// the catalog's root and the first node of the page map go. Zeros in place of the superblock
     /// are not enough: a store whose superblock is lost, or read as zeros, must never be taken for
-    /// none and made anew.
+    /// none and created again.
     ///
     /// # Errors
     /// If the device fails.

@@ -2,8 +2,8 @@
 //!
 //! The map is copied node by node while others write pages, and no thread waits for it. So it
 //! holds, for each page, the place at some moment between its beginning and its end. That is
-//! enough: what a page had when the map was begun, or a later version, is in a place that no later
-//! map has freed; and redo applies to a page what its LSN shows to be missing
+//! enough: the version that a page had when the map was begun, or a later one, is in a place that
+//! no later map has freed. Redo applies to a page the changes that its LSN shows to be missing
 //! (`recovery/README.md`, rules 5 and 8).
 
 use std::io::IoSlice;
@@ -43,7 +43,8 @@ impl Drop for NewMap<'_> {
 }
 
 impl NewMap<'_> {
-    /// The superblock that names it is durable, and the log has that: what it superseded is free.
+    /// Frees the places that the map superseded: the superblock that names it is durable, and the
+    /// log has that.
     pub fn release(mut self) {
         self.free();
     }
@@ -61,7 +62,7 @@ impl NewMap<'_> {
     }
 }
 
-/// Where in the file these are, in bytes.
+/// Returns the ranges of the file that `spots` take, in bytes.
 pub(super) fn ranges_of(spots: &[Spot], size: PageSize) -> Vec<Range<u64>> {
     let range = |spot: &Spot| spot.offset(size)..spot.offset(size) + spot.bytes(size) as u64;
     spots.iter().map(range).collect()
@@ -74,9 +75,9 @@ struct Written {
 }
 
 impl PageStore {
-    /// Writes what has changed of the page map; `None` if pages are written in place. Data that was
-    /// written before is durable with the same sync as the map. One thread at a time: the caller
-    /// sees to that.
+    /// Writes the changed nodes of the page map; `None` if pages are written in place. Data that
+    /// was written before is durable with the same sync as the map. One thread at a time: the
+    /// caller sees to that.
     ///
     /// # Errors
     /// If there is no room for it, or the device fails. The last map stands.
@@ -187,9 +188,9 @@ impl PageStore {
         }
     }
 
-    /// Makes the page map durable, as it is now, without another checkpoint: so that what it
-    /// supersedes is free. For a recovery, which may be begun again at any time. `lsn` is that of a
-    /// durable record that was logged for it, and `note` has the log say that the superblock of a
+    /// Makes the present page map durable without another checkpoint, so that the places it
+    /// supersedes are free. For a recovery, which may be begun again at any time. `lsn` is that of
+    /// a durable record that was logged for it, and `note` has the log say that the superblock of a
     /// generation is durable.
     ///
     /// # Errors
@@ -218,8 +219,8 @@ impl PageStore {
         PlacesPin(self)
     }
 
-    /// Whether a map should be made durable soon: `most_bytes` of places wait for one, or a page
-    /// found none.
+    /// Returns `true` if a map should be made durable soon: `most_bytes` of places wait for one, or
+    /// a page found no free place.
     pub fn wants_map(&self, most_bytes: u64) -> bool {
         let most_bytes = most_bytes.min(self.device.superseded_max());
         self.map().is_some_and(|map| map.wants_map(most_bytes))

@@ -32,13 +32,13 @@ pub(super) fn store_file(options: &FileOptions) -> FileOptions {
 }
 
 impl PageStore {
-    /// Opens the store in the file at `path`: for writing and exclusively, or beside other
-    /// readers if `options.read_only`. `page_size` is what the caller relies on, `None` for any.
+    /// Opens the store in the file at `path`: for writing and exclusively, or beside other readers
+    /// if `options.read_only`. `page_size` is the size that the caller relies on, `None` for any.
     ///
     /// # Errors
     /// If the file cannot be opened or is locked, is no store of this version, has another page
-    /// size, is cut off or damaged, or was not closed cleanly: [`OpenError::NeedsRecovery`] if it
-    /// has a log, [`OpenError::NotClean`] otherwise.
+    /// size, or is cut off or damaged. If it was not closed cleanly: [`OpenError::NeedsRecovery`]
+    /// if it has a log, [`OpenError::NotClean`] otherwise.
     pub fn open(
         path: &Path,
         page_size: Option<PageSize>,
@@ -215,8 +215,8 @@ impl PageStore {
     }
 
     /// Closes the store: writes the free map, makes everything durable and marks the store as
-    /// clean, with its catalog at `catalog_root` and the log position as it was set last, so that
-    /// the log can be found, and gone on with, later. The caller has written all pages. Waits for
+    /// clean. The superblock names its catalog at `catalog_root` and the last log position, so that
+    /// the log can be found, and continued, later. The caller has written all pages. Waits for
     /// calls under way; later ones find the store closed. Closing twice, or a store that was open
     /// for reading, only gives up the lock.
     ///

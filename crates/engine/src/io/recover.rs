@@ -1,15 +1,15 @@
-//! What a page store does for its log: it is opened while only the log knows which pages are in
-//! use, it takes that map from recovery, and its superblock names the LSN where recovery begins.
+//! Support of the page store for its log. The store opens while only the log knows the pages in
+//! use, and takes the free map from recovery. Its superblock names the LSN where recovery begins.
 //!
 //! # The superblock while the store is open
-//! It is written at each checkpoint: where the checkpoint lies in the log, the catalog's root, and
-//! the store's length, which may be ahead of the file's if the power fails before both are
+//! Each checkpoint writes it, with the checkpoint's position in the log, the catalog's root, and
+//! the store's length. The length may be ahead of the file's if the power fails before both are
 //! durable; opening then grows the file. All of that lies in one sector, so a crash leaves the old
 //! superblock or the new one (`page::superblock`).
 //!
 //! A clean close keeps the log position. A caller that opens the store without its log must set it
-//! to 0 ([`PageStore::set_log_position`]) before anything is changed: what the log says is then no
-//! longer what the store holds.
+//! to 0 ([`PageStore::set_log_position`]) before anything is changed: the log no longer describes
+//! the contents of the store after that.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
@@ -31,7 +31,7 @@ impl PageStore {
     /// Opens the store on `device`, which was not closed and has a log, for writing. Its length is
     /// that of the device; all pages count as in use until [`PageStore::restore_map`]. It stays
     /// marked as open, so recovery can restart at any moment. Nothing may be written before
-    /// [`PageStore::confirm`]. `page_size` is what the caller relies on, `None` for any.
+    /// [`PageStore::confirm`]. `page_size` is the size that the caller relies on, `None` for any.
     ///
     /// # Errors
     /// If the device holds no store of this version, one of another page size, one that was closed
@@ -91,8 +91,8 @@ impl PageStore {
     /// Makes the superblock durable as it was read, before anything is written to a place that its
     /// page map does not name. The process that wrote it may have failed to sync it, and died: then
     /// the operating system shows it, and a power failure leaves the one before, with its map. No
-    /// later sync covers what a failed one was to cover, but for what is written again. What the
-    /// superblock names had been synced before it was written.
+    /// later sync covers the writes of a failed one, unless they are repeated. Everything that the
+    /// superblock names was synced before the superblock was written.
     ///
     /// # Errors
     /// If the device fails.
@@ -107,7 +107,7 @@ impl PageStore {
         self.sync_now(|| self.device.sync())
     }
 
-    /// Makes the store at least `pages` long. What is new is free, the store's own pages aside.
+    /// Makes the store at least `pages` long. New pages are free, except the store's own.
     ///
     /// # Errors
     /// If the store cannot grow; it is then as it was.
@@ -175,7 +175,7 @@ impl PageStore {
     /// A log position that no superblock had is its generation; otherwise the next number is.
     ///
     /// # Errors
-    /// If the device fails: either the old superblock or this one is then what a crash leaves.
+    /// If the device fails: a crash then leaves either the old superblock or this one.
     pub fn set_log_position(
         &self,
         position: Lsn,
@@ -201,7 +201,7 @@ impl PageStore {
         })
     }
 
-    /// As [`PageStore::set_log_position`], with the LSN of a durable record that was logged for it.
+    /// Like [`PageStore::set_log_position`], given the LSN of a durable record logged for it.
     pub(super) fn name_checkpoint(
         &self,
         (position, lsn): (Lsn, Lsn),

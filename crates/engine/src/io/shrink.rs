@@ -1,5 +1,5 @@
-//! Truncating a store's file at its free end, in two steps; and what those who free more of it need
-//! to know.
+//! Truncating a store's file at its free end, in two steps; and support for callers that free more
+//! of it.
 //!
 //! First the store forgets the free pages at its end: from then on none of them is allocated,
 //! except when the store grows again. Then, once the caller has made durable that they are free,
@@ -7,8 +7,8 @@
 //! truncated behind that; pages that were forgotten and came back were free in between.
 //!
 //! Where pages are written out of place, these are page ids, and the file ends where the last place
-//! is taken: [`PageStore::pack_some`] moves what lies at the end to free places before it, and the
-//! ids stay. A move is a write like any other, so the old place is free with the next durable map.
+//! is taken. [`PageStore::pack_some`] moves pages at the end to free places before it, and the ids
+//! stay. A move is a write like any other, so the old place is free with the next durable map.
 
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
@@ -35,13 +35,13 @@ const SPARSE_LEAST: u64 = 32 << 10;
 /// Moving pages to free places: how far it has come.
 #[derive(Debug)]
 pub struct Packing {
-    /// What lies from this place on is to move.
+    /// Pages at or beyond this place are to move.
     bound: u64,
     /// Pages before it were looked at.
     next: PageId,
 }
 
-/// What [`PageStore::pack_some`] did.
+/// Result of [`PageStore::pack_some`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Packed {
     /// Pages that moved.
@@ -51,8 +51,8 @@ pub struct Packed {
 }
 
 impl PageStore {
-    /// Where the store would end if the pages in use were those with the lowest ids: there are as
-    /// many free pages before it as there are pages in use from it on, or more.
+    /// Returns the end of the store if the pages in use were those with the lowest ids. Before it
+    /// there are at least as many free pages as there are pages in use from it on.
     pub fn packed_end(&self) -> PageId {
         let (least, unit) = self.bounds();
         PageId(self.allocated_pages().max(least).next_multiple_of(unit))
@@ -65,7 +65,7 @@ impl PageStore {
         used.take(most).collect()
     }
 
-    /// How many pages are in use from `bound` on, without the store's own.
+    /// Counts the pages in use from `bound` on, without the store's own.
     pub fn count_from(&self, bound: PageId) -> u64 {
         let free = self.free_map();
         free.taken_from(bound.0).filter(|page| !self.is_reserved(PageId(*page))).count() as u64
@@ -78,7 +78,7 @@ impl PageStore {
         self.free_map().take_below(bound.0)
     }
 
-    /// Pages that are kept, and what numbers of pages are multiples of.
+    /// Pages that are kept, and the unit of page counts.
     fn bounds(&self) -> (u64, u64) {
         let page_bytes = self.page_size().bytes_u64();
         (FIRST_BYTES.div_ceil(page_bytes), BLOCK.div_ceil(page_bytes))
@@ -104,7 +104,7 @@ impl PageStore {
         Ok(old - pages)
     }
 
-    /// Begins to move what lies behind where the file could end to free places before it; `None` if
+    /// Begins to move pages beyond the possible end of the file to free places before it; `None` if
     /// pages are written in place. The next map has its nodes there, too.
     pub fn begin_packing(&self) -> Option<Packing> {
         let bound = self.end_of_places()?;
@@ -113,29 +113,29 @@ impl PageStore {
         Some(Packing { bound, next: PageId(0) })
     }
 
-    /// Whether nodes of the map lie behind where the file could end: the next map has them
-    /// elsewhere.
+    /// Marks the nodes of the map beyond the possible end of the file, so that the next map moves
+    /// them. Returns `true` if there are any.
     pub fn move_far_nodes(&self) -> bool {
         let bound = self.end_of_places();
         let marked = |bound| Some(self.map()?.move_nodes_from(bound));
         bound.and_then(marked).unwrap_or(false)
     }
 
-    /// Where the file would end if no place were free before its end; `None` in place.
+    /// Returns the end of the file if no place were free before it; `None` in place.
     fn end_of_places(&self) -> Option<u64> {
         let (least, unit) = self.bounds();
         Some(self.map()?.packed_places().max(least).next_multiple_of(unit))
     }
 
-    /// How many pages lie behind where the file could end, where pages are written out of place.
+    /// Counts the pages beyond the possible end of the file, where pages are written out of place.
     pub fn count_far(&self) -> u64 {
         let bound = self.end_of_places();
         let far = |bound| Some(self.map()?.count_placed_from(bound));
         bound.and_then(far).unwrap_or(0)
     }
 
-    /// Whether page ids take several times the memory that they would if the pages in use had the
-    /// lowest ones, out of place.
+    /// Returns `true` if page ids take several times the memory that they would if the pages in use
+    /// had the lowest ids; always `false` in place.
     pub fn has_sparse_ids(&self) -> bool {
         let (ids, used) = (self.pages(), self.allocated_pages());
         self.map.is_some() && ids > SPARSE_LEAST && ids > SPARSE * used

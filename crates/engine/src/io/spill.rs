@@ -2,7 +2,7 @@
 //! process ends.
 //!
 //! It is beside the store, is created when it is first needed, and is removed when the store is
-//! closed. What a crash leaves of it is removed when the store is opened. Nothing in it is ever
+//! closed. The remains after a crash are removed when the store is opened. Nothing in it is ever
 //! synced: nobody reads it but the process that wrote it. A mark tells it from other files.
 
 use std::collections::BTreeMap;
@@ -24,7 +24,7 @@ const MARK: &[u8; 8] = b"MPSPILL1";
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SpillError {
-    /// It holds what it may.
+    /// The spill file has reached its limit.
     #[error("the spill file {} is full: it may have {max} bytes", path.display())]
     Full {
         /// The file.
@@ -37,11 +37,11 @@ pub enum SpillError {
     File {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         #[source]
         error: io::Error,
     },
-    /// What was read is not what was written.
+    /// The bytes read are not the bytes written.
     #[error(
         "{len} bytes at offset {offset} of the spill file {} are not what was written there: look \
          after the drive",
@@ -50,9 +50,9 @@ pub enum SpillError {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// Where they begin.
+        /// Offset of the first byte.
         offset: u64,
-        /// How many.
+        /// Number of bytes.
         len: usize,
     },
     /// The store was closed.
@@ -68,7 +68,7 @@ struct Room {
     file: Option<Arc<SpillStorage>>,
     /// The store was closed.
     is_over: bool,
-    /// Length by offset, of what is free before `end`.
+    /// Free ranges before `end`: length by offset.
     free: BTreeMap<u64, u64>,
     end: u64,
 }
@@ -136,11 +136,11 @@ pub struct SpillFile {
     room: Mutex<Room>,
 }
 
-/// Where bytes are in the file.
+/// Position of bytes in the file, with their checksum.
 struct Place {
     offset: u64,
     len: usize,
-    /// What is read has to come to it. It is kept here: the file outlives no process.
+    /// Checksum of the bytes, kept in memory only: the file outlives no process.
     sum: u64,
 }
 
@@ -159,7 +159,7 @@ pub struct Blocks {
     places: Vec<Place>,
 }
 
-/// Where the spill file of the store at `path` is.
+/// Returns the path of the spill file of the store at `path`.
 pub fn spill_path(path: &Path) -> PathBuf {
     beside(path, "-spill")
 }
@@ -187,7 +187,8 @@ fn remove(path: &Path) -> io::Result<()> {
     if is_spill(path)? { std::fs::remove_file(path) } else { Ok(()) }
 }
 
-/// Creates the spill file of `store` with its mark. What an earlier try left is removed first.
+/// Creates the spill file of `store` with its mark. The remains of an earlier try are removed
+/// first.
 fn create(path: &Path, store: &Path) -> io::Result<File> {
     remove(path)?;
     let file = create_like(path, store)?;
@@ -221,8 +222,8 @@ impl SpillFile {
         Arc::new(SpillFile { path, store, process, max, room: Mutex::default() })
     }
 
-    /// Bytes that what changes of active transactions need may take at most, for undo records and
-    /// for the versions of a snapshot that begins; `None` where that is not bounded.
+    /// Limit in bytes for the changes of active transactions: their undo records, and the versions
+    /// for a snapshot that begins; `None` where that is not bounded.
     ///
     /// Memory cannot be had from elsewhere, so a share is kept for versions of what is committed,
     /// and for merging them: a transaction fails that exceeds the rest, and never a snapshot that
@@ -235,7 +236,7 @@ impl SpillFile {
         self.room.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Bytes from its beginning to the end of what is used.
+    /// Bytes from the file's beginning to the end of the last used range.
     pub fn bytes(&self) -> u64 {
         self.room().end
     }
@@ -244,8 +245,8 @@ impl SpillFile {
         SpillError::File { path: self.path.clone(), error: source }
     }
 
-    /// Removes the file of a store that is closed: another store may take its name. Handles that
-    /// are left read what is theirs, and put nothing more.
+    /// Removes the file of a store that is closed: another store may take its name. Remaining
+    /// handles can read their own bytes, and put nothing more.
     pub fn end(&self) {
         let mut room = self.room();
         room.is_over = self.store.is_some();
@@ -331,7 +332,7 @@ impl Drop for SpillFile {
 }
 
 impl Extent {
-    /// The bytes, into `out`, in place of what it holds.
+    /// Reads the bytes into `out`, whose contents they replace.
     ///
     /// # Errors
     /// [`SpillError::File`], [`SpillError::Damaged`].
@@ -355,12 +356,12 @@ impl Blocks {
         Blocks { file: file.clone(), handle: None, places: Vec::new() }
     }
 
-    /// How many there are.
+    /// Returns the number of blocks.
     pub fn len(&self) -> usize {
         self.places.len()
     }
 
-    /// Whether there is none.
+    /// Returns `true` if there are no blocks.
     pub fn is_empty(&self) -> bool {
         self.places.is_empty()
     }
@@ -376,7 +377,8 @@ impl Blocks {
         Ok(())
     }
 
-    /// Block `number`, into `out`, in place of what that holds; nothing, if there is no such block.
+    /// Reads block `number` into `out`, whose contents it replaces; nothing, if there is no such
+    /// block.
     ///
     /// # Errors
     /// [`SpillError::File`], [`SpillError::Damaged`].
@@ -408,7 +410,7 @@ impl Blocks {
         Ok(())
     }
 
-    /// What is to be said of block `number`, whose first bytes make no sense.
+    /// Returns the error for block `number`, whose first bytes make no sense.
     pub fn damaged(&self, number: usize) -> SpillError {
         let place = Place { offset: 0, len: 0, sum: 0 };
         self.file.damaged(self.places.get(number).unwrap_or(&place))

@@ -6,17 +6,18 @@
 //!
 //! - **Placement** is fixed when a store is created. *In place*: page n lies at n, some pages are
 //!   maps of free pages (`page::free_map`), all others belong to the structures that allocated
-//!   them. *Out of place*: a page lies where the page map says (`page::page_map`,
-//!   `io::placement`), which is elsewhere after each write; page ids and places of the file are
-//!   apart, and what has no entry in the map is free.
+//!   them. *Out of place*: the page map names the place of a page (`page::page_map`,
+//!   `io::placement`), which changes with each write. Page ids and places of the file are separate,
+//!   and anything without an entry in the map is free.
 //! - **Life.** Opening for writing durably marks the superblock as open; closing writes the free
-//!   maps, or the page map, syncs, marks it as clean and syncs again. In between what is free is
-//!   known in memory only. A store that was not closed is opened again by way of its log
-//!   (`open_to_recover`), which knows what is in use; without one `open_for_salvage` reads what is
-//!   there.
-//! - **Growth** is by half of the size until that is 1 MiB, by an eighth of it from 8 MiB on, at
-//!   least 256 KiB and at most 64 MiB, in zeros that are really written (`io::file` says why). One
-//!   thread grows; others that find no free page wait for it, and those that free pages do not.
+//!   maps, or the page map, syncs, marks it as clean and syncs again. In between, the free pages
+//!   are known in memory only. A store that was not closed is opened again by way of its log
+//!   (`open_to_recover`), which knows the pages in use. Without a log `open_for_salvage` reads the
+//!   pages that are there.
+//! - **Growth** is by half of the size until that is 1 MiB, and by an eighth of it from 8 MiB on. A
+//!   step has at least 256 KiB and at most 64 MiB, in zeros that are really written (`io::file`
+//!   says why). One thread grows; others that find no free page wait for it, and those that free
+//!   pages do not.
 //! - **Locks**: `free` is held for the few steps of a bitmap, never during I/O. `growing` comes
 //!   before `free`, and `free` before `map`. `gate` is held shared by everything that changes the
 //!   file and exclusively by closing, so that nothing is written after the store was marked as
@@ -46,7 +47,7 @@ use crate::page::superblock::{Compression, Placement, Superblock};
 use crate::page::{MapEntry, PAGES_MAX, PageSize, free_map};
 use millpond_tier::BackMark;
 
-/// What a store may be used for.
+/// Permitted use of a store.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Access {
     Write,
@@ -54,10 +55,10 @@ pub(super) enum Access {
     Salvage,
 }
 
-/// Where everything begins that is found by way of others.
+/// Positions from which everything else is found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Anchor {
-    /// Where recovery begins; 0 without a log.
+    /// LSN where recovery begins; 0 without a log.
     pub(super) log_position: Lsn,
     /// Root of the catalog.
     pub(super) catalog_root: Option<PageId>,
@@ -74,32 +75,32 @@ pub struct PageStore {
     pub(super) access: Access,
     /// The superblock as it was read; `None` if a salvaged store has none that is sound.
     pub(super) superblock: Option<Superblock>,
-    /// What of the superblock changes while the store is open.
+    /// The part of the superblock that changes while the store is open.
     pub(super) anchor: Mutex<Anchor>,
     /// Number of page ids: the length in pages where they are written in place. Changes under
     /// `growing`.
     pub(super) pages: AtomicU64,
     /// Page ids, and places of the file, that there can be. Only tests set fewer.
     pub(super) most_pages: u64,
-    /// Which page ids are free. Locked before `map`.
+    /// The free page ids. Locked before `map`.
     pub(super) free: Mutex<Bitmap>,
-    /// Where pages are; `None` if they are written in place.
+    /// Places of pages; `None` if they are written in place.
     pub(super) map: Option<Mutex<PageMap>>,
     /// Why a store that is salvaged was looked through instead of reading its page map.
     pub(super) map_damage: Option<Box<MapError>>,
     /// Held while the page map is saved.
     pub(super) saving: Mutex<()>,
     pub(super) growing: Mutex<()>,
-    /// Its end was given back, and nothing had to be added since: it does not grow ahead.
+    /// The end of the file was given back and not needed since: the store does not grow ahead.
     pub(super) is_cut: AtomicBool,
     pub(super) gate: RwLock<()>,
     /// Set under `gate`.
     pub(super) closed: AtomicBool,
-    /// Whether a sync ever failed. Held while one runs: a kernel may tell of lost writes only once,
-    /// so that a sync beside the one that is told would confirm them.
+    /// `true` once a sync failed. Held during a sync: a kernel may report lost writes only once,
+    /// and a concurrent sync would then wrongly report success.
     pub(super) sync_failed: Mutex<bool>,
     pub(super) counters: Counters,
-    /// Whether a superblock is synced by itself.
+    /// `true` if a write of the superblock syncs only the superblock.
     pub(super) defers_syncs: AtomicBool,
 }
 
@@ -114,7 +115,7 @@ impl std::fmt::Debug for PageStore {
     }
 }
 
-/// What `usable` found instead.
+/// State that keeps a store from being changed, found by `usable`.
 pub(super) enum Unusable {
     ReadOnly,
     Closed,
@@ -220,7 +221,7 @@ impl PageStore {
         self.anchor().generation
     }
 
-    /// Where recovery would begin; 0 for a store without a log.
+    /// Returns the LSN where recovery would begin; 0 for a store without a log.
     pub fn log_position(&self) -> Lsn {
         self.anchor().log_position
     }
@@ -230,25 +231,25 @@ impl PageStore {
         self.superblock.map_or(Lsn(0), |block| block.lsn_floor)
     }
 
-    /// Whether nothing can be written.
+    /// Returns `true` if the store accepts no writes.
     pub fn is_read_only(&self) -> bool {
         self.access != Access::Write
     }
 
-    /// What is wrong with the page map of a store that is salvaged: its pages were looked for in
-    /// the whole file instead.
+    /// Returns the damage of a salvaged store's page map; its pages were looked for in the whole
+    /// file instead.
     pub fn map_damage(&self) -> Option<&MapError> {
         self.map_damage.as_deref()
     }
 
-    /// Where the second tier's cache was that has what was written last, and is not used: of a
-    /// store that is salvaged.
+    /// Returns the former path of a salvaged store's second-tier cache, which has the last writes
+    /// and is not used.
     pub(crate) fn lost_cache(&self) -> Option<PathBuf> {
         let mark = BackMark::of(&*self.device).ok().flatten();
         mark.filter(|_| self.access == Access::Salvage).map(|mark| mark.cache)
     }
 
-    /// Where new versions of pages are written.
+    /// Returns the policy that places new versions of pages.
     pub fn placement(&self) -> Placement {
         match self.map {
             None => Placement::InPlace,
@@ -256,7 +257,7 @@ impl PageStore {
         }
     }
 
-    /// How pages are compressed when they are written.
+    /// Returns the compression of written pages.
     pub fn compression(&self) -> Compression {
         self.superblock.map_or(Compression::None, |block| block.compression)
     }
@@ -273,7 +274,7 @@ impl PageStore {
         self.pages.load(Ordering::Acquire)
     }
 
-    /// Pages that are free. 0 for a store that is salvaged: what is free is not known there.
+    /// Pages that are free. 0 for a store that is salvaged: its free pages are unknown.
     pub fn free_pages(&self) -> u64 {
         self.free_map().free_pages()
     }
@@ -298,13 +299,13 @@ impl PageStore {
         self.map().map_or_else(in_place, |map| map.stored_bytes())
     }
 
-    /// Whether `page` exists and is in use, as the store's own pages always are.
+    /// Returns `true` if `page` exists and is in use, as the store's own pages always are.
     pub fn is_allocated(&self, page: PageId) -> bool {
         let free = self.free_map();
         page.0 < free.pages() && free.is_taken(page.0)
     }
 
-    /// Whether `page` is the superblock or a free map.
+    /// Returns `true` if `page` is the superblock or a free map.
     pub fn is_reserved(&self, page: PageId) -> bool {
         match self.map {
             None => free_map::is_reserved(self.page_size, page),
@@ -312,7 +313,7 @@ impl PageStore {
         }
     }
 
-    /// What the store has done since it was opened.
+    /// Returns the counters of the store since it was opened.
     pub fn counts(&self) -> StoreCounts {
         self.counters.snapshot()
     }
@@ -342,7 +343,7 @@ impl PageStore {
         if self.closed.load(Ordering::Acquire) { Err(Unusable::Closed) } else { Ok(gate) }
     }
 
-    /// Fails once the store is closed: what is read from then on may be the next one's.
+    /// Fails once the store is closed: the file may then belong to another opening.
     pub(super) fn readable(&self) -> Result<(), ReadError> {
         if self.closed.load(Ordering::Acquire) { Err(ReadError::Closed) } else { Ok(()) }
     }

@@ -1,4 +1,4 @@
-//! What can go wrong with a page store, one enum per operation.
+//! Errors of a page store, one enum per operation.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ use crate::page::page_map::is_node;
 use crate::page::superblock::SuperblockError;
 use crate::page::{PageSize, PageSizeError};
 
-/// What a page is called by the id in its header.
+/// Returns the name of a page for messages, by the id in its header.
 pub(crate) fn named(page: PageId) -> String {
     if is_node(page) { "a node of the page map".into() } else { format!("page {page}") }
 }
@@ -24,10 +24,10 @@ pub enum ReadError {
     Device {
         /// The page.
         page: PageId,
-        /// What the device said.
+        /// The error of the device.
         error: DeviceError,
     },
-    /// What is stored is not what was written.
+    /// The stored bytes are not the bytes written.
     #[error(
         "page {page} of {} (offset {offset}) is damaged: checksum stored {stored:#018x}, computed \
          {computed:#018x}; `millpond check` lists all damage, `millpond dump --salvage` reads \
@@ -39,7 +39,7 @@ pub enum ReadError {
         path: PathBuf,
         /// The page.
         page: PageId,
-        /// Where it begins, in bytes.
+        /// Offset of the page in bytes.
         offset: u64,
         /// The checksum in the page.
         stored: u64,
@@ -58,7 +58,7 @@ pub enum ReadError {
         path: PathBuf,
         /// The page asked for.
         page: PageId,
-        /// Where it begins, in bytes.
+        /// Offset of the page in bytes.
         offset: u64,
         /// The page that is there.
         found: PageId,
@@ -75,7 +75,7 @@ pub enum ReadError {
         path: PathBuf,
         /// The page asked for.
         page: PageId,
-        /// Where it begins, in bytes.
+        /// Offset of the page in bytes.
         offset: u64,
     },
     /// The page map has no place for the page: it was never written, or is free.
@@ -122,7 +122,7 @@ pub enum WriteError {
     Device {
         /// The page.
         page: PageId,
-        /// What the device said.
+        /// The error of the device.
         error: DeviceError,
     },
     /// No place is free, and the file could not grow; checkpoints make places free.
@@ -190,10 +190,10 @@ pub enum WriteError {
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PackError {
-    /// It could not be read.
+    /// The page could not be read.
     #[error(transparent)]
     Read(ReadError),
-    /// It could not be written.
+    /// The page could not be written.
     #[error(transparent)]
     Write(WriteError),
 }
@@ -240,7 +240,7 @@ pub enum FreeError {
         /// The page named.
         page: PageId,
     },
-    /// It was free already: two owners would get it.
+    /// The page was free already: two owners would get it.
     #[error("page {page} is free already")]
     AlreadyFree {
         /// The page named.
@@ -327,10 +327,10 @@ pub enum CreateError {
     NotEmpty {
         /// The device.
         path: PathBuf,
-        /// Its length in bytes.
+        /// Length of the device in bytes.
         length: u64,
     },
-    /// Compressed pages are shorter than what the device reads and writes at once.
+    /// Compressed pages are shorter than the unit in which the device reads and writes.
     #[error(
         "pages cannot be compressed on {}: they would take units of {unit} bytes, and the drive \
          reads and writes blocks of {block}; use larger pages, or no compression",
@@ -376,10 +376,10 @@ pub enum OpenError {
     Superblock {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The defect of the superblock.
         error: SuperblockError,
     },
-    /// A second tier has what was written last.
+    /// A second tier has the last writes.
     #[error(
         "{} is not whole: what was written last is in its second tier, which was {}: open it with \
          that one, for writing, or make it whole with `millpond destage`; if that is lost, \
@@ -390,7 +390,7 @@ pub enum OpenError {
     InSecondTier {
         /// The file.
         path: PathBuf,
-        /// Where the second tier's cache was.
+        /// Former path of the second tier's cache.
         cache: PathBuf,
     },
     /// Another page size was asked for than the store has.
@@ -430,7 +430,8 @@ pub enum OpenError {
         /// The file.
         path: PathBuf,
     },
-    /// The same for a store with a log, which makes it whole.
+    /// The store, which has a log, was in use when its process or machine stopped. Its log
+    /// recovers it.
     #[error(
         "{} was not shut down: its process or machine stopped while it was in use; open it \
          together with its log, which recovers it",
@@ -461,7 +462,7 @@ pub enum OpenError {
     NothingToSalvage {
         /// The file.
         path: PathBuf,
-        /// What is the matter with the superblock, which would tell.
+        /// The defect of the superblock, which would name the page size.
         superblock: Box<OpenError>,
     },
 }

@@ -17,17 +17,17 @@ use crate::page::superblock::Compression;
 use crate::page::{MapEntry, PageHeader, PageSize, Spot};
 use millpond_device::device::{ReadRequest, Tag, WriteRequest};
 
-/// It is where it is, whatever the placement.
+/// The superblock, whose place does not depend on the placement.
 const SUPERBLOCK: PageId = PageId(0);
 
-/// Where a page is now.
+/// Present place of a page.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Here {
     /// In bytes from the file's beginning.
     offset: u64,
     /// Bytes that are stored of it.
     bytes: usize,
-    /// Whether these are compressed.
+    /// `true` if the stored bytes are compressed.
     is_packed: bool,
 }
 
@@ -39,7 +39,7 @@ struct Wanted<'b, 'a, T> {
 
 /// Bytes to be written.
 pub(super) struct Outgoing<'o> {
-    /// Which one of its batch it is.
+    /// Index of the page within its batch.
     at: usize,
     offset: u64,
     stored: &'o [u8],
@@ -47,7 +47,7 @@ pub(super) struct Outgoing<'o> {
     tag: Option<Tag>,
 }
 
-/// What is to be written of the pages of a batch.
+/// Stored form of the pages of a batch.
 pub(super) struct Stored {
     /// Compressed pages, each at its page's place of the batch; empty if none is.
     packed: AlignedBuffer,
@@ -67,7 +67,7 @@ impl<'o> Outgoing<'o> {
 }
 
 impl PageStore {
-    /// Where `page` begins now, in bytes from the file's beginning, if it is anywhere.
+    /// Returns the present offset of `page` in the file, in bytes, if it has one.
     pub fn offset_of_page(&self, page: PageId) -> Option<u64> {
         self.here(page).ok().map(|here| here.offset)
     }
@@ -77,10 +77,10 @@ impl PageStore {
         Here { offset: spot.offset(self.page_size), bytes: spot.bytes(self.page_size), is_packed }
     }
 
-    /// Where `page` is now.
+    /// Returns the present place of `page`.
     ///
     /// # Errors
-    /// It is nowhere.
+    /// The page map has no place for the page.
     fn here(&self, page: PageId) -> Result<Here, ReadError> {
         let Some(map) = self.map().filter(|_| page != SUPERBLOCK) else {
             let (offset, bytes) = (page.0 * self.page_size.bytes_u64(), self.page_size.bytes());
@@ -93,8 +93,8 @@ impl PageStore {
         ReadError::Nowhere { path: self.path().to_path_buf(), page }
     }
 
-    /// Reads `page` into `bytes`, which are one page long, and verifies that it is what was written
-    /// as that page.
+    /// Reads `page` into `bytes`, which are one page long, and verifies that the bytes are those
+    /// written as that page.
     ///
     /// # Errors
     /// If the device fails, the page is damaged or misplaced, an older version of it is there, or
@@ -129,21 +129,20 @@ impl PageStore {
         }
     }
 
-    /// What was read of `page` is sound, and cannot be the page: a cache drops its copy.
+    /// Reports that a sound page read as `page` cannot be it: a cache drops its copy.
     pub fn distrust(&self, page: PageId) {
         if let Ok(Here { offset, bytes, .. }) = self.here(page) {
             self.device.distrust(offset..offset + bytes as u64);
         }
     }
 
-    /// Drops the copies that a cache may have of what turned out to be damaged; returns whether
-    /// there were any.
+    /// Drops the copies that a cache may have of a damaged page; returns `true` if there were any.
     fn distrusts(&self, answer: &Result<(), ReadError>, here: Here) -> bool {
         let range = here.offset..here.offset + here.bytes as u64;
         answer.as_ref().is_err_and(is_damage) && self.device.distrust(range)
     }
 
-    /// Reads what is stored of `page` to the beginning of `bytes`.
+    /// Reads the stored bytes of `page` to the beginning of `bytes`.
     fn read_page(&self, page: PageId, here: Here, bytes: &mut [u8]) -> Result<(), DeviceError> {
         let mut parts = [IoSliceMut::new(bytes.get_mut(..here.bytes).unwrap_or(&mut []))];
         let tags = [Tag::read(page)];
@@ -239,8 +238,8 @@ impl PageStore {
         Ok(())
     }
 
-    /// Unpacks what was read from `here` into `bytes`, and verifies that it is what was written as
-    /// page `page`, and the version of it that the page map means.
+    /// Unpacks the bytes read from `here` into `bytes`. Verifies that they are those written as
+    /// `page`, in the version that the page map names.
     fn verify_at(&self, page: PageId, here: Here, bytes: &mut [u8]) -> Result<(), ReadError> {
         self.readable()?;
         Counters::add(&self.counters.bytes_read, here.bytes);
@@ -304,7 +303,7 @@ impl PageStore {
         first_error
     }
 
-    /// What is to be written of pages that are sealed.
+    /// Returns the stored form of sealed pages, compressed if the store compresses.
     pub(super) fn stored<'p>(&self, pages: impl ExactSizeIterator<Item = &'p [u8]>) -> Stored {
         if self.compression() == Compression::None {
             let units = vec![None; pages.len()];
@@ -458,7 +457,7 @@ impl PageStore {
     }
 }
 
-/// Whether something was read, and is not what was written.
+/// Returns `true` if something was read that differs from the bytes written.
 fn is_damage(error: &ReadError) -> bool {
     matches!(
         error,
@@ -467,7 +466,7 @@ fn is_damage(error: &ReadError) -> bool {
 }
 
 impl Stored {
-    /// What is written of page `at` of the batch, if it is compressed.
+    /// Returns the stored bytes of page `at` of the batch, if it is compressed.
     pub(super) fn of(&self, size: PageSize, at: usize) -> Option<&[u8]> {
         let units = self.units.get(at).copied().flatten()?;
         let begin = at * size.bytes();
@@ -475,7 +474,7 @@ impl Stored {
     }
 }
 
-/// Verifies that `bytes` are what was written as page `page`; `at` tells where they were read.
+/// Verifies that `bytes` are those written as `page`; `at` tells where they were read.
 pub(super) fn verify(
     page: PageId,
     bytes: &[u8],

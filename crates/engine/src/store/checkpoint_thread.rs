@@ -1,5 +1,5 @@
 //! When pages are written and checkpoints taken: a thread of the store looks at the log's tail
-//! periodically. What it does then is in `recovery/checkpointer.rs`.
+//! periodically. The work that it then does is in `recovery/checkpointer.rs`.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -19,10 +19,10 @@
 //! the engine once. The others are the laboratory's: they exist with the cargo feature `lab`, and
 //! are reached through [`Combination::visit`] and [`Store<M>`](super::Store).
 //!
-//! Hot halves: `watt` is that of `watt`. `any` stands for whichever a policy has, found at run time
-//! ([`AnyHook`]): a hit costs a predicted branch or two more, and with policies that keep something
-//! in the frame, but for WATT, S3-FIFO and `tide`, an indirect call.
-//! [`Combination::policies`] lists which policies run with which combination.
+//! Hot halves: `watt` is that of `watt`. `any` stands for the hook of any policy, found at run time
+//! ([`AnyHook`]): a hit costs a predicted branch or two more. Policies that keep something in the
+//! frame, except WATT, S3-FIFO and `tide`, also cost an indirect call. [`Combination::policies`]
+//! lists which policies run with which combination.
 
 use std::any::{TypeId, type_name};
 use std::fmt;

@@ -106,7 +106,7 @@ impl TypeNames {
     /// Reads what [`TypeNames::to_bytes`] wrote behind an entry.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The defect of the bytes.
     pub(crate) fn from_bytes(mut bytes: &[u8]) -> Result<TypeNames, &'static str> {
         if bytes.is_empty() {
             return Ok(TypeNames::default());
@@ -172,7 +172,7 @@ impl Entry {
     /// Reads what [`Entry::to_bytes`] wrote, whatever names of types follow.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The defect of the bytes.
     #[doc(hidden)]
     pub fn from_bytes(bytes: &[u8]) -> Result<Entry, &'static str> {
         let (bytes, names) =

@@ -92,7 +92,7 @@ impl<M: PoolStrategy> StoreTree<M> {
         }
     }
 
-    /// Looks at what is committed of `key`.
+    /// Looks at the committed value of `key`.
     #[inline(always)]
     pub(crate) fn read_key<'t, R, E: Into<Error>>(
         &'t self,
@@ -107,7 +107,7 @@ impl<M: PoolStrategy> StoreTree<M> {
         self.store.transactions().committed(owner, key, || self.read(what, &mut work))
     }
 
-    /// Puts what is committed of each of `keys` into its place in `values`.
+    /// Puts the committed value of each of `keys` into its place in `values`.
     pub(crate) fn read_keys(
         &self,
         keys: &[&[u8]],

@@ -117,7 +117,7 @@ impl<M: PoolStrategy, S: Structure + 'static> StoreHandle<M, S> {
 
 #[cfg_attr(test, allow(dead_code, reason = "used by what unit tests are built without"))]
 impl<M: PoolStrategy> StoreHashIndex<M> {
-    /// Looks at what is committed of `key`.
+    /// Looks at the committed value of `key`.
     #[inline]
     pub(crate) fn read_key<'t, R, E: Into<Error>>(
         &'t self,
@@ -150,7 +150,7 @@ impl<M: PoolStrategy> StoreHashIndex<M> {
 
 #[cfg_attr(test, allow(dead_code, reason = "used by what unit tests are built without"))]
 impl<M: PoolStrategy> StoreHeap<M> {
-    /// Looks at what is committed of a record.
+    /// Looks at the committed value of a record.
     #[inline]
     pub(crate) fn read_record<'t, R, E: Into<Error>>(
         &'t self,

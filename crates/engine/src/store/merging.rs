@@ -4,8 +4,8 @@
 //! A tree tells by a counter how much room came up in its leaves. Once that is a sixty-fourth of
 //! what the last pass saw, a new pass over the tree is due: what no pass looks at adds little to
 //! what a pass leaves. A pass goes on in steps of some leaves
-//! ([`BTree::compact`](crate::btree::BTree::compact)), round after round, and is bounded twice: a
-//! round looks at no more than `ROUND_BYTES` of leaves, which bounds its I/O, and ends as soon as
+//! ([`BTree::compact`](crate::btree::BTree::compact)), round after round, and is bounded twice. A
+//! round looks at no more than `ROUND_BYTES` of leaves, which bounds its I/O. It ends as soon as
 //! others have work for the pool. Nothing is held between two steps, so a tree can be dropped.
 
 use std::collections::HashMap;
@@ -27,7 +27,8 @@ const STEP: u32 = 32;
 const QUIET: u64 = 100_000;
 /// Pages that must have come free in leaves before a pass is worth while.
 const PAGES_LEAST: u64 = 4;
-/// And one leaf in this number: so few that what waits adds less than two percent to the tree.
+/// A pass also waits until pages have come free for one leaf in this number. The free space that
+/// waits then adds less than two percent to the tree.
 const PART: u64 = 64;
 
 /// Progress of the background merge in a tree.

@@ -1,10 +1,10 @@
-//! Range reads: of a snapshot, or of what is committed, leaf by leaf.
+//! Range reads: of a snapshot, or of committed entries, leaf by leaf.
 //!
 //! Outside snapshots a range copies leaves, and gives what they hold if nobody has held a lock to
 //! write since it began: that costs a look at one word per leaf. From the first leaf on at which
-//! somebody writes it reads a snapshot of its own, which begins there. If that is lost, because
-//! what is changed while the range is used fits neither memory nor spill file, the range returns
-//! that error once, and is over: what it gave is of one moment, and another snapshot would be of
+//! somebody writes it reads a snapshot of its own, which begins there. The snapshot is lost if the
+//! changes made while the range is used fit neither memory nor spill file. The range then returns
+//! that error once, and is over: its entries are of one moment, and another snapshot would be of
 //! another.
 
 use std::ops::Bound;

@@ -11,15 +11,15 @@
 //! A step that began after `begin` appends behind `begin`, where recovery reads the record itself.
 //!
 //! The table has parts, each with a mutex, since every transaction that writes enters and leaves
-//! it; those of one thread are in the same part for as long as it has ids that it drew at once. Who
-//! reads the table goes through one part after the other, and sees every transaction that was
-//! in it from the beginning to the end of that. One that enters meanwhile, seen or not, has its
-//! first record behind the end of the log at the beginning.
+//! it. Transactions of one thread are in the same part as long as the thread has ids that it drew
+//! at once. Who reads the table goes through one part after the other, and sees every transaction
+//! that was in it from the beginning to the end of that. One that enters meanwhile, seen or not,
+//! has its first record behind the end of the log at the beginning.
 //!
 //! Only the thread that uses the transaction counts its steps, so it needs no atomic
-//! read-modify-write: a thread that has seen the log's tail behind a record has seen that its step
-//! had begun, because the record's LSN was taken, by a sequentially consistent addition to the
-//! tail, after that.
+//! read-modify-write. A record's LSN is taken after its step began, by a sequentially consistent
+//! addition to the log's tail. A thread that has seen the tail behind the record has therefore seen
+//! that its step had begun.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, MutexGuard, PoisonError};

@@ -1,7 +1,7 @@
 //! Appending to a heap, which gives a record its id.
 //!
-//! The id is locked before anybody else can see it: a place is chosen under the page's latch, the
-//! id is locked without a latch and without waiting, and the record is inserted if the place is
+//! The id is locked before anybody else can see it. A place is chosen under the page's latch, and
+//! the id is locked without a latch and without waiting. The record is inserted if the place is
 //! still free. If another owner was faster, another place is chosen. After some of them the lock is
 //! waited for: a transaction that has scanned all of the heap wants no record to come.
 //!

@@ -3,7 +3,7 @@
 //! Checkpoints let the log be reused, and bound what a recovery has to read. They are taken in the
 //! background, and a device that writes pages more slowly than the log takes records would fall
 //! behind for good. So the LSN gap, from the redo LSN to the log's tail, does not only trigger
-//! checkpoints (at a half): from three quarters on a thread that begins to write sleeps a moment,
+//! checkpoints (at a half). From three quarters on a thread that begins to write sleeps a moment,
 //! and at the whole gap it waits until a checkpoint has caught up.
 //!
 //! No thread waits here under a latch. A checkpoint needs no locks, so those that a waiting

@@ -1,10 +1,10 @@
 //! The interface that transactions, undo and versions need of a structure: of a tree, a hash index
 //! and a heap alike.
 //!
-//! Locks, undo records and versions know an entry by the owner id of its structure and by a key: in
-//! a tree the key, in a hash index the key behind its hash, in a heap the record's id. [`Keyed`] is
-//! what a transaction's hot path is compiled for: trees in each combination, and all others at once
-//! through [`Structure`].
+//! Locks, undo records and versions identify an entry by the owner id of its structure and by a
+//! key. That is the key itself in a tree, the key behind its hash in a hash index, and the record's
+//! id in a heap. [`Keyed`] is what a transaction's hot path is compiled for: trees in each
+//! combination, and all others at once through [`Structure`].
 
 use crate::btree::{
     BTree, Detached, UpdateOutcome, WriteContext, WriteError, WriteOutcome, WriteRequest,

@@ -3,8 +3,8 @@
 //!
 //! A transaction learns of a snapshot epoch (`versions/version_store.rs`) at its next call. From
 //! then on it puts the before image of an entry before it changes it first. The before images of
-//! what it changed earlier are put by the thread that began the epoch, or by the transaction itself
-//! when it ends, whichever comes first: both do it under the one latch that each of the
+//! its earlier changes are put by the thread that began the epoch, or by the transaction itself
+//! when it ends, whichever comes first. Both do it under the one latch that each of the
 //! transaction's calls takes.
 
 use std::collections::{HashMap, HashSet};

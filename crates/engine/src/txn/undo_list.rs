@@ -120,7 +120,7 @@ struct Full {
     /// The number of its first change, and how many it has.
     first: usize,
     count: usize,
-    /// Its size in bytes, and the bytes that it is charged with.
+    /// Size of the chunk in bytes, and the bytes that it is charged with.
     weight: usize,
     charged: usize,
     /// Bytes that its changes' versions take at most, and those promised for it.
@@ -153,8 +153,9 @@ pub(super) struct Newest<'l> {
 /// A tree's owner id, a key, the before image of its entry, and the large value that it had.
 ///
 /// Of an update that kept the value's length only the bytes that differ are kept
-/// ([`Before::Part`]): the value before the change is the value after it, which is what the
-/// next change of this key found or what the tree holds now, with these bytes restored.
+/// ([`Before::Part`]). The value before the change is the value after it with these bytes restored.
+/// The value after it is the one that the next change of this key found, or that the tree holds
+/// now.
 pub(super) type Entry<'l> = (u32, &'l [u8], Before<'l>, Option<&'l Detached>);
 
 /// Result of [`UndoList::each`] for an entry.

@@ -19,8 +19,8 @@ fn orders(count: u32) -> Vec<Vec<u32>> {
     vec![(0..count).collect(), (0..count).rev().collect(), inwards.collect(), shuffled]
 }
 
-/// Keys of a few families. Those of a family differ only at the end, so that a fence between them
-/// is as long as they are; two fences of different families have no prefix in common, so that keys
+/// Keys of a few families. Keys of a family differ only at the end, so that a fence between them is
+/// as long as they are. Two fences of different families have no prefix in common, so that keys
 /// between them are stored whole.
 fn key(i: u32, len: usize, families: u32) -> Vec<u8> {
     let (family, member) = (i % families, i / families);

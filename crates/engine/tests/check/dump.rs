@@ -1,4 +1,4 @@
-//! Dumps come back as they were written, and say what is wrong with them.
+//! Dumps come back as they were written, and damage in them is reported.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! A check finds what was damaged, names the page, and never panics.
+//! A check finds damage, names the page, and never panics.
 
 mod dump;
 mod image;

@@ -1,4 +1,4 @@
-//! What a salvage saves of a store that is damaged.
+//! Salvage of damaged stores.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

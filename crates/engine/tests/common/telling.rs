@@ -1,4 +1,4 @@
-//! How the campaigns tell their stories: each in a thread of its own, several at once.
+//! Running the stories of the campaigns: each in a thread of its own, several at once.
 
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -9,8 +9,8 @@ use std::time::Duration;
 /// A story that takes so long does not end.
 pub const PATIENCE: Duration = Duration::from_secs(120);
 
-/// How many tales are told at once where nothing else is asked for. A story's threads wait more
-/// than they run, so that some more at once than there are processors end sooner.
+/// Number of stories told at once by default. A story's threads wait more than they run, so a few
+/// more stories than there are processors end sooner.
 pub fn jobs() -> usize {
     2 * std::thread::available_parallelism().map_or(1, usize::from)
 }
@@ -20,7 +20,7 @@ pub fn asked_for(name: &str) -> Option<u64> {
     std::env::var(name).ok().and_then(|text| text.parse().ok())
 }
 
-/// What is told in a thread of its own: it may panic, and it may hang.
+/// Runs `tell` in a thread of its own: it may panic, and it may hang.
 pub fn alone<R: Send + 'static>(
     tell: impl FnOnce() -> Result<R, String> + Send + 'static,
 ) -> Result<R, String> {
@@ -38,8 +38,9 @@ pub fn alone<R: Send + 'static>(
     receiver.recv_timeout(PATIENCE).unwrap_or_else(orphaned)
 }
 
-/// Tells `tales` by `tell`, up to `jobs` at once, and hands each with what came of it to `told`, in
-/// the order in which they end, until that breaks; those under way are then still handed to it.
+/// Tells `tales` by `tell`, up to `jobs` at once, and hands each with its result to `told`, in the
+/// order in which they end. If `told` breaks, no more are begun; those under way are still handed
+/// to it.
 pub fn tell_all<T: Copy + Send + Sync, R: Send>(
     tales: &[T],
     jobs: usize,

@@ -1,4 +1,4 @@
-//! What a thread reports to `tracing` while it does something.
+//! Capture of a thread's reports to `tracing` during an action.
 
 use std::cell::RefCell;
 use std::fmt::Debug;
@@ -9,14 +9,14 @@ use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Level, Metadata, Subscriber};
 
 thread_local! {
-    /// What this thread has reported, while somebody listens.
+    /// Reports of this thread while a test listens.
     static REPORTED: RefCell<Option<Vec<Reported>>> = const { RefCell::new(None) };
 }
 
 /// A span, or an event.
 #[derive(Clone, Debug)]
 pub struct Reported {
-    /// How grave it is.
+    /// Level of the report.
     #[allow(dead_code)]
     pub level: Level,
     /// The span's name, or `event`; then each field as `name=value`, with a space before it.
@@ -67,7 +67,7 @@ impl Subscriber for ByThread {
     fn exit(&self, _: &Id) {}
 }
 
-/// What this thread reports during `action`, which does not call this in turn.
+/// Returns the reports of this thread during `action`, which must not call this in turn.
 pub fn traced<R>(action: impl FnOnce() -> R) -> (Vec<Reported>, R) {
     static SUBSCRIBED: Once = Once::new();
     SUBSCRIBED.call_once(|| {

@@ -1,4 +1,4 @@
-//! Many stories, what they saw in all, and what went wrong.
+//! Many stories, the sum of their counts, and their failures.
 //!
 //! `CRASH_SEEDS`, `CRASH_SWEEPS` and `CRASH_FROM` say how many and which, where a test lets them,
 //! and `CRASH_JOBS` how many at once; `cargo xtask crash` sets them.
@@ -17,7 +17,7 @@ use crate::telling::{alone, asked_for, tell_all};
 /// Failures after which the campaign ends.
 const FAILURES_MAX: usize = 20;
 
-/// Which seeds.
+/// Seeds of a campaign.
 #[derive(Clone, Copy, Debug)]
 pub struct Seeds {
     pub from: u64,
@@ -37,7 +37,7 @@ pub enum Tale {
 }
 
 impl Seeds {
-    /// Those that the environment asks for, or these.
+    /// Returns the seeds that the environment asks for, with `or` as the default.
     pub fn asked_for(or: Seeds) -> Seeds {
         let (from, count) = (asked_for("CRASH_FROM"), asked_for("CRASH_SEEDS"));
         Seeds {

@@ -1,16 +1,16 @@
-//! What threads do to each other's keys, and what that must come to.
+//! Transactions of several threads on shared keys, and a check of their combined effect.
 //!
 //! The keys of one tree are in groups; each group has a counter. A transaction that reads or writes
-//! keys of a group in a transaction also replaces its counter by its own *tag*, and notes which tag
-//! was there before. Locks are kept until the end, so for each group the tags are a chain in which
-//! its transactions took place, whatever the threads were told and when. So of anything that
-//! somebody saw of the tree, after a crash, in a snapshot, in a backup, the counters say which
-//! transactions must have made it: they are done once more, one after the other, each must read
-//! again what it read, and what comes out must be what was seen.
+//! keys of a group also replaces its counter by the transaction's own *tag*, and notes the tag that
+//! was there before. Locks are kept until the end. The tags of each group are therefore a chain, in
+//! the order in which its transactions took place, whatever answers the threads got. The counters
+//! thus name the transactions behind any state of the tree: after a crash, in a snapshot, in a
+//! backup. The check repeats them one after the other. Each must read again the values it read,
+//! and the result must be the state that was seen.
 //!
-//! A transaction that touches several groups must be in all their chains or in none. One that had
-//! returned before another one that is there committed must be there, too: of commits, a suffix is
-//! lost and never one in between.
+//! A transaction that touches several groups must be in all their chains or in none. If one
+//! commit had returned before another began, and the later one is there, the earlier one must be
+//! there, too: a crash loses a suffix of the commits and never one in between.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -42,20 +42,20 @@ pub fn tag_of(value: &[u8]) -> Option<u64> {
 #[derive(Clone, Debug, Default)]
 pub struct Deed {
     pub tag: u64,
-    /// Its groups, each with the tag that was there before.
+    /// Groups of the transaction, each with its tag before.
     pub links: Vec<(u8, Option<u64>)>,
-    /// What it read that it had not written.
+    /// Values that the transaction read and had not written itself.
     pub reads: Vec<(Vec<u8>, Option<Value>)>,
-    /// What it wrote, counters included; `None`: deleted.
+    /// Changes of the transaction, counters included; `None`: deleted.
     pub changes: Vec<(Vec<u8>, Option<Value>)>,
     /// Moments before it was asked to commit, and after it had.
     pub begun: u64,
     pub ended: Option<u64>,
-    /// It was promised to be durable.
+    /// The commit was promised to be durable.
     pub is_durable: bool,
 }
 
-/// What somebody saw of the tree at one moment between two.
+/// State of the tree that was seen at some moment between `from` and `to`.
 struct Sight {
     what: &'static str,
     found: Tree,
@@ -65,11 +65,11 @@ struct Sight {
 
 #[derive(Default)]
 struct Inner {
-    /// What was there at the beginning of this life.
+    /// State of the tree at the beginning of this life.
     base: Tree,
     deeds: BTreeMap<u64, Deed>,
     sights: Vec<Sight>,
-    /// What had ended before this moment is durable.
+    /// Transactions that had ended before this moment are durable.
     flushed: u64,
 }
 
@@ -94,18 +94,18 @@ impl Common {
         self.inner().deeds.insert(deed.tag, deed);
     }
 
-    /// What had ended before `moment` is durable.
+    /// Notes that all transactions that had ended before `moment` are durable.
     pub fn flushed(&self, moment: u64) {
         let mut inner = self.inner();
         inner.flushed = inner.flushed.max(moment);
     }
 
-    /// Notes what was seen at one moment between two, to be judged when all is known.
+    /// Notes a state that was seen at one moment between two, to be judged when all is known.
     pub fn saw(&self, what: &'static str, found: Tree, (from, to): (u64, u64)) {
         self.inner().sights.push(Sight { what, found, from, to });
     }
 
-    /// Judges what was seen. To be called when nobody is at work.
+    /// Judges the states that were seen. To be called when nobody is at work.
     ///
     /// # Errors
     /// Why something cannot have been seen.
@@ -122,10 +122,10 @@ impl Common {
         Ok(())
     }
 
-    /// Whether this may be there after a crash.
+    /// Verifies that `found` may be there after a crash.
     ///
     /// # Errors
-    /// It must not be: why.
+    /// The reason why it must not be there.
     pub fn allows(&self, found: &Tree) -> Result<(), String> {
         let inner = self.inner();
         let judged = inner.explain(found, |deed| {
@@ -135,10 +135,10 @@ impl Common {
         judged.map_err(|what| format!("{COMMON} after a crash: {what}"))
     }
 
-    /// What was found is what there is from now on.
+    /// Takes the state found after a crash as the beginning of the next life.
     ///
     /// # Errors
-    /// As [`Common::allows`].
+    /// The same as those of [`Common::allows`].
     pub fn settle(&self, found: Tree) -> Result<(), String> {
         self.allows(&found)?;
         *self.inner() = Inner { base: found, ..Inner::default() };

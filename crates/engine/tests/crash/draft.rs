@@ -11,7 +11,7 @@ pub trait Keeper {
     fn tree(&self, tree: &str) -> Tree;
     fn commit(&self, changes: &[Change], durability: Durability) -> Answer<()>;
 
-    /// What it does wrong.
+    /// Returns the bug of the store, if any.
     fn bug(&self) -> Bug {
         Bug::None
     }
@@ -27,7 +27,7 @@ pub struct Draft<'a> {
     durability: Durability,
     changes: Vec<Change>,
     savepoints: Vec<usize>,
-    /// What was rolled back, if that is forgotten.
+    /// Changes that were rolled back, for the bug that forgets the rollback.
     forgotten: Vec<Change>,
 }
 

@@ -124,7 +124,7 @@ fn compression(start: &Start) -> Compression {
     }
 }
 
-/// Of four stories, three are those of what users run.
+/// Three stories of four write pages out of place, as the stores of users do.
 fn placement(start: &Start) -> Placement {
     match start.seed % 4 {
         0 => Placement::InPlace,
@@ -163,7 +163,7 @@ impl Subject for Engine {
     }
 }
 
-/// The data, with what a second tier has of it.
+/// The data, with the part that a second tier has.
 fn whole(devices: &Devices) -> Result<Arc<dyn Device>, TierError> {
     let (data, fast) = (devices.data.clone(), devices.fast.clone());
     match BackTier::options_of(&*data, &*fast)? {
@@ -209,8 +209,7 @@ fn id_of(key: &[u8]) -> RecordId {
     RecordId(u64::from_be_bytes(key.try_into().unwrap()))
 }
 
-/// All that is in a store.
-/// What is there, when nobody writes.
+/// Returns the contents of a store. Nobody may write in the meantime.
 fn contents(db: &Db) -> Answer<State> {
     let mut state = State::new();
     for (name, _) in db.trees()? {

@@ -14,16 +14,16 @@ const CHILD: &str = "MILLPOND_TEST_KILLED";
 /// Set where its store has a second tier.
 const TIERED: &str = "MILLPOND_TEST_KILLED_TIERED";
 const THREADS: u8 = 2;
-/// A thread deletes what it wrote this number of transactions ago.
+/// A thread deletes the rows that it wrote this number of transactions ago.
 const KEPT: u32 = 50;
 
-/// What lies between a store and its file.
+/// Layer between a store and its file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Below {
     Nothing,
-    /// A second tier that has what the file has not.
+    /// A second tier that has data that the file lacks.
     WriteBack,
-    /// The same tier, that gives the file what it has when it is opened.
+    /// A second tier that writes its data to the file when it is opened.
     WriteThrough,
 }
 
@@ -78,7 +78,7 @@ fn transaction(db: &Db, tree: &RawTree, thread: u8, number: u32) {
     out.flush().unwrap();
 }
 
-/// Not a test of its own: what the killed process does.
+/// Not a test of its own: the process that is killed.
 #[test]
 fn child_under_load() {
     let Some(path) = std::env::var_os(CHILD) else { return };
@@ -133,8 +133,8 @@ fn work_and_die(path: &Path, below: Below, commits: usize) -> ([u32; THREADS as 
     (durable, destaged)
 }
 
-/// What is in the store is what was committed, and nothing durable is lost. Returns the number of
-/// each thread's last transaction.
+/// Verifies that the store holds exactly the committed transactions, and that no durable one is
+/// lost. Returns the number of each thread's last transaction.
 fn verify(db: &Db, durable: [u32; THREADS as usize], round: u64) -> [u32; THREADS as usize] {
     let tree = db.raw_tree("t").unwrap();
     let mut expected = Vec::new();

@@ -1,9 +1,9 @@
 //! A store in memory whose storage is the engine's log and nothing else: what the log promises,
 //! without anything above it.
 //!
-//! A commit is a record, or several if one does not hold it. A checkpoint writes everything that
-//! is there, notes in one of two sectors of the data file where that begins, and lets go of what
-//! is before it: so segments are recycled.
+//! A commit is a record, or several if one does not hold it. A checkpoint writes the whole state,
+//! and notes its beginning in one of two sectors of the data file. It releases everything before
+//! that, so that segments are recycled.
 
 use std::hash::{DefaultHasher, Hasher};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -138,7 +138,7 @@ fn read(log: &Log, serial: u64, begin: Lsn) -> Answer<Inner> {
     Ok(inner)
 }
 
-/// What makes a state of nothing.
+/// Returns the changes that build `state` from nothing.
 fn changes_to(state: &State) -> Vec<Change> {
     let mut changes = Vec::new();
     for (name, tree) in state {

@@ -1,8 +1,8 @@
-//! What may be in a store after a crash.
+//! States that a store may have after a crash.
 //!
-//! Changes become visible commit by commit. After a crash a beginning of that list must be there,
-//! nothing in between missing and none of it half, up to the last commit that was promised to be
-//! durable at least. Of a commit that returned an error, or not at all, nothing is known: it
+//! Changes become visible commit by commit. A crash must leave a prefix of that list, with no
+//! commit missing and none half done. The prefix reaches at least to the last commit that was
+//! promised to be durable. A commit that returned an error, or did not return, is in doubt: it
 //! is there or not, as a whole.
 
 use std::collections::BTreeMap;
@@ -36,7 +36,7 @@ pub enum Change {
         tree: String,
         value: Value,
     },
-    /// What is between two keys goes, little by little.
+    /// The keys of a range go, little by little.
     Remove {
         tree: String,
         lower: Vec<u8>,
@@ -114,7 +114,7 @@ impl Commit {
         self.changes.iter().for_each(|change| change.apply(state));
     }
 
-    /// The same, if it came to what was `found` after it and those `later`.
+    /// Like `apply`, with the keys of appends deduced from `found` and the `later` commits.
     fn apply_to(&self, state: &mut State, found: &State, later: &[Commit]) {
         for change in &self.changes {
             if let (Change::Append { tree, value }, Some(key)) =
@@ -127,7 +127,7 @@ impl Commit {
         }
     }
 
-    /// Whether what was found may be there while it is under way, after `state`.
+    /// Returns `true` if this commit, under way after `state`, may have led to `found`.
     fn is_amid(&self, state: &State, found: &State) -> bool {
         let [change @ (Change::Remove { tree: name, .. } | Change::Load { tree: name, .. })] =
             &self.changes[..]
@@ -154,9 +154,9 @@ pub struct Oracle {
     history: Vec<Commit>,
     /// The first commits of the history up to this number are durable, as far as they took place.
     durable: usize,
-    /// What is visible now, unless a commit is in doubt.
+    /// The visible state, unless a commit is in doubt.
     now: State,
-    /// Another one that learns of what happens for a while.
+    /// Another oracle that records the same commits for a while.
     pub shadow: Option<Box<Oracle>>,
 }
 
@@ -198,10 +198,10 @@ impl Oracle {
         self.durable -= settled;
     }
 
-    /// Whether this may be there after a crash.
+    /// Verifies that `found` may be there after a crash.
     ///
     /// # Errors
-    /// It must not be: an explanation.
+    /// An explanation, if it must not be there.
     pub fn allows(&self, found: &State) -> Result<(), String> {
         if matches(self.base.clone(), &self.history, self.durable, found) {
             return Ok(());
@@ -209,10 +209,10 @@ impl Oracle {
         Err(self.explain(found))
     }
 
-    /// What was found after a crash is what there is from now on.
+    /// Takes the state found after a crash as the present state.
     ///
     /// # Errors
-    /// As [`Oracle::allows`].
+    /// The same as those of [`Oracle::allows`].
     pub fn settle(&mut self, found: State) -> Result<(), String> {
         self.allows(&found)?;
         *self = Oracle::at(found);
@@ -250,7 +250,7 @@ impl Oracle {
     }
 }
 
-/// Whether `found` is `state` after some first commits of `rest`, at least `durable` of them.
+/// Returns `true` if `found` is `state` after a prefix of `rest` of at least `durable` commits.
 fn matches(mut state: State, rest: &[Commit], durable: usize, found: &State) -> bool {
     for (at, commit) in rest.iter().enumerate() {
         if at >= durable && (state == *found || commit.is_amid(&state, found)) {

@@ -1,4 +1,4 @@
-//! What a seed decides.
+//! The parameters of a story, drawn from its seed.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use millpond_device::Fault;
 /// The default is there more often than others.
 const POLICIES: [&str; 6] = ["lean-evict(cooling=50%)", "random", "lru", "watt", "tide", "tide"];
 
-/// Who runs what, and what goes wrong.
+/// Threads of a story, and the kind of its failures.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// One thread; the power fails.
@@ -19,7 +19,7 @@ pub enum Kind {
     Faults,
 }
 
-/// Where something goes wrong.
+/// Phase in which an operation fails.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Place {
     Run,
@@ -27,7 +27,7 @@ pub enum Place {
     Recovery,
 }
 
-/// What goes wrong.
+/// A failure.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Blow {
     Cut,
@@ -39,7 +39,7 @@ pub enum Blow {
 pub struct Forced {
     pub place: Place,
     pub blow: Blow,
-    /// Which operation, from 1 on.
+    /// Number of the operation, from 1 on.
     pub at: u64,
 }
 
@@ -57,14 +57,14 @@ pub struct Plan {
     pub steps: u32,
     /// No thread of the store does anything by itself, so that the seed gives the same again.
     pub is_quiet: bool,
-    /// What an operation of the devices may take, so that threads meet while one is under way.
+    /// Longest latency of a device operation, so that threads meet while one is under way.
     pub latency_us_max: u32,
     /// Of a hundred steps, those that are checkpoints.
     pub checkpoints: u8,
     /// Of a hundred steps, those that are about heaps, whole trees, and whole stores.
     pub extras: u8,
-    /// Where the store is a log and nothing else: what its records' lengths are multiples of. So
-    /// some end where a sector does, and others begin where those end that a crash left.
+    /// Unit of the record lengths, for a store that is nothing but a log. Some records then end at
+    /// the end of a sector, and others begin at the end of those that a crash left.
     pub grain: usize,
     /// Pages are written, and checkpoints taken, all the time, and the power fails when a
     /// superblock has been written and is not durable yet.
@@ -161,7 +161,7 @@ impl Plan {
     }
 }
 
-/// How a store is opened once.
+/// Options for opening a store once.
 #[derive(Clone, Debug)]
 pub struct Start {
     pub page_size: u32,
@@ -171,7 +171,8 @@ pub struct Start {
     pub buffer_bytes: usize,
     pub grain: usize,
     pub is_quiet: bool,
-    /// For how long a transaction waits for a lock: one alone only for what can never be had.
+    /// Longest wait of a transaction for a lock. A single thread waits only for locks that it can
+    /// never get.
     pub patience: Duration,
     /// Bytes of log that a recovery may have to read.
     pub gap_bytes: u64,

@@ -1,7 +1,7 @@
-//! Whether the campaign would find what is not there: each bug that can be planted in the engine
-//! (`io/simulated/planted.rs`) is, alone, and stories are told until one of them fails.
+//! A test of the campaign itself. Each bug that can be planted in the engine
+//! (`crates/device/src/planted.rs`) is planted alone, and stories are told until one of them fails.
 //!
-//! Those of the read path are for the campaign of reads (`tests/reads`).
+//! Bugs of the read path are for the campaign of reads (`tests/reads`).
 //!
 //! `PLANTED` names the bugs, all of them if it is not set; `CRASH_SEEDS` bounds the stories.
 
@@ -29,7 +29,7 @@ const OF_THE_LOG: [Bug; 4] = [
 /// `tests/shuttle_models/checkpoint.rs` catches them.
 const OF_THE_MODELS: [Bug; 2] = [Bug::FlagsReadApart, Bug::DirtyNotAtomic];
 
-/// Where a bug was caught.
+/// The story in which a bug was caught.
 struct Caught {
     how: String,
     /// In the stories that ended well until then.

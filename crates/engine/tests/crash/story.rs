@@ -1,8 +1,8 @@
 //! A store's life from its making to its last check: it is opened, used, and the power fails,
 //! again and again.
 //!
-//! After most crashes what the devices may hold is drawn twice, with the same outcome. One of the
-//! two stores is recovered without another crash, compared, closed and checked; with the other the
+//! After most crashes the devices' contents are drawn twice, with the same outcome. One of the two
+//! stores is recovered without another crash, compared, closed and checked; with the other the
 //! story goes on, and whatever happens to its recovery, it must come to the same contents.
 
 use fastrand::Rng;
@@ -21,7 +21,7 @@ const LOG: usize = 1;
 /// Recoveries in a row that may crash.
 const DEPTH_MAX: usize = 4;
 
-/// What a story, or a number of them, saw.
+/// Counts of one story, or of several.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tally {
     pub stories: u64,
@@ -72,7 +72,7 @@ impl std::ops::AddAssign for Tally {
 pub(crate) struct World {
     pub(crate) supply: PowerSupply,
     pub(crate) devices: Devices,
-    /// What crashes left of the cache's device.
+    /// Contents of the cache's device after former crashes.
     older: Vec<Vec<u8>>,
 }
 
@@ -85,7 +85,7 @@ impl World {
         World { supply, devices: Devices { data, log, fast }, older: Vec::new() }
     }
 
-    /// What a crash may leave of it.
+    /// Returns a world that a crash may leave.
     fn crashed(&self, seed: u64, keeps_fast: bool) -> World {
         let (supply, devices) = self.supply.images(seed);
         // Of several for a cache, the newest one was in use.
@@ -115,12 +115,12 @@ pub(crate) struct Story<'a> {
     pub(crate) subject: &'a dyn Subject,
     pub(crate) plan: Plan,
     pub(crate) forced: Option<Forced>,
-    /// Whether what is forced has happened.
+    /// `true` once the forced failure has happened.
     is_done: bool,
     random: Rng,
     /// The disk was full in this life: the log may take nothing more, and closing may fail.
     pub(crate) is_crowded: bool,
-    /// Decides what is done to a store from outside.
+    /// Decides the operations on a store from outside.
     pub(crate) outside: Rng,
     pub(crate) world: World,
     workers: Vec<Worker>,
@@ -128,16 +128,16 @@ pub(crate) struct Story<'a> {
     pub(crate) tally: Tally,
     /// Crashes since the store was open the last time.
     depth: usize,
-    /// What the next recovery must come to.
+    /// State that the next recovery must restore.
     awaited: Option<State>,
-    /// What happened between the workers' lives.
+    /// Events between the workers' lives.
     events: Vec<String>,
 }
 
 /// Tells the story of `seed`.
 ///
 /// # Errors
-/// What went wrong in it, with all that is known.
+/// The failure of the story, with all that is known.
 pub fn tell(subject: &dyn Subject, seed: u64) -> Result<Tally, String> {
     let mut random = Rng::with_seed(seed);
     let plan = Plan::of(seed, &mut random);
@@ -147,7 +147,7 @@ pub fn tell(subject: &dyn Subject, seed: u64) -> Result<Tally, String> {
 /// Tells a short story of `seed` in which one thing goes wrong; and whether it came to that.
 ///
 /// # Errors
-/// What went wrong besides.
+/// The failure of the story, unless the forced one explains it.
 pub fn tell_forced(
     subject: &dyn Subject,
     seed: u64,
@@ -402,7 +402,7 @@ impl Story<'_> {
         start
     }
 
-    /// Opens what must open.
+    /// Opens a store that must open.
     fn recover(&mut self) -> Result<Box<dyn Store>, String> {
         let start = self.start();
         let opened = self.subject.open(&self.world.devices, &start);
@@ -493,8 +493,8 @@ impl Story<'_> {
         Ok(found)
     }
 
-    /// What is there under the keys that all threads write; each thread's last transaction has
-    /// written both there and to a key of its own.
+    /// Returns the tree of the keys that all threads write, after a check: each thread's last
+    /// transaction has written both there and to a key of its own.
     fn common_of(&self, found: &State) -> Result<Tree, String> {
         let Some(common) = found.get(COMMON) else {
             let is_fine = !self.subject.has_extras();
@@ -527,7 +527,7 @@ impl Story<'_> {
         Ok(())
     }
 
-    /// Compares what is there with what may be there.
+    /// Compares the contents with the permitted ones.
     fn settle(&mut self, store: &dyn Store) -> Result<(), Stop> {
         let found = match store.contents() {
             Ok(found) => found,

@@ -1,5 +1,5 @@
-//! What the campaign asks of a store. Small, so that a toy can be put to the test as well, and
-//! with it the campaign itself.
+//! The interface of a store that the campaign needs. It is small, so that a toy can be put to the
+//! test as well, and with it the campaign itself.
 
 use std::fmt;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ pub enum Durability {
     Group,
     /// With all that came after it, until something makes them durable.
     Async,
-    /// As `Async`.
+    /// With all that came after it, like `Async`.
     Bulk,
 }
 
@@ -69,17 +69,17 @@ pub trait Subject: Send + Sync {
     /// empty.
     fn open(&self, devices: &Devices, start: &Start) -> Answer<Box<dyn Store>>;
 
-    /// Whether the power may fail before there is a whole store.
+    /// Returns `true` if the power may fail before there is a whole store.
     fn may_fail_early(&self) -> bool {
         false
     }
 
-    /// Whether the process may die while the machine goes on.
+    /// Returns `true` if the process may die while the machine goes on.
     fn may_die(&self) -> bool {
         true
     }
 
-    /// Whether its stores have heaps and shared keys, change whole trees, and are backed up.
+    /// Returns `true` if stores have heaps and shared keys, change whole trees, and are backed up.
     fn has_extras(&self) -> bool {
         false
     }
@@ -97,9 +97,9 @@ pub trait Store: Sync {
     fn put(&self, tree: &str, key: &[u8], value: &[u8]) -> Answer<bool>;
     fn delete(&self, tree: &str, key: &[u8]) -> Answer<bool>;
     fn get(&self, tree: &str, key: &[u8]) -> Answer<Option<Vec<u8>>>;
-    /// `relaxed`: it need not be isolated from others more than reading only what is committed.
+    /// `relaxed`: the transaction needs no more isolation than read committed.
     fn begin(&self, durability: Durability, relaxed: bool) -> Answer<Box<dyn Transaction + '_>>;
-    /// What is committed now.
+    /// Returns a view of the committed state.
     fn snapshot(&self) -> Answer<Box<dyn View + '_>> {
         Ok(Box::new(Still(self.contents()?)))
     }
@@ -114,7 +114,7 @@ pub trait Store: Sync {
     fn clear(&self, _tree: &str) -> Answer<()> {
         Err(Failure::new("trees are not cleared"))
     }
-    /// Removes what lies between two keys, the second one not included; returns how many.
+    /// Removes the entries between two keys, the second one not included; returns their number.
     fn remove_range(&self, _tree: &str, _lower: &[u8], _upper: &[u8]) -> Answer<u64> {
         Err(Failure::new("ranges are not removed"))
     }
@@ -138,7 +138,7 @@ pub trait Store: Sync {
     fn close(self: Box<Self>) -> Answer<bool>;
 }
 
-/// What was committed at one moment.
+/// The committed state at one moment.
 pub trait View {
     fn get(&self, tree: &str, key: &[u8]) -> Answer<Option<Vec<u8>>>;
     /// Entries from `lower` on and below `upper`, read backwards if `back`.
@@ -163,13 +163,13 @@ impl View for Still {
 /// A transaction; it aborts when it is dropped.
 pub trait Transaction {
     fn get(&mut self, tree: &str, key: &[u8]) -> Answer<Option<Vec<u8>>>;
-    /// The same, of a key that is to be written.
+    /// Like `get`, for a key that is to be written.
     fn get_for_update(&mut self, tree: &str, key: &[u8]) -> Answer<Option<Vec<u8>>> {
         self.get(tree, key)
     }
-    /// Whether the key was there.
+    /// Returns `true` if the key was there.
     fn put(&mut self, tree: &str, key: &[u8], value: &[u8]) -> Answer<bool>;
-    /// Whether the key was there.
+    /// Returns `true` if the key was there.
     fn delete(&mut self, tree: &str, key: &[u8]) -> Answer<bool>;
     /// Entries from `lower` on and below `upper`.
     fn range(&mut self, tree: &str, lower: &[u8], upper: &[u8]) -> Answer<Entries>;

@@ -12,7 +12,7 @@ use crate::oracle::{Change, State, Tree};
 use crate::plan::Start;
 use crate::subject::{Answer, Devices, Durability, Failure, Store, Subject, Transaction};
 
-/// What the toy does wrong.
+/// A bug of the toy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Bug {
     None,
@@ -22,15 +22,15 @@ pub enum Bug {
     Hole,
     /// Every change is a record for itself.
     Half,
-    /// What was aborted is written, too.
+    /// Aborted changes are written, too.
     Resurrected,
-    /// So is what was rolled back to a savepoint.
+    /// Changes that were rolled back to a savepoint are written, too.
     ForgottenRollback,
     /// A tree that was dropped is there again.
     DropNotLogged,
     /// Opening takes the first record away for a moment.
     RecoveryInPlace,
-    /// A transaction does not see what it wrote.
+    /// A transaction does not see its own writes.
     StaleRead,
     /// A write that failed is taken for done.
     ErrorIgnored,
@@ -76,7 +76,7 @@ struct ToyStore {
 }
 
 impl Subject for Toy {
-    /// It takes what it reads for durable.
+    /// Returns `false`: the toy takes everything that it reads for durable.
     fn may_die(&self) -> bool {
         false
     }

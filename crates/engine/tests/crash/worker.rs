@@ -1,4 +1,4 @@
-//! A thread that uses a store, and knows what must come out.
+//! A thread that uses a store, and knows the expected results.
 //!
 //! Its keys begin with its number, and some trees are its own: no other thread changes what it
 //! sees, so it can say of each read what must be read.
@@ -31,11 +31,11 @@ const DOUBTS_MAX: u32 = 4;
 pub enum Stop {
     /// The power failed, or enough else.
     Down,
-    /// The store did what it must not do.
+    /// The store broke its contract.
     Wrong(String),
 }
 
-/// What a worker has done.
+/// Counts of a worker's operations.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Done {
     pub commits: u64,
@@ -44,7 +44,7 @@ pub struct Done {
     pub backups: u64,
 }
 
-/// A snapshot, and what must be in it.
+/// A snapshot, and its expected contents.
 struct Snapshot<'a> {
     view: Box<dyn View + 'a>,
     state: State,
@@ -55,12 +55,12 @@ struct Snapshot<'a> {
 /// Snapshots that a worker has at a time.
 const SNAPSHOTS_MAX: usize = 3;
 
-/// A store while it is open, and what may go wrong with it.
+/// A store while it is open, and its possible faults.
 #[derive(Clone, Copy)]
 pub struct Life<'a> {
     pub store: &'a dyn Store,
     pub supply: &'a PowerSupply,
-    /// What is known of keys that all threads write.
+    /// The record of keys that all threads write.
     pub common: &'a Common,
     /// The store has heaps and the like.
     pub has_extras: bool,
@@ -130,7 +130,7 @@ impl Worker {
         events.join("\n    ")
     }
 
-    /// Its part of what is in a store.
+    /// Returns the worker's part of a store's contents.
     pub fn part_of(&self, all: &State) -> State {
         let mut part = State::new();
         for (name, tree) in all {
@@ -213,7 +213,7 @@ impl Worker {
         Err(Stop::Wrong(format!("failed without a reason: {}", failure.text)))
     }
 
-    /// What becomes of changes that were to be committed.
+    /// Records the outcome of changes that were to be committed.
     fn outcome(
         &mut self,
         life: Life<'_>,
@@ -237,7 +237,8 @@ impl Worker {
         }
     }
 
-    /// Compares what was read; not once something failed: what is in doubt may be visible.
+    /// Compares a value read with the expected one; not after a failure, since a commit in doubt
+    /// may be visible.
     fn expect<T: PartialEq>(
         &mut self,
         life: Life<'_>,
@@ -461,8 +462,8 @@ impl Worker {
         }
     }
 
-    /// Whether there is anything that a commit could make durable. What a commit in doubt removed,
-    /// which may be visible, nobody else removes, and no record of a heap that it removed is
+    /// Returns `true` if the changes certainly include one that a commit makes durable. A commit in
+    /// doubt may already have removed a key that is to be deleted, or a heap's record that is to be
     /// replaced.
     fn has_effect(&self, changes: &[Change]) -> bool {
         let is_known = self.doubts == 0;
@@ -473,7 +474,7 @@ impl Worker {
         })
     }
 
-    /// The outer error: what was read is wrong. The inner one: the operation failed.
+    /// The outer error: a wrong value was read. The inner one: the operation failed.
     fn operation(&mut self, life: Life<'_>, draft: &mut Draft<'_>) -> Result<Answer<()>, Stop> {
         let (tree, key) = self.place();
         match self.random.u8(..20) {
@@ -561,16 +562,16 @@ impl Worker {
     }
 }
 
-/// A transaction, and what it has changed.
+/// A transaction, and its changes.
 struct Draft<'a> {
     transaction: Box<dyn Transaction + 'a>,
     changes: Vec<Change>,
-    /// How many changes there were at each savepoint.
+    /// Number of changes at each savepoint.
     savepoints: Vec<usize>,
 }
 
 impl Draft<'_> {
-    /// What the transaction must see.
+    /// Returns the value that the transaction must see.
     fn see(&self, oracle: &Oracle, tree: &str, key: &[u8]) -> Option<Value> {
         for change in self.changes.iter().rev() {
             match change {
@@ -585,7 +586,7 @@ impl Draft<'_> {
     }
 }
 
-/// Whether it has ranges, and large values.
+/// Returns `true` if the structure has ranges, and large values.
 fn is_tree(name: &str) -> bool {
     !name.starts_with(['h', 'g'])
 }

@@ -17,7 +17,7 @@ pub(super) type Row = (Vec<u8>, Vec<u8>);
 /// Entries from both ends. After an error there are no more.
 pub(super) type Rows<'t> = Box<dyn DoubleEndedIterator<Item = Result<Row, Error>> + 't>;
 
-/// What the tests ask of a store.
+/// Operations of a store that the tests use.
 pub(super) trait TestStore: Send + Sync {
     fn combination(&self) -> Combination;
     /// The `Db`; panics for a store of the laboratory.
@@ -31,7 +31,7 @@ pub(super) trait TestStore: Send + Sync {
     fn close(self: Box<Self>) -> Result<(), Error>;
 }
 
-/// What the tests ask of a tree: each method does what that of [`RawTree`] does.
+/// Operations of a tree that the tests use: each does what that of [`RawTree`] does.
 pub(super) trait TestTree: Send + Sync {
     fn insert(&self, key: &[u8], value: &[u8]) -> Result<Option<Vec<u8>>, Error>;
     fn put(&self, key: &[u8], value: &[u8]) -> Result<bool, Error>;
@@ -223,7 +223,7 @@ impl TestTree for RawTree {
     }
 }
 
-/// Where a store is.
+/// Place of a store.
 pub(super) enum Place<'p> {
     File(&'p Path),
     Device(Arc<dyn Device>),

@@ -29,7 +29,7 @@ const ROWS: u64 = 40_000;
 type Work = fn(&Path) -> u64;
 
 /// Kinds of work, and bytes that each may take beyond a full pool. On a busy machine the allocator
-/// keeps more of what several threads have freed: each has 2 MiB for that.
+/// keeps more of the memory that several threads have freed: each has 2 MiB for that.
 const WORKS: [(&str, u64, Work); 9] = [
     ("check", 3 << 20, |path| {
         let (db, _tree) = opened(path);

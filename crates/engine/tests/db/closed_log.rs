@@ -1,4 +1,4 @@
-//! What a check says of a closed store and its log, and files whose length is not the store's own.
+//! Checks of a closed store with its log, and files whose length is not the store's own.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -31,7 +31,7 @@ fn filled(path: &Path, first: u32) -> [Vec<u8>; 2] {
     [path.to_path_buf(), log_of(path)].map(|file| std::fs::read(file).unwrap())
 }
 
-/// Whether a check finds nothing wrong, and whether the store opens.
+/// Returns two flags: a check finds nothing wrong, and the store opens.
 fn judged(path: &Path, what: &str) -> (bool, bool) {
     let is_sound = check(path, CATALOG, CheckOptions::default()).is_ok_and(|report| {
         let log = |text: String| assert!(text.contains("does not open with the log"), "{text}");

@@ -1,4 +1,5 @@
-//! `close` with handles left: the files are free at once, and what is left answers `Closed`.
+//! `close` with handles left: the files are free at once, and the remaining handles return
+//! `Closed`.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};

@@ -1,4 +1,4 @@
-//! The same random operations in every compiled combination, beside a `BTreeMap`.
+//! Identical random operations in every compiled combination, beside a `BTreeMap`.
 
 use std::collections::BTreeMap;
 

@@ -68,7 +68,7 @@ fn of_the_laboratory() -> [Options; 4] {
     ]
 }
 
-/// Whether a `Db` is refused for strategies of the laboratory, with what to do instead.
+/// Returns `true` if a `Db` is refused for strategies of the laboratory, with advice.
 fn is_refused(error: &Error) -> bool {
     let text = error.to_string();
     if cfg!(feature = "lab") {

@@ -1,5 +1,5 @@
-//! What a store takes on disk: little while it is new, and after a clean close no more of a log
-//! than a segment.
+//! Size of a store on disk: little while it is new, and after a clean close at most one segment
+//! of the log.
 
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;

@@ -42,7 +42,7 @@ fn forked<R>(what: &str, done: Result<R, Error>) {
     assert!(error.to_string().contains("fork"), "{what}: {error}");
 }
 
-/// Asserts that what is advanced in the child ends with an error.
+/// Asserts that an iterator advanced in the child ends with an error.
 fn fails<R>(what: &str, entries: impl IntoIterator<Item = Result<R, Error>>) {
     // What was read ahead before the fork may come first.
     let error = entries.into_iter().find_map(Result::err);
@@ -140,7 +140,7 @@ impl Drop for Ends<'_> {
     }
 }
 
-/// Not a test of its own: what the child of the next one does, a process with its own threads.
+/// Not a test of its own: the child of the next one, a process with its own threads.
 #[test]
 #[allow(clippy::print_stdout, reason = "the parent reads it")]
 fn child_that_forks_with_a_store_open() {
@@ -192,7 +192,7 @@ fn the_child_of_a_fork_gets_errors_and_leaves_the_store_alone() {
     assert!(db.check().unwrap().is_sound());
 }
 
-/// Not a test of its own: what the next one kills, once its own children have ended.
+/// Not a test of its own: the process that the next one kills, once its own children have ended.
 #[test]
 #[allow(clippy::print_stdout, reason = "the parent reads it")]
 fn child_that_forks_and_is_killed() {

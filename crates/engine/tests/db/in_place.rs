@@ -88,7 +88,7 @@ fn closures_of_every_combination_see_what_a_map_holds_while_the_pool_thrashes() 
 
 /// Bytes of a value: four fit into a leaf.
 const LEN: usize = 800;
-/// Four times what the pool holds.
+/// Four times the pool's size.
 const KEYS: u32 = 400;
 
 /// A value of key `n`: the key, and the rest filled with `fill`.
@@ -98,7 +98,7 @@ fn filled(n: u32, fill: u8) -> Vec<u8> {
     value
 }
 
-/// What a value of key `n` is filled with.
+/// Returns the byte that fills a value of key `n`.
 fn fill(n: u32, bytes: &[u8]) -> u8 {
     let is_whole = bytes.len() == LEN && bytes[..4] == key(n);
     assert!(is_whole && bytes[4..].iter().all(|b| *b == bytes[4]), "a torn value of key {n}");

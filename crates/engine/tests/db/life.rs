@@ -162,7 +162,7 @@ fn reopen(db: Db, path: &std::path::Path) -> Db {
 
 const CHILD: &str = "MILLPOND_TEST_CHILD";
 
-/// Not a test of its own: what the killed process of the next one does.
+/// Not a test of its own: the process that the next one kills.
 #[test]
 fn child_that_is_killed() {
     let Some(path) = std::env::var_os(CHILD) else { return };

@@ -17,7 +17,7 @@ pub fn status(field: &str) -> Option<u64> {
     Some(line.trim_start_matches(':').trim().strip_suffix(" kB")?.parse::<u64>().ok()? * 1024)
 }
 
-/// Not a test of its own: what the child of the next one does.
+/// Not a test of its own: the child of the next one.
 #[test]
 fn child_that_fills_its_pool() {
     let Some(path) = std::env::var_os(CHILD) else { return };
@@ -73,8 +73,8 @@ fn growth(before: u64) -> u64 {
 }
 
 const SMALL: u64 = 4 << 20;
-/// What a process may take besides: its program, its stacks, what the allocator keeps, a part of
-/// the log that is read ahead.
+/// Memory that a process may take besides: its program, its stacks, the allocator's reserve, a
+/// part of the log that is read ahead.
 const BESIDES: u64 = 10 << 20;
 
 /// Not a test of its own: leaves a store that was not closed, with 40 MB of log.
@@ -103,7 +103,7 @@ fn child_that_recovers_with_little_memory() {
     drop(db);
 }
 
-/// It took 115 MiB for 93 MB of log, whatever the number was.
+/// Recovery once took 115 MiB for 93 MB of log, whatever the memory number was.
 #[test]
 fn recovery_stays_within_the_memory_number() {
     let (_dir, path) = place();

@@ -1,6 +1,6 @@
-//! Stores that were large once: what is dropped leaves many page ids and few places in the file.
+//! Stores that were large once: dropped structures leave many page ids and few places in the file.
 //!
-//! Readers bounded the page ids by the length of the file, and no writer kept that bound: a store
+//! Readers bounded the page ids by the length of the file, and no writer kept that bound. A store
 //! of 60 MB whose contents were dropped could not be opened after a shrink, nor could its backup.
 
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What opening costs: the memory of an empty store, measured in children that do nothing else.
+//! Cost of opening: the memory of an empty store, measured in children that do nothing else.
 
 use std::process::Command;
 
@@ -15,7 +15,7 @@ const POLICY: &str = "MILLPOND_TEST_OPENING_POLICY";
 const MEMORY: &str = "MILLPOND_TEST_OPENING_MEMORY";
 const RESIDENT_MAX: u64 = 64 << 20;
 
-/// Not a test of its own: what the children of the others do.
+/// Not a test of its own: the child of the others.
 #[test]
 fn child_that_opens_an_empty_store() {
     let Some(path) = std::env::var_os(CHILD) else { return };

@@ -1,4 +1,4 @@
-//! What a path may lead to: a store by its links, and what is no file at all.
+//! Paths to a store: links to it, and paths that lead to no file at all.
 
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -23,8 +23,8 @@ fn names_in(dir: &Path) -> Vec<String> {
     names
 }
 
-/// The log was made beside the link: after a clean close the store was called damaged by its own
-/// name, and after a crash what had been committed was missing.
+/// The log was once made beside the link. After a clean close the store was reported as damaged
+/// under its own name, and after a crash committed rows were missing.
 #[test]
 fn a_store_is_the_same_by_each_of_its_links() {
     let (dir, path) = place();
@@ -48,8 +48,8 @@ fn a_store_is_the_same_by_each_of_its_links() {
 
 const CHILD: &str = "MILLPOND_TEST_OTHER_FOLDER";
 
-/// Not a test of its own: what the child of the next one does, since the working directory is the
-/// whole process's.
+/// Not a test of its own: the child of the next one, since the working directory is the whole
+/// process's.
 #[test]
 fn child_that_goes_to_another_folder() {
     let Some(folder) = std::env::var_os(CHILD) else { return };

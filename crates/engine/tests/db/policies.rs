@@ -11,7 +11,7 @@ use super::{assert_sound, opening, place, tiny};
 
 const THREADS: u64 = 3;
 
-/// What each thread does.
+/// Number of steps of each thread.
 fn steps() -> u32 {
     rounds(100, 250)
 }

@@ -1,8 +1,8 @@
 //! Pages that were read ahead are the pages that were asked for.
 //!
 //! A story: the page store returned a batch of reads in the order of its pages, and the pool took
-//! the results in the order of its own list. A tree whose keys came in random order has its
-//! leaves anywhere in the file, so a scan with read-ahead gave a damaged page's error to one of its
+//! the results in the order of its own list. A tree whose keys came in random order has its leaves
+//! anywhere in the file. A scan with read-ahead gave a damaged page's error to one of its
 //! neighbours, and took the damaged page for a sound one. Its bytes were shown as rows, and written
 //! back under a checksum that fits.
 
@@ -39,7 +39,7 @@ fn make(path: &Path, seed: u64) {
     db.close().unwrap();
 }
 
-/// Where in the file the value of `key` is, or was: pages keep dead copies of moved rows.
+/// Returns an offset of the value of `key` in the file: pages keep dead copies of moved rows.
 fn find(path: &Path, key: u64) -> u64 {
     let all = std::fs::read(path).unwrap();
     let value = value(key);
@@ -104,7 +104,7 @@ fn make_high(path: &Path) -> u64 {
     ROWS
 }
 
-/// What a scan that begins at its first leaf needs itself, and what was read for it.
+/// Returns the rows of a scan, the misses of the scan itself, and the pages read for it.
 fn scanned(path: &Path, scan: impl Fn(&Db) -> u64) -> (u64, u64, u64) {
     let options = Options::new().read_only(true).lab(|lab| {
         lab.frames = Some(2000);
@@ -117,11 +117,12 @@ fn scanned(path: &Path, scan: impl Fn(&Db) -> u64) -> (u64, u64, u64) {
     (rows, stats.misses, stats.reads)
 }
 
-/// A story: the next parent's first leaves were to be ordered before a scan had left its own, and
-/// were, of the first parent; from the second on the fence between them was that of the one before.
-/// A third of the leaves was read by the scan itself. Less than a twenty-fifth is left: inner nodes
-/// that the first of their leaves were ordered from, and that have left the small queue of `tide`,
-/// which is of a hundred frames here, before the scan reaches them.
+/// A story: a scan was to order the next parent's first leaves before it had left its own parent.
+/// It did so for the first parent only; from the second on it took the fence of the one before for
+/// the fence between them. A third of the leaves was read by the scan itself. Less than a
+/// twenty-fifth is left. These are inner nodes from which their first leaves were ordered, and that
+/// left the small queue of `tide` before the scan reached them. The queue is of a hundred frames
+/// here.
 #[test]
 fn a_long_scan_reads_hardly_a_page_itself_and_passes_from_parent_to_parent() {
     let (_dir, path) = place();
@@ -158,8 +159,8 @@ fn a_range_reads_nothing_beyond_its_end() {
     assert!((1600..2280).contains(&reads), "{reads}");
 }
 
-/// A story of point look-ups: keys in their order, one in each leaf, of a tree that was made by
-/// inserts in order, so that leaves are in the file as they are in the tree.
+/// A story of point look-ups of keys in their order, one in each leaf. The tree was made by inserts
+/// in order, so that leaves are in the file as they are in the tree.
 #[test]
 fn look_ups_read_ahead_if_that_is_asked_for_and_find_the_same() {
     let (_dir, path) = place();

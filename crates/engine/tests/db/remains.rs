@@ -40,7 +40,7 @@ fn store_in(folder: &Path, is_closed: bool) -> (PathBuf, Vec<u8>) {
     (path, std::fs::read(live).unwrap())
 }
 
-/// What opening in each way says, and that it changed nothing.
+/// Asserts that each way of opening fails with an error about `names`, and changes no file.
 fn refused(path: &Path, names: &Path) {
     let before = files(path.parent().unwrap());
     let plain = || Options::new().lab(|lab| lab.log = false);

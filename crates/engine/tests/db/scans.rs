@@ -1,4 +1,4 @@
-//! What stays in memory during a scan that is marked as one.
+//! Pages that stay in memory during a scan that is marked as one.
 
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;

@@ -91,7 +91,7 @@ fn calls(db: &Db) {
     db.checkpoint().unwrap();
 }
 
-/// What a store is opened and closed by.
+/// Runs backup, shrink, close and recovery.
 fn maintenance(db: Db, path: &Path) {
     step("backup");
     let copy = path.with_extension("copy");

@@ -1,4 +1,5 @@
-//! What a store reports to `tracing`: spans of what takes long, and events that took too long.
+//! Reports of a store to `tracing`: spans of long operations, and events for those that took too
+//! long.
 
 use std::time::Duration;
 
@@ -28,7 +29,7 @@ fn what_takes_long_has_a_span_that_names_the_store() {
     }
 }
 
-/// What a transaction reports that waits 150 ms for a lock in a store with these options.
+/// Returns the reports of a transaction that waits 150 ms for a lock in a store with `options`.
 fn waits_for_a_lock(options: Options) -> Vec<String> {
     let db = Db::in_memory(options.memory(16 << 20)).unwrap();
     let tree = db.raw_tree("t").unwrap();

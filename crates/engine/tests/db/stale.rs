@@ -1,10 +1,10 @@
-//! Pages replaced by their own older copies: what a device leaves that loses a write. Checksum and
-//! page id are right, so only the page that refers to one tells that it is not the newest.
+//! Pages replaced by their own older copies, as a device leaves them that loses a write. Checksum
+//! and page id are right, so only the page that refers to one tells that it is not the newest.
 //!
 //! A story: a scan went on from the upper fence of each leaf. An older copy of a leaf, from before
-//! it was split, has a fence far ahead of its place, or far behind: `scan` and `dump` read
-//! the same leaves for ever, `scan --reverse` skipped rows, and lookups did not find what had
-//! moved to a neighbour, all without an error.
+//! it was split, has a fence far ahead of its place, or far behind. `scan` and `dump` read the same
+//! leaves for ever, `scan --reverse` skipped rows, and lookups did not find rows that had moved to
+//! a neighbour, all without an error.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ use super::{place, tiny};
 
 type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// A store at two moments, and what it holds at the later one.
+/// A store at two moments, and its contents at the later one.
 struct Aged {
     _dir: tempfile::TempDir,
     path: PathBuf,
@@ -161,7 +161,7 @@ impl Aged {
     }
 }
 
-/// Whether `error` names the page, or one that it refers to in vain.
+/// Asserts that `error` names the page, or one that it refers to in vain.
 #[track_caller]
 fn assert_names(error: &Error, page: u64) {
     let Error::Pool(PoolError::Misfit { page: named, parent, .. }) = error else {

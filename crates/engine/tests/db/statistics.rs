@@ -1,4 +1,4 @@
-//! What a store counts, times and reports, wherever it is called.
+//! Statistics of a store: counts, times and reports, whichever interface is called.
 
 use std::sync::{Mutex, mpsc};
 use std::time::Duration;
@@ -12,7 +12,7 @@ fn options() -> Options {
     Options::new().memory(16 << 20).lab(|lab| lab.latency_sample_period = 1)
 }
 
-/// What `work` adds to the statistics of `db`.
+/// Returns the statistics of `db` that `work` adds.
 fn during(db: &Db, work: impl FnOnce()) -> Stats {
     let before = db.stats();
     work();

@@ -1,4 +1,4 @@
-//! What keys and values a structure was made with, and who may open it.
+//! Types of keys and values that a structure was made with, and the types that may open it.
 
 use std::fmt::Debug;
 

@@ -1,4 +1,4 @@
-//! What is granted at once, what waits, and what is released.
+//! Locks that are granted at once, that wait, and that are released.
 
 use std::ops::Bound::Included;
 use std::time::Duration;
@@ -219,7 +219,7 @@ fn nobody_waits_for_one_that_keeps_its_locks_for_good() {
     patient(5).lock_key(7, b"other", X).unwrap();
 }
 
-/// What a heap does before it gives an id: it waits for nobody who has locked that id alone.
+/// A heap tries an id before it assigns it, without waiting for an owner of a lock on only that id.
 #[test]
 fn a_key_is_tried_without_waiting_and_looked_at_without_a_lock() {
     let manager = manager();

@@ -17,7 +17,7 @@ const TREES: u32 = 2;
 /// Per key: how many have read it, or -1 if one has written it. A transaction counts once.
 struct Ground(Vec<AtomicI64>);
 
-/// What a transaction believes it holds.
+/// Locks that a transaction believes it holds.
 #[derive(Default)]
 struct Holds(Vec<(usize, LockMode)>);
 

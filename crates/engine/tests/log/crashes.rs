@@ -15,7 +15,7 @@ use millpond_device::{Device, FaultyDevice, MemoryDevice, PowerSupply};
 
 use super::support::{Entry, ID, append, length, read, tiny};
 
-/// What happened in all lives: tests in which nothing happened prove nothing.
+/// Counts of events in all lives: tests in which nothing happened prove nothing.
 #[derive(Default)]
 struct Seen {
     kept: AtomicU64,
@@ -29,7 +29,7 @@ fn add(counter: &AtomicU64, n: u64) {
     counter.fetch_add(n, Ordering::Relaxed);
 }
 
-/// What survived a crash, compared with what was appended: `durable` had been acknowledged.
+/// Compares the records after a crash with those appended; `durable` had been acknowledged.
 fn survived(log: &Log, from: Lsn, entries: &mut Vec<Entry>, durable: Lsn, seen: &Seen) {
     let found = read(log, from);
     assert!(found.len() <= entries.len(), "more than was appended");

@@ -14,7 +14,7 @@ const SLOT: u64 = SEGMENT + 4096;
 /// Bytes of a record: blocks and segments end where records do.
 const RECORD: u64 = 128;
 
-/// Where the byte at `lsn` lies in a log that never recycled a segment.
+/// Returns the offset of the byte at `lsn` in a log that never recycled a segment.
 fn offset(lsn: u64) -> u64 {
     4096 + lsn / SEGMENT * SLOT + 4096 + lsn % SEGMENT
 }
@@ -45,7 +45,7 @@ fn txs(log: &Log) -> Vec<u64> {
     found
 }
 
-/// What can be wrong with the log from the record `victim` on.
+/// Returns damages of the log at the record `victim`, each an offset and the bytes written there.
 fn damages(victim: u64) -> Vec<(u64, Vec<u8>)> {
     let lsn = 4096 + victim * RECORD;
     let (at, header) = (offset(lsn), offset(lsn - lsn % SEGMENT) - 4096);

@@ -11,7 +11,7 @@ use super::support::{Entry, ID, append, copy, fresh, length, read, tiny};
 /// Bytes of a slot, header and segment.
 const SLOT: u64 = 20 << 10;
 
-/// Where the byte at `lsn` lies in a log that never recycled a segment.
+/// Returns the offset of the byte at `lsn` in a log that never recycled a segment.
 fn offset(lsn: u64) -> u64 {
     4096 + lsn / (16 << 10) * SLOT + 4096 + lsn % (16 << 10)
 }

@@ -15,7 +15,7 @@ pub fn tiny() -> LogOptions {
     LogOptions { segment_bytes: 16 << 10, buffer_bytes: 16 << 10, flush_interval: Duration::ZERO }
 }
 
-/// What was appended, to compare with what is read.
+/// An appended record, to compare with the one that is read.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Entry {
     pub at: Appended,
@@ -86,10 +86,10 @@ pub fn open(device: Arc<dyn Device>, start: Lsn) -> (Log, millpond::internals::l
     Log::open(device, ID, start, &tiny()).unwrap()
 }
 
-/// What [`Told`] has seen.
+/// Observations of [`Told`].
 #[derive(Default)]
 pub struct Seen {
-    /// What was there when the last sync that has ended began.
+    /// Contents of the device when the last finished sync began.
     pub synced: Vec<u8>,
     /// Calls of `grow` that failed.
     pub refused: u64,

@@ -2,9 +2,9 @@
 //! being used again while somebody reads it, although readers of the pool validate as well.
 //!
 //! Seen to fail without the fence of `Epochs::enter`, without that of `Epochs::give_up` and without
-//! that of `Epochs::oldest`. Loom never lets a load see what is stored later, so the release with
-//! which a thread leaves its epoch is beyond it: that one pairs with the acquire in `oldest`, after
-//! which the frame is written.
+//! that of `Epochs::oldest`. Loom never lets a load see a later store, so it cannot test the
+//! release with which a thread leaves its epoch. That release pairs with the acquire in `oldest`,
+//! after which the frame is written.
 use loom::sync::atomic::{AtomicU64, Ordering};
 use loom::sync::{Arc, Mutex};
 use loom::thread;

@@ -100,9 +100,10 @@ fn a_reader_that_validates_after_a_change_does_not_believe_what_it_saw_before() 
     );
 }
 
-/// Writes without reading first. Loom reduces the orders that it tries by looking at which
-/// accesses depend on each other, and where a writer reads what it is about to write it no longer
-/// tries the one in which a missing release fence shows; so the other tests cannot see that fence.
+/// Writes without reading first. Loom reduces the orders that it tries by looking at which accesses
+/// depend on each other. Where a writer reads a value that it is about to write, loom no longer
+/// tries the order in which a missing release fence shows. So the other tests cannot see that
+/// fence.
 fn overwrite(page: &Page) {
     for word in &page.words {
         word.store(1, Ordering::Relaxed);

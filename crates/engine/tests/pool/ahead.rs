@@ -26,8 +26,8 @@ impl StorageSink for Sink {
     }
 }
 
-/// Waits until the thread that reads has begun, and has read what it was asked to; nothing is in
-/// memory then.
+/// Waits until the reading thread has begun, and has done all requested reads; nothing is in memory
+/// then.
 fn until_orders_are_taken<M: PoolStrategy>(pool: &Pool<M>, forest: &Forest<Pool<M>>) {
     let count = |counter| pool.counters().get(counter);
     while count(Counter::Prefetches) == 0 {
@@ -42,7 +42,7 @@ fn until_orders_are_taken<M: PoolStrategy>(pool: &Pool<M>, forest: &Forest<Pool<
     }
 }
 
-/// What was read while all leaves were looked at, one after the other, in a pool without any.
+/// Counts of a visit to all leaves, one after the other, in a pool without any of them.
 struct Looked {
     misses: u64,
     ahead: u64,

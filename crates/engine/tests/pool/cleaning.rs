@@ -35,7 +35,7 @@ fn world<M: PoolStrategy<Hook = TouchOf<Lru>>>(frames: u32, cleaning: Cleaning) 
     World { storage, pool, forest }
 }
 
-/// Waits for what cleaners do by themselves.
+/// Waits for the cleaners' own work.
 fn until(what: impl Fn() -> bool) {
     while !what() {
         std::thread::sleep(std::time::Duration::from_millis(1));
@@ -78,8 +78,8 @@ fn pages_are_cleaned_once_too_many_are_dirty_and_are_rescued_from_the_free_list(
     the_dirty_share_is_kept::<Hashed>();
 }
 
-/// Frames of the free list are handed out, the one that has been there longest first, and what is
-/// left can still be rescued.
+/// Frames of the free list are handed out, the oldest first, and the pages of the remaining ones
+/// can still be rescued.
 #[test]
 fn who_needs_frames_gets_those_of_the_free_list() {
     // With 30 of 40 frames kept free, few pages are not in the free list.

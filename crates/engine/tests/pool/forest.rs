@@ -108,7 +108,7 @@ impl<P: Pages> Forest<P> {
         })
     }
 
-    /// Drops leaf number `leaf` and says what it had counted.
+    /// Drops leaf number `leaf` and returns its count.
     pub fn drop_leaf(&self, leaf: usize) -> Result<u64, PoolError> {
         let at = SWIPS + leaf % FAN_OUT * 8;
         self.pages.run(|mtr| {
@@ -135,7 +135,7 @@ impl<P: Pages> Forest<P> {
         })
     }
 
-    /// What leaf number `leaf` has counted.
+    /// Returns the count of leaf number `leaf`.
     pub fn read(&self, leaf: usize) -> Result<u64, PoolError> {
         let at = SWIPS + leaf % FAN_OUT * 8;
         self.pages.run(|mtr| {
@@ -147,7 +147,7 @@ impl<P: Pages> Forest<P> {
         })
     }
 
-    /// The same for a leaf that somebody may have dropped.
+    /// Like `read`, for a leaf that another thread may have dropped.
     #[allow(dead_code, reason = "not every test that has a forest drops what others read")]
     pub fn read_if_there(&self, leaf: usize) -> Result<Option<u64>, PoolError> {
         let at = SWIPS + leaf % FAN_OUT * 8;
@@ -166,7 +166,7 @@ impl<P: Pages> Forest<P> {
         })
     }
 
-    /// The same as `read`; `meanwhile` runs in the first attempt, before it ends.
+    /// Like `read`; `meanwhile` runs in the first attempt, before it ends.
     pub fn read_while(&self, leaf: usize, meanwhile: impl FnOnce()) -> Result<u64, PoolError> {
         let at = SWIPS + leaf % FAN_OUT * 8;
         let mut meanwhile = Some(meanwhile);

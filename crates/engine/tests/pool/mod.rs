@@ -41,7 +41,7 @@ fn register<M: PoolStrategy>(pool: &Pool<M>, page: PageType, kind: &'static dyn 
 }
 
 /// Counts, reads, drops and makes leaves from `threads` threads, each on leaves of its own, and
-/// reads everybody's. Returns what every leaf must have counted.
+/// reads everybody's. Returns the expected count of every leaf.
 fn thrash<M: PoolStrategy>(forest: &Forest<Pool<M>>, threads: usize, rounds: usize) {
     std::thread::scope(|scope| {
         for thread in 0..threads {

@@ -1,4 +1,4 @@
-//! Storage in memory that checks what it is given.
+//! Storage in memory that checks its input.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Mutex;
@@ -10,7 +10,7 @@ use millpond::internals::pool::PoolOptions;
 use millpond::internals::pool::{PageOut, PoolError, Storage};
 use millpond_base::PageId;
 
-/// Pages by id; what was sealed must be sound when it is read.
+/// Pages by id; a sealed page must be sound when it is read.
 pub struct MemoryStorage {
     page_size: usize,
     pages: Mutex<HashMap<u64, Vec<u8>>>,
@@ -24,7 +24,7 @@ pub struct MemoryStorage {
     pub writes_held: AtomicU64,
     /// Writes that were held so far.
     pub writes_waiting: AtomicU64,
-    /// What happens while the next write is under way.
+    /// Action to run while the next write is under way.
     pub meanwhile: Mutex<Option<Meanwhile>>,
 }
 

@@ -60,8 +60,8 @@ fn a_missing_page_that_is_deleted_meanwhile_is_not_loaded_with_swips() {
     a_missing_page_is_deleted_meanwhile::<Made<Optimistic, TouchOf<Random>, true>>(hosted);
 }
 
-/// A page is deleted while its copy is on its way to storage: its id is nobody's until the write
-/// is over, and a write that fails leaves nothing behind, least of all a dirty free frame.
+/// A page is deleted while its copy is on its way to storage: its id is not reused until the write
+/// is over. A write that fails leaves nothing behind, least of all a dirty free frame.
 #[test]
 fn a_page_that_is_deleted_during_its_write_is_gone_however_the_write_ends() {
     for fails in [0, 1] {
@@ -127,9 +127,10 @@ fn a_failing_write_of_a_victim_does_not_fail_a_read_that_finds_another_frame() {
     assert_eq!(forest.read(9).unwrap(), 1);
 }
 
-/// Who admits a page waits for the seat with the parent latched, and nothing below that parent can
-/// go meanwhile. Who evicts must let it through, instead of being refused again and again: with
-/// batches of one page a round looks as long as a simulator does, 65,536 times.
+/// A thread that admits a page waits for the seat with the parent latched, and no page below that
+/// parent can be evicted until then. The evicting thread must let it through, instead of being
+/// refused again and again: with batches of one page a round looks as long as a simulator does,
+/// 65,536 times.
 #[test]
 fn who_evicts_lets_those_through_whose_latches_stand_in_the_way() {
     const FRAMES: u32 = 8;

@@ -1,4 +1,4 @@
-//! Many stories at once, what they saw in all, and what went wrong.
+//! Many stories at once, the sum of their counts, and their failures.
 
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use crate::world::Tally;
 /// Failures after which the campaign ends.
 const FAILURES_MAX: usize = 20;
 
-/// Which stories, and how many at once.
+/// Stories of a campaign, and the number told at once.
 #[derive(Clone, Copy, Debug)]
 pub struct Seeds {
     pub from: u64,
@@ -20,7 +20,7 @@ pub struct Seeds {
 }
 
 impl Seeds {
-    /// Those that the environment asks for, or these.
+    /// Returns the seeds that the environment asks for, with `or` as the default.
     pub fn asked_for(or: Seeds) -> Seeds {
         Seeds {
             from: asked_for("READS_FROM").unwrap_or(or.from),

@@ -1,11 +1,11 @@
-//! What must be in a structure.
+//! Expected contents of a structure.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
 pub type Row = (Vec<u8>, Vec<u8>);
 
-/// What a key may have: one thing, unless a change of it failed.
+/// Possible values of a key: only one, unless a change of it failed.
 type Slot = Vec<Option<Vec<u8>>>;
 
 #[derive(Clone, Debug, Default)]
@@ -37,7 +37,7 @@ impl Model {
         }
     }
 
-    /// The key may have this, too: what should have put it there failed.
+    /// The key may have this value, too: the change that should have put it there failed.
     pub fn may_be(&mut self, key: &[u8], value: Option<Vec<u8>>) {
         let slot = self.rows.entry(key.to_vec()).or_insert_with(|| vec![None]);
         if !slot.contains(&value) {
@@ -63,7 +63,7 @@ impl Model {
         })
     }
 
-    /// Whether something was there may be told, too.
+    /// Verifies an answer that tells only that the key was there, or was not.
     pub fn may_have_had(&self, key: &[u8], was_there: bool) -> Result<(), Wrong> {
         let is_right = match self.rows.get(key) {
             None => !was_there,
@@ -73,8 +73,8 @@ impl Model {
         is_right.then_some(()).ok_or_else(wrong)
     }
 
-    /// Whether `found` are the rows in these bounds, in order, or, of a scan that ended with an
-    /// error, the first of them in its direction.
+    /// Verifies that `found` are the rows in these bounds, in order. After a scan that ended with
+    /// an error they must be the first of them in its direction.
     pub fn may_be_rows(
         &self,
         bounds: (Bound<Vec<u8>>, Bound<Vec<u8>>),

@@ -1,4 +1,5 @@
-//! What a seed decides: the store, what is in it, how reads go wrong, and what is done meanwhile.
+//! The parameters of a story, drawn from its seed: the store, its contents, the faults of reads,
+//! and the operations that run during them.
 
 use millpond_device::ReadFault;
 
@@ -13,7 +14,7 @@ pub enum Kind {
     Heap,
 }
 
-/// Where reads go wrong.
+/// Pages whose reads go wrong.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Place {
     /// Anywhere in the store.
@@ -63,13 +64,13 @@ pub struct Plan {
     /// When the store is opened after that, its superblock is read as an older version; what
     /// decides which.
     pub older_superblock: Option<u64>,
-    /// Its pages are compressed, where they are written out of place.
+    /// Pages are compressed, where they are written out of place.
     pub is_compressed: bool,
-    /// It has a second tier, with its pages and its policy. Reads of its cache go wrong as
-    /// those of the store do, and nothing that the store answers may depend on that.
+    /// Pages and policy of the second tier, if any. Reads of its cache go wrong like those of the
+    /// store, and no answer of the store may depend on that.
     pub tier: Option<(u64, &'static str)>,
-    /// That tier writes back. What only its cache has and is misread is an error then; of all else
-    /// nothing depends on it.
+    /// The tier writes back. A misread of data that only its cache has is then an error; no other
+    /// answer depends on it.
     pub writes_back: bool,
     /// Reads of the log go wrong, too: in recovery, in a backup, when a transaction is aborted.
     pub log_faults: bool,

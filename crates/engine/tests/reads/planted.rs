@@ -1,6 +1,5 @@
-//! Whether the campaign would find what is not there: each bug of the read path that can be planted
-//! in the engine (`io/simulated/planted.rs`) is, alone, and stories are told until one of them
-//! fails.
+//! A test of the campaign itself. Each bug of the read path that can be planted in the engine
+//! (`crates/device/src/planted.rs`) is planted alone, and stories are told until one of them fails.
 //!
 //! `READS_SEEDS` bounds the stories; with `READS_BUG` only that bug is planted.
 

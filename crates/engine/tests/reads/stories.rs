@@ -1,4 +1,4 @@
-//! What the campaign found, each told once more by itself; and what the device promises.
+//! Failures that the campaign found, each told once more; and the promises of the device.
 
 use std::io::IoSliceMut;
 use std::ops::ControlFlow;
@@ -271,8 +271,8 @@ impl Device for Fickle {
     }
 }
 
-/// The same, where the mark is read as something else until the store was found to have no tier,
-/// and as zeros when it is looked at alone. The cache knows better: it is asked before.
+/// The mark is misread in two ways: as other bytes until the store was found to have no tier, and
+/// as zeros when it is looked at alone. The cache knows better: it is asked before.
 #[test]
 fn a_store_whose_mark_is_misread_in_two_ways_is_not_opened_without_its_cache() {
     let options = || Options::new().memory(16 << 20).second_tier("fast", 2 << 20, "tq-io");
@@ -367,7 +367,7 @@ fn store_of_large_values() -> (Arc<ReadFaultDevice>, Arc<MemoryDevice>) {
     (device, log)
 }
 
-/// The root of a value that no entry refers to any more has no parent that knows its stamp: an
+/// The root of a value that no entry refers to any more has no parent that knows its stamp. An
 /// older page in its place was taken for it, and the pages below the right one were lost.
 #[test]
 fn an_older_page_in_place_of_a_large_values_root_loses_no_pages_and_gives_no_other_value() {

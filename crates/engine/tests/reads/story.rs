@@ -440,7 +440,8 @@ impl Story {
         Ok(())
     }
 
-    /// What could not be freed while reads failed has been freed when the store was opened without.
+    /// Verifies that no page is lost. Pages that could not be freed while reads failed must have
+    /// been freed by the opening without faults.
     fn check_for_leaks(&self) -> Result<(), String> {
         let store = must("check", PageStore::salvage_on(self.world.devices.store.clone(), None))?;
         let report = must("check", check_store(&store, CATALOG, &mut CheckOptions::default()))?;

@@ -54,14 +54,14 @@ fn rows_of(db: &Db) -> Rows {
     tree.range(..).map(|row| row.map(|(k, v)| (k.to_vec(), v.to_vec())).unwrap()).collect()
 }
 
-/// What became of openings with an older superblock.
+/// Outcomes of openings with an older superblock.
 #[derive(Debug, Default)]
 struct Seen {
-    /// It was refused as such.
+    /// Refused because the superblock is older.
     older: u32,
     /// Another error: what it names is there no more.
     other: u32,
-    /// It told the same as the newest.
+    /// Opened with the same rows as with the newest superblock.
     opened: u32,
 }
 

@@ -1,4 +1,4 @@
-//! What threads do while reads go wrong. Each answer is judged at once.
+//! Operations of threads while reads go wrong. Each answer is judged at once.
 
 use std::ops::Bound;
 use std::sync::atomic::Ordering;
@@ -64,7 +64,7 @@ impl Handle {
         }
     }
 
-    /// Whether the key was there. A heap's must have been.
+    /// Returns `true` if the key was there. A heap's must have been.
     pub fn put(&self, key: &[u8], value: Vec<u8>) -> Result<bool, Error> {
         match self {
             Handle::Tree(tree) => tree.put(key, &value),
@@ -427,7 +427,7 @@ fn check_tree(world: &World, item: &Item, handle: &Handle) -> Result<(), String>
     }
 }
 
-/// A dump, and what reads it back.
+/// A dump, and its reader.
 fn dump(world: &World, item: &Item, handle: &Handle) -> Result<(), String> {
     let (rows, error) = handle.scan(&ALL, false);
     if let Some(error) = error {
@@ -449,7 +449,7 @@ fn dump(world: &World, item: &Item, handle: &Handle) -> Result<(), String> {
     judge_rows(world, item, "dump", ALL, &back, false, None)
 }
 
-/// Whether an item is what it must be, all of it, without errors.
+/// Verifies all rows of an item, without errors.
 pub fn compare(world: &World, item: &Item, handle: &Handle) -> Result<(), String> {
     let (rows, error) = handle.scan(&ALL, false);
     if let Some(error) = error {

@@ -17,12 +17,12 @@ use millpond_device::{Device, FaultyDevice, Misread, ReadFault, ReadFaultDevice}
 use crate::model::{Model, Wrong};
 use crate::plan::{Kind, Plan};
 
-/// Where a page of a large value has the value's stamp.
+/// Offset of a value's stamp in a page of a large value.
 const STAMP: usize = 32;
 /// Bytes of the journal of a tier that writes back and is as small as these.
 const JOURNAL: u64 = 65536;
 
-/// What errors say of a device whose first page is not what it should be.
+/// Texts of errors about a device whose first page is not the right one.
 const LOST: [&str; 7] = [
     "cannot be opened",
     "nothing can be salvaged",
@@ -42,7 +42,7 @@ pub enum Handle {
     Heap(Heap<Vec<u8>>),
 }
 
-/// A structure, and what must be in it.
+/// A structure, and its expected contents.
 pub struct Item {
     pub name: String,
     pub kind: Kind,
@@ -54,7 +54,7 @@ pub struct Item {
     pub model: RwLock<Model>,
 }
 
-/// What was seen.
+/// Counts of a story, or of several.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tally {
     pub stories: u64,
@@ -101,7 +101,7 @@ pub struct Devices {
     pub log: Arc<ReadFaultDevice>,
     /// For the cache of a second tier.
     pub fast: Arc<ReadFaultDevice>,
-    /// What is stored, without faults.
+    /// The stored bytes, without faults.
     pub below: Arc<FaultyDevice>,
 }
 
@@ -112,16 +112,16 @@ impl Devices {
     }
 }
 
-/// What all threads know.
+/// State that all threads share.
 pub struct World {
     pub plan: Plan,
     pub devices: Devices,
     pub items: Vec<Item>,
-    /// How far the story is.
+    /// Present phase of the story.
     pub phase: &'static str,
     /// Owners of pages of which an older version was read that nothing tells from the newest.
     pub stale: Mutex<BTreeSet<u32>>,
-    /// Whether such a page led to another structure's; see [`World::is_entangled`].
+    /// `true` if such a page led to another structure's; see [`World::is_entangled`].
     pub entangled: AtomicBool,
     pub answers: AtomicU64,
     pub errors: AtomicU64,
@@ -139,7 +139,7 @@ pub fn tier(plan: &Plan) -> Option<(u64, &'static str)> {
     plan.tier.map(|(pages, policy)| (bytes(pages), policy))
 }
 
-/// Where the slots of such a tier begin on its cache's device, and how many there are.
+/// Returns the offset of the first slot on the cache's device, and the number of slots.
 pub fn slots(plan: &Plan, bytes: u64) -> (u64, u64) {
     let page = u64::from(plan.page_size);
     if plan.writes_back {
@@ -179,7 +179,7 @@ pub fn options(plan: &Plan) -> Options {
     })
 }
 
-/// Of three stories, two are those of what users run.
+/// Two stories of three write pages out of place, as the stores of users do.
 pub fn placement(plan: &Plan) -> Placement {
     match plan.seed % 3 {
         0 => Placement::InPlace,
@@ -202,10 +202,10 @@ fn numbers_behind(text: &str, word: &str) -> Vec<u64> {
     text.split(word).skip(1).filter_map(|rest| digits(rest).parse().ok()).collect()
 }
 
-/// Whether nothing in the older version of a page tells that it is not the newest.
+/// Returns `true` if nothing in the older version of a page reveals that it is not the newest.
 ///
-/// Nodes of a tree say which keys they cover, pages of large values carry a stamp; others say only
-/// whose they are, and what. Out of place the page map knows the newest version of each.
+/// Nodes of a tree name the keys that they cover, and pages of large values carry a stamp; others
+/// name only their owner and kind. Out of place the page map knows the newest version of each.
 pub fn is_silent(misread: &Misread, placement: Placement) -> bool {
     let Some(versions) = &misread.versions else { return false };
     let (old, new) = (&versions.0, &versions.1);
@@ -246,9 +246,9 @@ impl World {
         silent.filter_map(|m| Some(PageHeader::read(&m.versions.as_ref()?.1).owner)).collect()
     }
 
-    /// Whether lost writes fitted each other: an older version of a node that nothing gives away
-    /// led to a page that is another structure's by now, and that was read as it was when it was
-    /// the node's. So the one structure wrote into the other, or freed its pages.
+    /// Returns `true` if lost writes fitted each other. An undetectable older version of a node
+    /// led to a page that belongs to another structure by now. That page was read as it was
+    /// when it was the node's. So the one structure wrote into the other, or freed its pages.
     pub fn is_entangled(&self) -> bool {
         if placement(&self.plan) == Placement::OutOfPlace {
             return false;
@@ -266,7 +266,7 @@ impl World {
         self.entangled.load(Ordering::Relaxed)
     }
 
-    /// Whether wrong answers about an item may be due to an older version that nothing gives away.
+    /// Returns `true` if an undetectable older version may explain wrong answers about an item.
     pub fn may_be_stale(&self, item: Option<&Item>) -> bool {
         let mut stale = self.stale.lock().unwrap();
         stale.extend(self.silent_owners());
@@ -276,9 +276,10 @@ impl World {
         }
     }
 
-    /// Whether recovery, or opening, may have freed a value whose root it read in an older version
-    /// of the same value: while it was written, there were fewer pages below it, and the others are
-    /// lost. The log and the checkpoint tell it from all other values, by its stamp.
+    /// Returns `true` if recovery, or opening, may have freed a value whose root it read in an
+    /// older version of the same value. While the value was written, fewer pages were below its
+    /// root; the others are lost. The log and the checkpoint tell the value from all others by
+    /// its stamp.
     pub fn may_have_lost_a_value(&self) -> bool {
         let stamp = |page: &[u8]| match PageHeader::read(page).kind {
             PageType::OVERFLOW => page.get(STAMP..STAMP + 8).map(<[u8]>::to_vec),
@@ -319,7 +320,7 @@ impl World {
         older.iter().fold("\n  older versions:".to_string(), |all, one| all + "\n    " + one)
     }
 
-    /// Keeps what is stored in the folder that `READS_KEEP` names, to be looked at.
+    /// Keeps the stored bytes in the folder that `READS_KEEP` names, for later inspection.
     fn keep(&self) {
         let Some(folder) = std::env::var_os("READS_KEEP") else { return };
         let devices: [(&str, &dyn Device); 2] =
@@ -345,7 +346,7 @@ impl World {
         self.judge_error(item, what, &error.to_string())
     }
 
-    /// Whether a text names a place of the cache that was misread, and whose page is the item's.
+    /// Returns `true` if `text` names a misread place of the cache whose page is the item's.
     /// The page that storage has there is no excuse, nor are others.
     fn is_about_a_copy(&self, item: Option<&Item>, text: &str) -> bool {
         let fast = self.devices.fast.ledger();
@@ -439,7 +440,7 @@ impl World {
     }
 }
 
-/// Whose page it is that was misread.
+/// Returns the owner of the misread page.
 fn owner(misread: &Misread) -> u32 {
     PageHeader::read(&misread.head).owner
 }

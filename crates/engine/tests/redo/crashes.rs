@@ -33,7 +33,7 @@ fn drawn(random: &mut fastrand::Rng) -> RedoOptions {
     RedoOptions { threads: random.usize(1..4), memory_bytes }
 }
 
-/// Holds what was recovered against what was so.
+/// Compares the recovered state with the true one.
 fn check(store: &PageStore, found: &Recovered, state: &State, seed: u64) {
     let size = SIZE.bytes();
     for (&page, expected) in &state.pages {

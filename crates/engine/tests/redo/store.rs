@@ -1,4 +1,4 @@
-//! What the page store does for recovery.
+//! Support of the page store for recovery.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! A store, its log, and what both are to say after a crash.
+//! A store, its log, and their expected state after a crash.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -24,7 +24,7 @@ pub fn log_options() -> LogOptions {
     LogOptions { segment_bytes: 16 << 10, buffer_bytes: 32 << 10, flush_interval: Duration::ZERO }
 }
 
-/// What is so at one place of the log.
+/// State of the store at one position of the log.
 #[derive(Clone, Debug, Default)]
 pub struct State {
     pub pages: BTreeMap<PageId, Vec<u8>>,
@@ -34,7 +34,7 @@ pub struct State {
     pub next_tx: u64,
 }
 
-/// What a power failure left.
+/// Devices after a power failure.
 pub struct Crash {
     pub data: MemoryDevice,
     pub log: MemoryDevice,
@@ -50,7 +50,7 @@ pub struct World {
     dirty: BTreeMap<PageId, Lsn>,
     /// First records of active transactions.
     first: BTreeMap<u64, Lsn>,
-    /// What was so from which place of the log on.
+    /// States of the store, each with the log position from which it holds.
     pub history: Vec<(Lsn, State)>,
     pub crashes: Vec<Crash>,
     random: fastrand::Rng,
@@ -82,7 +82,7 @@ impl World {
         world
     }
 
-    /// One that goes on with what recovery left in these devices.
+    /// Creates a world that goes on with the state that recovery left on these devices.
     pub fn after(
         data: Arc<FaultyDevice>,
         log_device: Arc<FaultyDevice>,
@@ -390,7 +390,7 @@ impl World {
         self.log.forget_before(oldest);
     }
 
-    /// What is so at `end` of the log.
+    /// Returns the state at `end` of the log.
     pub fn state_at(&self, end: Lsn) -> &State {
         let at = self.history.partition_point(|&(place, _)| place <= end);
         &self.history[at - 1].1

@@ -1,14 +1,15 @@
-//! What a checkpoint takes for clean, under schedules that shuttle draws: one page, a writer that
-//! writes it back, a thread that changes it, and checkpoints that say from where on a recovery
-//! reads the log. Where pages are written out of place, there are no images: what storage has must
-//! reach up to that bound, and the end of a write may move it.
+//! Pages that a checkpoint takes for clean, under schedules that shuttle draws. The model has one
+//! page, a writer that writes it back, and a thread that changes it. Its checkpoints name the bound
+//! from which a recovery reads the log. Where pages are written out of place, there are no images:
+//! storage must have everything up to that bound, and the end of a write may move it.
 //!
-//! The oracle is a recovery at any moment: it starts from nothing, reads the log from the last
-//! checkpoint's bound on, and must come to the page as it was, or find it on storage as it was at
-//! the last sync before that checkpoint. Seen to fail with each of these mistakes built
-//! in: *dirty* and *being written* are looked at one after the other, by the checkpoint or by the
-//! evictor; a page gets dirty after a look at whether it is being written; the bound is taken after
-//! the sync.
+//! The oracle is a recovery at any moment. It starts from nothing and reads the log from the last
+//! checkpoint's bound on. It must restore the page as it was, or find it on storage as it was at
+//! the last sync before that checkpoint. Each of these mistakes, built in, made it fail:
+//! - *dirty* and *being written* are looked at one after the other, by the checkpoint or by the
+//!   evictor;
+//! - a page gets dirty after a look at whether it is being written;
+//! - the bound is taken after the sync.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -101,7 +102,7 @@ impl World {
         }
     }
 
-    /// Where a recovery begins once this checkpoint is taken.
+    /// Takes a checkpoint and returns the bound from which a recovery then reads.
     fn checkpoint(&self) -> usize {
         let mut bound = self.tail();
         if self.frame.is_dirty_or_writing() {
@@ -112,7 +113,7 @@ impl World {
         bound
     }
 
-    /// What a recovery from `bound` makes of the page, of the first `end` records.
+    /// Returns the page's version after a recovery from `bound` over the first `end` records.
     fn recovered(&self, bound: usize, end: usize) -> Result<u64, String> {
         let log = self.log.lock().unwrap();
         let synced = *self.synced.lock().unwrap();

@@ -45,7 +45,7 @@ impl Ground {
     }
 }
 
-/// What the threads of a model do, out of a hundred: reads, writes, ranges; else whole trees.
+/// Operations of a model's threads, out of a hundred: reads, writes, ranges; the rest whole trees.
 #[derive(Clone, Copy)]
 struct Mix {
     threads: u64,
@@ -87,8 +87,7 @@ fn step(
     Ok(())
 }
 
-/// How often something happened in all schedules of a test: a model in which nobody waits proves
-/// nothing.
+/// Counts of events in all schedules of a test: a model in which nobody waits proves nothing.
 #[derive(Default)]
 struct Seen {
     waits: AtomicU64,

@@ -18,7 +18,7 @@ use millpond_device::{Device, FaultyDevice, MemoryDevice};
 const SCHEDULES: usize = 300;
 const THREADS: usize = 3;
 
-/// What happened in all schedules: a model in which nothing happens proves nothing.
+/// Counts of events in all schedules: a model in which nothing happens proves nothing.
 #[derive(Default)]
 struct Seen {
     shared: AtomicU64,
@@ -64,7 +64,7 @@ fn survives(device: &FaultyDevice, entry: &Entry) {
     check_at(&log, entry);
 }
 
-/// Appends a few records and waits for some of them; what was waited for survives.
+/// Appends a few records and waits for some of them; those survive.
 fn commit(device: &FaultyDevice, log: &Log, thread: u64, least: usize) -> Vec<Entry> {
     let mut random = fastrand::Rng::with_seed(seed() + thread);
     (0..4)

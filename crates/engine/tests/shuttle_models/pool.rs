@@ -1,17 +1,23 @@
 //! The pool's protocols under schedules that shuttle draws: loads, attaching, cooling, eviction,
 //! deletion and write-back of a small structure in a very small pool.
 //!
-//! Seen to fail with each of these mistakes built in: a reader does not look at its parent again
-//! once it has the child; a version does not grow; a reader becomes a writer whatever the version;
-//! a load begins without a second look at the swip; claiming a loaded page ends its in-flight load;
-//! threads that wait for a load are not woken; a page is attached below a frame that holds another
-//! page by now; a frame from the page table is not asked for its page; a page goes before its
-//! children; a victim's dirty flag is not looked at again under its latch; the end of a write
-//! forgets a change made meanwhile; a copy is made without a latch; an event is signalled without
-//! the lock.
+//! Each of these mistakes, built in, made it fail:
+//! - a reader does not look at its parent again once it has the child;
+//! - a version does not grow;
+//! - a reader becomes a writer whatever the version;
+//! - a load begins without a second look at the swip;
+//! - claiming a loaded page ends its in-flight load;
+//! - threads that wait for a load are not woken;
+//! - a page is attached below a frame that holds another page by now;
+//! - a frame from the page table is not asked for its page;
+//! - a page goes before its children;
+//! - a victim's dirty flag is not looked at again under its latch;
+//! - the end of a write forgets a change made meanwhile;
+//! - a copy is made without a latch;
+//! - an event is signalled without the lock.
 //!
-//! What shuttle cannot see are weak orderings, and what happens between two reads of one page:
-//! only latches, atomics and locks are places where it changes threads.
+//! Shuttle sees no weak orderings, and no events between two reads of one page: it switches
+//! threads only at latches, atomics and locks.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -55,8 +61,8 @@ fn leaf(n: usize) -> usize {
     n % 4 + n / 4 * FAN_OUT
 }
 
-/// How often what the models are about happened in all schedules of a test: a model in which
-/// nothing happens proves nothing.
+/// Counts of the watched events in all schedules of a test: a model in which nothing happens
+/// proves nothing.
 #[derive(Default)]
 struct Seen([AtomicU64; WATCHED.len()]);
 
@@ -84,7 +90,7 @@ impl Seen {
     }
 }
 
-/// What one thread does to leaves of its own, and to everybody's.
+/// Runs one thread's operations on leaves of its own, and on those of all threads.
 fn work<M: PoolStrategy>(forest: &Forest<Pool<M>>, thread: usize, seed: u64) -> [u64; LEAVES] {
     let mut random = fastrand::Rng::with_seed(seed);
     let mut expect = [0; LEAVES];

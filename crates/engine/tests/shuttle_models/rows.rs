@@ -1,9 +1,9 @@
 //! Counts of entries: what a checkpoint says of one place of the log, and the records behind it,
 //! come to what there is; and no reader finds what was committed at no moment.
 //!
-//! It finds counts that are changed after the slot of the thread was given back (a checkpoint
-//! misses a record that is before its place in the log), and sums over slots that are not held all
-//! at once (a removal without the insertion before it).
+//! It finds counts that are changed after the slot of the thread was given back: a checkpoint
+//! misses a record that is before its place in the log. It also finds sums over slots that are not
+//! held all at once: a removal without the insertion before it.
 
 use millpond::internals::pool::mini_transaction::RowCounts;
 use shuttle::sync::mpsc::channel;

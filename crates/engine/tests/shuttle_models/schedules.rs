@@ -1,4 +1,4 @@
-//! How schedules are drawn: from fixed seeds, at random and by priorities that change now and then.
+//! Drawing of schedules: from fixed seeds, at random and by priorities that change now and then.
 //!
 //! `MILLPOND_SCHEDULES=20` draws twenty times as many, `MILLPOND_SEED=7` others.
 

@@ -1,6 +1,6 @@
-//! A second tier that writes back, and its thread that destages, under schedules that shuttle
-//! draws: threads write pages of their own into a cache that has room for few of them, read them,
-//! and sync, while the thread writes to storage what the policy has evicted.
+//! A second tier that writes back, and its destaging thread, under schedules that shuttle draws.
+//! Threads write pages of their own into a cache that has room for few of them, read them, and
+//! sync. The destaging thread writes evicted pages to storage in the meantime.
 //!
 //! The oracle: a thread reads what it wrote last; what it synced is there, on both devices
 //! together, whenever the power fails; when the tier is given up, storage has all of it. The thread
@@ -122,7 +122,7 @@ impl World {
         World { below, fast, tier: Arc::new(tier) }
     }
 
-    /// What would be read if the power failed now.
+    /// Returns the tier as a power failure at this moment would leave it.
     fn after_crash(&self) -> BackTier {
         // No other thread runs between the two.
         let (below, fast) = (self.below.crash(seed()).unwrap(), self.fast.crash(seed()).unwrap());
@@ -130,7 +130,7 @@ impl World {
     }
 }
 
-/// What version `version` of `page` looks like; none is all zeros.
+/// Returns the bytes of version `version` of `page`; version 0 is all zeros.
 fn content(page: u64, version: u64) -> Vec<u8> {
     let mut bytes = vec![0; PAGE as usize];
     if version > 0 {

@@ -1,11 +1,13 @@
 //! The tree's protocol under schedules that shuttle draws: two or three threads insert, remove,
 //! look up and scan in a tree of tiny pages, over a pool that holds a part of it.
 //!
-//! Seen to fail with each of these mistakes built in: a reader does not look at its parent again
-//! once it has the child; a version does not grow, or not the parent's when a child is evicted;
-//! children that moved to another node keep their old parent; a page goes before its children, or
-//! while it is being written; the thread that claims a loaded page ends its in-flight
-//! I/O; a cursor shows all of a leaf that merged behind it.
+//! Each of these mistakes, built in, made it fail:
+//! - a reader does not look at its parent again once it has the child;
+//! - a version does not grow, or not the parent's when a child is evicted;
+//! - children that moved to another node keep their old parent;
+//! - a page goes before its children, or while it is being written;
+//! - the thread that claims a loaded page ends its in-flight I/O;
+//! - a cursor shows all of a leaf that merged behind it.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -61,8 +63,7 @@ fn value(random: &mut fastrand::Rng, n: u8) -> Vec<u8> {
     value
 }
 
-/// How many things happened in all schedules of a test: a model in which nothing happens proves
-/// nothing.
+/// Counts of events in all schedules of a test: a model in which nothing happens proves nothing.
 #[derive(Default)]
 struct Seen {
     splits: AtomicU64,
@@ -115,7 +116,7 @@ fn look<M: PoolStrategy>(tree: &Tree<M>, n: u8) {
     assert!(found.unwrap().is_some() || !is_fixed(n));
 }
 
-/// What one thread does with keys of its own, while it knows what must be there.
+/// Runs one thread's operations on keys of its own, whose values it knows.
 fn work<M: PoolStrategy>(tree: &Tree<M>, me: u8, threads: u8, mut mine: Map, seed: u64) -> Map {
     let mut random = fastrand::Rng::with_seed(seed);
     let keys: Vec<u8> = (0..KEYS).filter(|n| is_owned(*n, me, threads)).collect();

@@ -1,5 +1,5 @@
-//! A tier that writes back, while the power fails: what was synced is there, on both devices
-//! together, or something that was written since.
+//! A tier that writes back, while the power fails: the synced bytes are there, on both devices
+//! together, or later writes.
 
 use std::io::{IoSlice, IoSliceMut};
 use std::ops::Range;
@@ -21,16 +21,16 @@ const LENGTH: u64 = 24 * PAGE;
 
 type Piece = [u8; UNIT as usize];
 
-/// What a unit may hold after a crash: what was synced, and what was written since; the last is
-/// what it holds now.
+/// Possible contents of a unit after a crash: the synced bytes, and all later writes. The last one
+/// is its present contents.
 #[derive(Clone)]
 struct Unit {
     pieces: Vec<Piece>,
-    /// It may be anything: it was discarded, and nothing synced since.
+    /// The unit may hold anything: it was discarded, and nothing synced since.
     is_lost: bool,
 }
 
-/// What the oracle knows.
+/// State of the oracle.
 struct Model {
     units: Vec<Unit>,
 }
@@ -45,7 +45,7 @@ impl Model {
         &mut self.units[(range.start / UNIT) as usize..(range.end / UNIT) as usize]
     }
 
-    /// It may have been written, or was.
+    /// Records a write that happened, or may have.
     fn write(&mut self, range: &Range<u64>, bytes: &[u8]) {
         for (unit, piece) in self.of(range).iter_mut().zip(bytes.chunks(UNIT as usize)) {
             unit.pieces.push(piece.try_into().unwrap());

@@ -1,4 +1,4 @@
-//! A device and the cache that has what was written to it last belong together.
+//! A device and the cache with its last writes belong together.
 
 use std::sync::Arc;
 
@@ -247,7 +247,7 @@ fn damage_of_the_cache_is_an_error_and_never_an_answer() {
     assert!(refused > 50 && errors > 100 && right > 10_000, "{refused} {errors} {right}");
 }
 
-/// A store in files: what users do, and what they do by mistake.
+/// A store in files: operations of users, and their mistakes.
 #[test]
 fn a_store_with_a_cache_that_has_its_writes_is_opened_with_it_or_not_at_all() {
     for compression in [Compression::None, Compression::Lz4] {

@@ -10,7 +10,7 @@ use super::{PAGE, back_options, content, open_back, read, write};
 
 const SLOTS: u64 = 20;
 
-/// Whether the next read is held, and how many are.
+/// Holds the next read on request, and counts held reads.
 #[derive(Default)]
 struct Gate {
     holds_next: bool,
@@ -165,8 +165,8 @@ fn a_write_of_the_first_sector_waits_for_a_slot_that_is_read() {
     tier.check().unwrap();
 }
 
-/// What was written and evicted is written to storage while only reads come: else their copies
-/// would find no slots, for ever.
+/// Evicted dirty copies are written to storage even while only reads come. Otherwise the pages
+/// read would never find slots.
 #[test]
 fn pages_that_are_read_get_the_slots_of_those_that_were_written() {
     const PAGES: u64 = 100;

@@ -1,5 +1,5 @@
-//! A second tier: what it reads is what was written, whatever its cache does; and a cache is used
-//! again only above what it was made of.
+//! A second tier returns the bytes that were written, whatever its cache does. A cache is used
+//! again only above the storage that it was made of.
 
 mod back_crash;
 mod back_restart;
@@ -87,7 +87,7 @@ fn write(device: &dyn Device, page: u64, reason: Reason, bytes: &[u8]) -> Result
     request.result
 }
 
-/// What version `version` of `page` looks like.
+/// Returns the bytes of version `version` of `page`.
 fn content(page: u64, version: u64) -> Vec<u8> {
     let mut bytes = vec![version as u8; PAGE as usize];
     bytes[..8].copy_from_slice(&page.to_le_bytes());

@@ -1,4 +1,4 @@
-//! What a tier's file is worth at the next opening, and files that are none.
+//! Use of a tier's file at the next opening, and files that are none.
 
 use std::sync::Arc;
 
@@ -153,7 +153,7 @@ fn what_cannot_be_a_tier_is_named() {
     assert!(open(&larger).unwrap().stats().tier_frames > 600);
 }
 
-/// What is written when a store is loaded is in its cache when it is opened again.
+/// Pages written while a store is loaded are in its cache when it is opened again.
 #[test]
 fn a_store_that_was_loaded_and_closed_reads_from_its_cache() {
     let folder = tempfile::tempdir().unwrap();

@@ -31,7 +31,7 @@ fn thrash(fast: Arc<dyn Device>, pages: u64, policy: &str, amid: impl FnOnce()) 
     assert!(counts.is_off || counts.served > 0, "{counts:?}");
 }
 
-/// Each thread reads what it wrote last; returns how many reads there were.
+/// Each thread reads its own last writes; returns the number of reads.
 fn threads_on(tier: &dyn Device) -> u64 {
     let reads = AtomicU64::new(0);
     std::thread::scope(|scope| {

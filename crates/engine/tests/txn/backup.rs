@@ -1,4 +1,4 @@
-//! Backups that are taken while a store is written: each is whole, and has what it promises.
+//! Backups that are taken while a store is written: each is whole, and has the promised contents.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -82,7 +82,7 @@ fn number(bytes: Option<Vec<u8>>) -> u64 {
     bytes.map_or(0, |bytes| u64::from_le_bytes(bytes.try_into().unwrap()))
 }
 
-/// What the writers have told so far.
+/// Progress of the writers.
 #[derive(Default)]
 struct Told {
     /// Rounds that each writer has finished.

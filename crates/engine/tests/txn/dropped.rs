@@ -21,7 +21,7 @@ fn fill(db: &Db, name: &str, number: u32) {
     db.transact(put_all).unwrap();
 }
 
-/// What a transaction sees of a key, through a handle that goes away again.
+/// Returns a transaction's value of a key, through a handle that goes away again.
 fn number(db: &Db, tx: &Txn, name: &str, key: u8) -> Result<Option<u32>, Error> {
     let tree = db.open_tree(name)?;
     let bytes = tx.get(&tree, &[key])?;

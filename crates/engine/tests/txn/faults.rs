@@ -1,9 +1,9 @@
 //! A fixed story of transactions in which one operation of the storage fails, each in turn: a
 //! write, a sync, a growth, of the data file or the log.
 //!
-//! Whatever fails: nothing panics and nothing hangs, every error has its type, and what is found
-//! when the store is opened again on sound storage is one of the states that it may be in: the one
-//! of the last commit that was acknowledged as durable, or one after it, never a part of one.
+//! Whatever fails: nothing panics and nothing hangs, and every error has its type. When the store
+//! is opened again on sound storage, it is in one of the permitted states. That is the state of the
+//! last commit acknowledged as durable, or a later one, never a part of one.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ const FRAMES: [u32; 3] = [24, 40, 150];
 
 const NAMES: [&str; 2] = ["a", "b"];
 
-/// What one transaction does: tree, key, value or none.
+/// Changes of one transaction: tree, key, value or none.
 type Changes = Vec<(usize, Vec<u8>, Option<Vec<u8>>)>;
 
 fn options(frames: u32) -> Options {
@@ -60,7 +60,8 @@ impl World {
         Db::open_on_devices(self.data.clone(), self.log.clone(), options(frames))
     }
 
-    /// What is there if the process dies and the machine goes on: every write that was completed.
+    /// Returns the world after the process dies and the machine goes on: every completed write is
+    /// there.
     fn remains(&self) -> World {
         let copy = |device: &FaultyDevice| {
             let mut bytes = vec![0; device.length() as usize];
@@ -72,7 +73,7 @@ impl World {
         World::new(data, copy(&self.log))
     }
 
-    /// What is there after the power failed now.
+    /// Returns the world after a power failure at this moment.
     fn image(&self, seed: u64) -> World {
         let (supply, devices) = self.supply.images(seed);
         World { data: devices[0].clone(), log: devices[1].clone(), supply }
@@ -82,10 +83,10 @@ impl World {
 /// The story as far as it has come.
 struct Run<'a> {
     db: &'a Db,
-    /// What a crash may leave: the first is durable, the last is what the store holds now.
+    /// States that a crash may leave: the first is durable, the last is the present one.
     states: Vec<State>,
     errors: Vec<Error>,
-    /// A transaction could not be undone: what it changed stays locked.
+    /// A transaction could not be undone: the keys that it changed stay locked.
     is_stuck: bool,
 }
 
@@ -216,8 +217,8 @@ impl Run<'_> {
         self.transaction(Async, true, &changes(2, 12));
     }
 
-    /// What was changed can be read, unless a small pool is full of changes that can no more be
-    /// written, since the log failed.
+    /// Verifies that all changes can be read, unless a small pool is full of changes that can no
+    /// longer be written, since the log failed.
     fn look(&mut self, what: &str, frames: u32) {
         if self.is_stuck {
             return;

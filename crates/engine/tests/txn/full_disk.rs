@@ -1,4 +1,4 @@
-//! Disks that are full, simulated: what was changed can be undone, and the store goes on.
+//! Disks that are full, simulated: changes can be undone, and the store goes on.
 
 use std::sync::Arc;
 

@@ -36,7 +36,7 @@ fn key(row: u32) -> [u8; 4] {
     row.to_be_bytes()
 }
 
-/// What recovery has to find.
+/// Returns the rows that recovery has to find.
 fn expected() -> [(&'static str, Rows); 2] {
     let row = |row: u32, fill: u8| (key(row).to_vec(), vec![fill; 60]);
     let mut birds: Rows = (0..400).map(|at| row(at, at as u8)).collect();

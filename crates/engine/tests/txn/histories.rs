@@ -1,6 +1,6 @@
-//! Drawn histories of concurrent transactions, recorded and put to the judgement of
-//! [`history`](crate::txn::history): by threads, and by one thread that goes on with one of several
-//! transactions at a time, so that a seed gives the same history again.
+//! Drawn histories of concurrent transactions, recorded and judged by
+//! [`history`](crate::txn::history). They run in threads, and also in one thread that goes on with
+//! one of several transactions at a time, so that a seed gives the same history again.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -34,14 +34,14 @@ fn decode(bytes: &[u8]) -> u64 {
     u64::from_le_bytes(words[0])
 }
 
-/// What is to be drawn.
+/// Parameters of the drawn histories.
 #[derive(Clone, Copy)]
 struct Shape {
     keys: u8,
     /// At most; each tree's values have this number of words.
     words: [usize; 2],
     options: TxnOptions,
-    /// Whether there are locks, without which there are no snapshots.
+    /// `true` if there are locks, without which there are no snapshots.
     snapshots: bool,
 }
 
@@ -60,7 +60,7 @@ struct Recorder {
 struct Live {
     tx: Txn,
     entry: Entry,
-    /// What it wrote and did not roll back.
+    /// Values that the transaction wrote and did not roll back.
     own: BTreeMap<Key, Value>,
     /// Everything that it wrote.
     all: Vec<u64>,
@@ -275,7 +275,7 @@ impl Recorder {
         }
     }
 
-    /// What a thread does.
+    /// Runs one thread's transactions.
     fn work(&self, thread: usize, transactions: u32, mut rng: Rng) {
         let mut snapshot = None;
         for _ in 0..transactions {

@@ -1,12 +1,12 @@
-//! What transactions did, recorded, and whether they could have done it one after the other.
+//! Recorded histories of transactions, and the check that a serial order explains them.
 //!
 //! Every value is written once, so a read tells whose write it saw. The versions of a key are
 //! ordered by numbers that their transactions drew when they ended, before they gave their locks
 //! back; a call outside transactions has no such number, but knows what it replaced. From this
-//! follows the graph of dependencies (Adya's *direct serialization graph*): a transaction that
-//! replaced a version comes after the one that wrote it (`ww`), one that read it too (`wr`), and
-//! one that replaced what somebody read comes after that reader (`rw`). What a thread did later
-//! comes later. A circle among those that committed is what no order explains.
+//! follows the graph of dependencies (Adya's *direct serialization graph*). A transaction that
+//! replaced a version comes after its writer (`ww`), and so does one that read it (`wr`). A
+//! transaction that replaced a version comes after each of its readers (`rw`). A thread's
+//! transactions come in their order. No serial order explains a cycle among those that committed.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -22,13 +22,13 @@ pub struct Entry {
     pub committed: bool,
     /// Drawn at the end, while all locks were held; of a call, within it, or not at all.
     pub number: Option<u64>,
-    /// What was read and not written by itself before.
+    /// Values that the transaction read and had not written before.
     pub reads: Vec<(Key, Value)>,
-    /// What it left, if it committed, and what it would have left.
+    /// Values that the transaction left when it committed, or would have left.
     pub writes: BTreeMap<Key, Value>,
-    /// What it wrote and then overwrote or rolled back itself.
+    /// Values that the transaction wrote and then overwrote or rolled back itself.
     pub passing: Vec<u64>,
-    /// Of a call without number: what its write replaced.
+    /// Of a call without number: the value that its write replaced.
     pub replaced: Option<u64>,
 }
 
@@ -44,14 +44,14 @@ pub enum Anomaly {
     MissedValue { reader: usize, key: Key },
     /// Two calls replaced the same version.
     LostUpdate { key: Key, value: u64 },
-    /// What is there in the end is not what was written last.
+    /// The final value is not the one written last.
     WrongEnd { key: Key, found: Value, expected: Value },
-    /// These depend on each other in a circle.
+    /// The listed entries depend on each other in a cycle.
     Circle(Vec<usize>),
 }
 
-/// Entries, and what was there before and afterwards. The one that wrote what was there at first
-/// has the number 0 and is no entry of its own: its index is [`History::FIRST`].
+/// Entries, and the values before and after them. The one that wrote what was there at first has
+/// the number 0 and is no entry of its own: its index is [`History::FIRST`].
 #[derive(Clone, Default, Debug)]
 pub struct History {
     pub first: BTreeMap<Key, Value>,
@@ -67,7 +67,7 @@ struct Version {
     number: u64,
 }
 
-/// Who wrote a value, and what became of it.
+/// Writer of a value, and the value's fate.
 #[derive(Clone, Copy)]
 struct Written {
     writer: usize,
@@ -189,7 +189,7 @@ impl History {
         versions
     }
 
-    /// Which version a read saw; `None` if that cannot be told, or should not have been seen.
+    /// Returns the version that a read saw; `None` if unknown, or if it should not have been seen.
     fn version_read(
         &self,
         key: Key,

@@ -85,7 +85,7 @@ impl Tx<'_> {
         told(self.tx.put(&self.scene.y, b"key", &[value])).map(drop)
     }
 
-    /// Whether there is such a key.
+    /// Returns `true` if there is such a key.
     fn has(&mut self, key: &[u8]) -> Result<bool, Waits> {
         told(self.tx.tree(&self.scene.x).contains(key))
     }

@@ -39,7 +39,7 @@ fn put_large(tree: &RawTree, key: &[u8], byte: u8) {
     tree.put_from(key, len(), std::io::repeat(byte).take(len())).unwrap();
 }
 
-/// What the test called `name` says that it had in memory, when it is the child.
+/// Runs the test called `name` in a child, and returns the memory that the child reports.
 fn resident_of_child(name: &str, variable: &str, path: &Path) -> u64 {
     let out = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", name, "--nocapture"])
@@ -52,7 +52,7 @@ fn resident_of_child(name: &str, variable: &str, path: &Path) -> u64 {
     line.strip_suffix(" bytes").unwrap().parse().unwrap()
 }
 
-/// Not a test of its own: what the child of the next one does.
+/// Not a test of its own: the child of the next one.
 #[test]
 fn child_that_deletes_and_replaces_large_values_under_a_snapshot() {
     let Some(path) = std::env::var_os(CHILD) else { return };
@@ -86,7 +86,7 @@ fn a_large_value_that_a_snapshot_needs_is_never_in_memory_as_a_whole() {
     assert!(bytes <= resident_max_allowed(), "{bytes} bytes");
 }
 
-/// Not a test of its own: what the child of the next one does.
+/// Not a test of its own: the child of the next one.
 #[test]
 fn child_that_changes_large_values_otherwise() {
     let Some(path) = std::env::var_os(OTHERWISE) else { return };

@@ -26,7 +26,7 @@ fn child(name: &str, line: &str, path: &Path) -> Output {
         .unwrap()
 }
 
-/// Not a test of its own: what the child of the next one does.
+/// Not a test of its own: the child of the next one.
 #[test]
 fn child_that_writes_until_its_files_may_not_grow() {
     let Some(path) = std::env::var_os(CHILD) else { return };
@@ -93,7 +93,7 @@ fn child_whose_transaction_fills_the_disk() {
     println!("whole");
 }
 
-/// It failed, and what the transaction had changed was locked until the store was opened again.
+/// An abort on a full disk once failed, and its rows stayed locked until the store was reopened.
 #[test]
 fn an_abort_on_a_full_disk_takes_all_back() {
     let folder = tempfile::tempdir().unwrap();

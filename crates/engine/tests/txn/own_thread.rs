@@ -24,7 +24,7 @@ fn store() -> (Db, RawTree) {
     (db, tree)
 }
 
-/// It says which transaction, which tree and what to do.
+/// Asserts that the error names the transaction, the tree and the remedy.
 fn assert_own<T: std::fmt::Debug>(done: Result<T, Error>, holder: u64) {
     let error = done.unwrap_err();
     assert!(error.is_own_transaction() && !error.is_retriable(), "{error}");

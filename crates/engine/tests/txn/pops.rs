@@ -27,7 +27,7 @@ fn fill(tree: &RawTree) -> Map {
     (1..=ROWS).map(row).collect()
 }
 
-/// What is popped, and what comes back at an end now and then.
+/// Pops two thirds of the rows, and now and then puts one back at an end.
 fn pop_and_put(
     random: &mut fastrand::Rng,
     map: &mut Map,

@@ -1,4 +1,4 @@
-//! What a store is after its power failed.
+//! Stores after their power failed.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ impl World {
         Db::open_on_devices(self.data.clone(), self.log.clone(), options()).unwrap()
     }
 
-    /// What the power failure leaves.
+    /// Returns the world that the power failure leaves.
     fn crash(&self, seed: u64) -> World {
         World::of(self.data.crash(seed).unwrap(), self.log.crash(seed + 1).unwrap(), seed)
     }

@@ -23,14 +23,14 @@ const SLOT: u64 = SEGMENT + 4096;
 
 type Model = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// How pages go to storage.
+/// Frequency and placement of page writes.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Storage {
     /// At checkpoints only.
     Calm,
     /// All the time: there are few frames.
     Busy,
-    /// The same, over what was there.
+    /// All the time, over the former versions.
     BusyInPlace,
 }
 
@@ -153,7 +153,7 @@ impl Story {
         Story { storage, data, log, models, redo, checkpoint, records }
     }
 
-    /// Where the byte at `lsn` lies in the log's file.
+    /// Returns the offset of the byte at `lsn` in the log's file.
     fn offset(&self, lsn: u64) -> usize {
         let slots = self.log[4096..].chunks(SLOT as usize);
         let holds = |slot: &[u8]| {
@@ -169,7 +169,7 @@ impl Story {
         self.records.iter().find(|r| r.start < lsns.end && r.end > lsns.start).unwrap()
     }
 
-    /// What was committed when the log ended at `end`.
+    /// Returns the state committed when the log ended at `end`, and the number of later commits.
     fn model_at(&self, end: u64) -> (&Model, usize) {
         let behind = self.records.iter().filter(|r| r.kind == kind::COMMIT && r.end > end).count();
         (&self.models[self.models.len() - 1 - behind], behind)

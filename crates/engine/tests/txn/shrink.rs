@@ -1,4 +1,4 @@
-//! Files that get shorter, and what a power failure leaves of that.
+//! Files that get shorter, and their state after a power failure.
 
 use std::sync::Arc;
 

@@ -18,7 +18,7 @@ const WRITERS: u32 = 3;
 
 struct Writer {
     tx: Txn,
-    /// What it changes if it commits.
+    /// Changes that take effect if the transaction commits.
     changes: Changes,
     savepoint: Option<(Savepoint, Changes)>,
 }

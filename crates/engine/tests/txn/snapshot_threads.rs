@@ -1,4 +1,4 @@
-//! Snapshots among threads that write: what they show adds up.
+//! Snapshots among threads that write: the sums that they show are right.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

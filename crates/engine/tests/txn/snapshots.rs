@@ -1,5 +1,5 @@
-//! Snapshots: what they see, what they cost others, and how they are lost. One thread does
-//! everything: a thread that waited for another would wait for ever.
+//! Snapshots: their contents, their cost to others, and their loss. One thread does everything: a
+//! thread that waited for another would wait for ever.
 
 use millpond::internals::btree::BulkOptions;
 use millpond::{Db, Error, KeyRange, Options, RawTree, Snapshot, error::TxnError};
@@ -332,7 +332,7 @@ fn ranges_outside_transactions_show_what_is_committed() {
     }
 }
 
-/// What a value is read out of, and what is asked of the store for the first piece.
+/// Reader of a value's bytes that queries the store before it returns the first piece.
 struct Asking<'a>(&'a Db, &'a RawTree, std::io::Repeat, bool);
 
 impl std::io::Read for Asking<'_> {

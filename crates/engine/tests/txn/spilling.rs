@@ -60,7 +60,7 @@ fn change(tree: &RawTree, model: &mut Model, rng: &mut fastrand::Rng) {
     }
 }
 
-/// As a transaction: whole values, parts of values, and large ones; committed or not.
+/// Changes whole values, parts of values, and large ones in a transaction; commits or aborts it.
 fn transact(db: &Db, tree: &RawTree, model: &mut Model, rng: &mut fastrand::Rng) {
     let (tx, mut after) = (db.begin().unwrap(), model.clone());
     for _ in 0..rng.u32(..1500) {

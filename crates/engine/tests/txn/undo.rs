@@ -50,7 +50,7 @@ fn key(row: u64) -> [u8; 8] {
     row.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes()
 }
 
-/// Not a test of its own: what the child of the next one does.
+/// Not a test of its own: the child of the next one.
 #[test]
 fn child_that_inserts_many_rows_in_one_transaction() {
     let Some(path) = std::env::var_os(CHILD) else { return };

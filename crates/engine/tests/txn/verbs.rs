@@ -1,4 +1,4 @@
-//! The same verbs in a tree, in a transaction and in a snapshot: each is what a `BTreeMap` gives.
+//! Verbs of a tree, a transaction and a snapshot: each does what a `BTreeMap` does.
 
 use std::collections::BTreeMap;
 use std::io::Read;

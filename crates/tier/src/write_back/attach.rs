@@ -28,8 +28,9 @@ use crate::write_back::bell::Bell;
 use crate::write_back::format::{Header, Journal, Kind, Record, State, load_directory};
 
 impl BackDevice {
-    /// A tier above `below`, with its cache on `fast`: the one that it was opened with last, or if
-    /// there was none, an empty one, or one of a tier that is of no use any more.
+    /// Opens a tier above `below`, with its cache on `fast`. The cache is the one that `below` was
+    /// opened with last. If there was none, it may be empty, or belong to a tier that is of no use
+    /// any more.
     ///
     /// # Errors
     /// There is no room, the two do not belong together, or one of them fails.
@@ -85,7 +86,8 @@ impl BackDevice {
         Ok(pair(below, fast)?.is_some())
     }
 
-    /// How the tier is to be opened that has what `below` has not; `None` if there is none such.
+    /// Returns the options for opening the tier that has data `below` lacks; `None` if no tier
+    /// does.
     ///
     /// # Errors
     /// As [`BackDevice::open`].
@@ -103,7 +105,7 @@ impl BackDevice {
     /// more. Nothing else is read or written meanwhile, or later.
     ///
     /// # Errors
-    /// A device fails. The two belong together still, and what was synced is there.
+    /// A device fails. The two still belong together, and all synced bytes are there.
     pub fn give_up(&self) -> Result<(), DeviceError> {
         self.is_closed.store(true, Ordering::Release);
         self.destage_all()?;

@@ -1,22 +1,22 @@
-//! A device with a second tier that writes back: a slow one below, and on a fast one a cache that
-//! has what was written last.
+//! A device with a second tier that writes back: a slow device below, and a cache with the last
+//! writes on a fast one.
 //!
-//! 1. **What was synced survives**, on the two devices together: `sync` returns when the copies of
-//!    all pages written before are durable in the cache, and a directory that names them.
+//! 1. **Synced bytes survive**, on the two devices together. `sync` returns when the copies of all
+//!    pages written before are durable in the cache, and a directory that names them.
 //! 2. **A slot that the directory names is not written to.** Each write of a page goes to a new
 //!    slot; the old one is free when a later directory is durable.
-//! 3. **A place leaves the directory after storage has it, durably**, or what it had is not needed
-//!    by anybody.
+//! 3. **A place leaves the directory after storage has it, durably**, or when nobody needs its
+//!    contents.
 //! 4. **Storage below is marked**: its first sector is in the cache until the tier is given up, so
 //!    that nobody takes it for whole (`back_mark`).
 //! 5. **A copy is proven** by its checksum each time it is read. Of one that storage has, too, that
 //!    is read instead; another is an error.
 //! 6. **A failed sync is final**: no later one says that something is durable.
 //!
-//! What is not a page, or finds no slot, is written to storage; its place leaves the directory when
-//! that is durable. The mutex of the tables is held for steps of them only, never during I/O.
-//! Locks are taken in this order: what writes the beginning of the device, destaging, the journal,
-//! the tables.
+//! A write that is no page, or finds no slot, goes to storage; its place leaves the directory when
+//! that is durable. The mutex of the tables is held for steps of them only, never during I/O. Locks
+//! are taken in this order: writes to the beginning of the device, destaging, the journal, the
+//! tables.
 
 use std::ops::{Deref, DerefMut, Range};
 use std::path::{Path, PathBuf};
@@ -39,11 +39,11 @@ use crate::write_back::format::{Journal, State};
 /// Bytes that may wait to be discarded at most, however small the cache is.
 const SUPERSEDED_LEAST: u64 = 1 << 20;
 
-/// How long the end of a read or a write is waited for before the copies that wait are written,
-/// whose slots are taken, too.
+/// Longest wait for the end of a pending read or write, before the waiting copies are written.
+/// Those copies hold slots, too.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
-/// A device, and a cache that has what was written to it last.
+/// A device, and a cache with the last writes to it.
 pub struct BackDevice {
     pub(super) below: Arc<dyn Device>,
     pub(super) fast: Arc<dyn Device>,
@@ -84,7 +84,8 @@ impl std::fmt::Debug for BackDevice {
     }
 }
 
-/// The tables, held. Who waits for a slot is notified of an arrival when they are given back.
+/// The tables, held. A thread that waits for a slot is notified of an arrival when the guard is
+/// dropped.
 pub(crate) struct CacheGuard<'c> {
     cache: MutexGuard<'c, Cache>,
     arrival: &'c Condvar,
@@ -153,9 +154,8 @@ impl BackDevice {
         CacheGuard { cache, arrival: &self.arrival }
     }
 
-    /// Waits for a read or a write of a slot that is under way to end, if none has since there had
-    /// been `seen` of them; returns whether it is worth another look at the slots: `false` if none
-    /// is under way.
+    /// Waits for a pending read or write of a slot to end, unless one has ended since the count was
+    /// `seen`. Returns `true` if another look at the slots is worth it; `false` if none is pending.
     pub(super) fn await_arrival(&self, seen: u64) -> bool {
         let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
         if cache.tables.arrivals == seen && cache.tables.is_under_way() {

@@ -1,7 +1,7 @@
 //! A tier that writes back, with a thread that writes to storage ahead of need.
 //!
-//! The thread writes what nobody's page is any more: copies whose pages the policy has evicted, and
-//! if need be those whose pages are elsewhere now. What the policy keeps stays dirty, so it decides
+//! The thread writes copies without an owner: those whose pages the policy has evicted, and if need
+//! be those whose pages are elsewhere now. Copies that the policy keeps stay dirty, so it decides
 //! as it would without the thread, and as in the model.
 
 use std::ops::{Deref, Range};
@@ -19,10 +19,10 @@ use crate::error::TierError;
 use crate::options::TierOptions;
 use crate::write_back::back_device::BackDevice;
 
-/// How long the thread waits after an error before it tries again.
+/// Pause of the thread after an error, before it tries again.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// A device, and a cache that has what was written to it last.
+/// A device, and a cache with the last writes to it.
 pub struct BackTier {
     device: Arc<BackDevice>,
     /// Held for a step, and never while the thread does anything.
@@ -44,8 +44,9 @@ impl Deref for BackTier {
 }
 
 impl BackTier {
-    /// A tier above `below`, with its cache on `fast`: the one that it was opened with last, or if
-    /// there was none, an empty one, or one of a tier that is of no use any more.
+    /// Opens a tier above `below`, with its cache on `fast`. The cache is the one that `below` was
+    /// opened with last. If there was none, it may be empty, or belong to a tier that is of no use
+    /// any more.
     ///
     /// # Errors
     /// There is no room, the two do not belong together, or one of them fails.
@@ -83,7 +84,8 @@ impl BackTier {
         BackDevice::is_pair(below, fast)
     }
 
-    /// How the tier is to be opened that has what `below` has not; `None` if there is none such.
+    /// Returns the options for opening the tier that has data `below` lacks; `None` if no tier
+    /// does.
     ///
     /// # Errors
     /// As [`BackTier::open`].
@@ -98,13 +100,13 @@ impl BackTier {
     /// more. Nothing else is read or written meanwhile, or later.
     ///
     /// # Errors
-    /// A device fails. The two belong together still, and what was synced is there.
+    /// A device fails. The two still belong together, and all synced bytes are there.
     pub fn give_up(&self) -> Result<(), DeviceError> {
         self.end_thread();
         self.device.give_up()
     }
 
-    /// What the thread does is done then.
+    /// Ends the thread and waits until its work is done.
     fn end_thread(&self) {
         self.device.bell.end();
         self.device.bell.listen(false);

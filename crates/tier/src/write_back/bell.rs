@@ -17,7 +17,7 @@ struct State {
 #[derive(Default)]
 pub(super) struct Bell {
     state: Mutex<State>,
-    /// It rang, or the thread is to end.
+    /// Notified when the bell rings, or when the thread is to end.
     changed: Condvar,
     /// The thread is to end.
     over: Condvar,
@@ -55,8 +55,8 @@ impl Bell {
         self.state().is_over
     }
 
-    /// Waits until it rings; returns whether the thread is to go on. What rang while the thread
-    /// was at work counts.
+    /// Waits until it rings; returns whether the thread is to go on. A ring while the thread was at
+    /// work counts.
     pub(super) fn wait(&self) -> bool {
         let mut state = self.state();
         planted!(BackRingForgotten, state.has_rung = false);

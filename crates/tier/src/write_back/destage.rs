@@ -1,8 +1,8 @@
 //! Extents that nobody's page is any more are written to storage, so that their slots can be used
 //! again.
 //!
-//! A slot is free when storage has what it held, durably, and the directory does not name it any
-//! more, durably: three syncs for a batch of them.
+//! A slot is free when storage durably has its contents, and the durable directory does not name it
+//! any more: three syncs for a batch of slots.
 
 use std::io::{IoSlice, IoSliceMut};
 use std::sync::PoisonError;
@@ -17,7 +17,8 @@ use crate::write_back::back_device::BackDevice;
 
 /// Extents that are written to storage together where nothing goes on without.
 const BATCH: usize = 128;
-/// The same where nobody waits for it: who reads from storage waits for these.
+/// Extents written together ahead of need. Fewer than `BATCH`, since a caller that reads from
+/// storage waits for these writes.
 const AHEAD: usize = 32;
 
 /// Work ahead of need.
@@ -32,8 +33,8 @@ enum Ahead {
 }
 
 impl BackDevice {
-    /// Frees slots, if there are none: what the directory says is brought up to date, and if that
-    /// is not enough, retiring extents are written to storage first, those that wait longest.
+    /// Frees slots, if there are none: brings the directory up to date. If that is not enough, it
+    /// first writes to storage the retiring extents that have waited longest.
     pub(super) fn make_room(&self) -> Result<(), DeviceError> {
         {
             let _one = self.destaging.lock().unwrap_or_else(PoisonError::into_inner);
@@ -91,7 +92,7 @@ impl BackDevice {
         }
     }
 
-    /// Does some of what there is to do ahead of need; returns whether there was something.
+    /// Does some work ahead of need; returns `true` if there was any.
     pub(super) fn destage_some(&self) -> Result<bool, DeviceError> {
         let work = self.work_ahead();
         if work == Ahead::Nothing || self.has_failed.load(Ordering::Acquire) {
@@ -131,7 +132,7 @@ impl BackDevice {
         drop(self.destaging.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// Writes everything to storage but what is pinned.
+    /// Writes everything to storage except pinned extents.
     pub(super) fn destage_all(&self) -> Result<(), DeviceError> {
         loop {
             let places: Vec<u64> = {
@@ -188,7 +189,7 @@ impl BackDevice {
         }
     }
 
-    /// Reads these slots, which are pinned, and proves what is read.
+    /// Reads these slots, which are pinned, and verifies the bytes.
     pub(super) fn read_slots(
         &self,
         copies: &[crate::copy::Copy],
@@ -211,7 +212,7 @@ impl BackDevice {
         (buffers, results)
     }
 
-    /// That these bytes are what was written to the slot.
+    /// Verifies that `bytes` are those written to the slot.
     pub(super) fn prove(&self, slot: u32, checksum: u64, bytes: &[u8]) -> Result<(), DeviceError> {
         if xxh3_64(bytes) == checksum {
             return Ok(());

@@ -100,11 +100,11 @@ pub(super) enum State {
     /// The device below may have this generation's mark or the last one's.
     Opening = 1,
     Open = 2,
-    /// Clean copies are what the device below has.
+    /// Clean copies equal the bytes of the device below.
     Closed = 3,
     /// The device below has everything, and is about to get its first sector back.
     Leaving = 4,
-    /// It has.
+    /// The device below has its first sector back.
     Over = 5,
 }
 
@@ -122,7 +122,7 @@ pub(super) struct Header {
 }
 
 impl Header {
-    /// That of a new pair.
+    /// Header of a new pair.
     pub fn new(layout: BackLayout, uuid: [u8; 16]) -> Header {
         let state = State::Opening;
         // The journal may still hold what another pair has left there.
@@ -312,7 +312,8 @@ pub(super) struct Journal {
     pub position: u64,
     /// Batches in it.
     pub batches: u64,
-    /// Why nothing can be made durable any more: what a failed sync covered, no later one does.
+    /// The error after which nothing can be made durable any more: no later sync covers the writes
+    /// of a failed one.
     pub failed: Option<DeviceError>,
 }
 
@@ -323,10 +324,10 @@ impl Journal {
     }
 }
 
-/// The directory as it was made durable last: what there is at each place.
+/// The last durable directory: the record of each place.
 ///
 /// # Errors
-/// The device fails, or what it holds is damaged.
+/// The device fails, or its contents are damaged.
 pub(super) fn load_directory(
     device: &dyn Device,
     header: &Header,

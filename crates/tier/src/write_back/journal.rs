@@ -1,4 +1,4 @@
-//! The directory on the cache's device, and its journal: what `sync` makes durable.
+//! The directory on the cache's device, and its journal, which `sync` makes durable.
 
 use std::sync::PoisonError;
 
@@ -19,7 +19,7 @@ impl BackDevice {
         self.with_journal(|journal| self.write_changes(journal))
     }
 
-    /// The same, with a directory of clean copies, too: the tier is closed, or is given up.
+    /// Like `commit`, with a directory of clean copies, too: the tier is closed, or is given up.
     pub(super) fn close_as(&self, state: State) -> Result<(), DeviceError> {
         self.with_journal(|journal| {
             journal.header.state = state;
@@ -43,8 +43,8 @@ impl BackDevice {
         done
     }
 
-    /// What was written so far, to either device, is durable: called when the records of it have
-    /// been made, so that it covers what they name.
+    /// Makes all earlier writes to both devices durable. Called after the records of these writes
+    /// have been built, so that it covers all bytes that they name.
     fn sync_data(&self) -> Result<(), DeviceError> {
         if self.below_is_ahead.swap(false, Ordering::AcqRel) && !planted!(BackStorageNotSynced) {
             self.below.sync()?;

@@ -1,4 +1,4 @@
-//! A second tier that writes back: what is written is in the cache, and on storage later.
+//! A second tier that writes back: a write goes to the cache, and later to storage.
 
 mod attach;
 mod back_device;

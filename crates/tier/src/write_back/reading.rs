@@ -99,8 +99,8 @@ impl BackDevice {
         }
     }
 
-    /// Reads what is in slots; returns the parts that could not be read from there, with an error
-    /// where storage does not have them.
+    /// Reads the parts that are in slots. Returns those that could not be read from there, with an
+    /// error where storage lacks them.
     fn read_in_slots(
         &self,
         requests: &mut [ReadRequest<'_, '_>],
@@ -184,7 +184,7 @@ impl BackDevice {
     }
 }
 
-/// Puts what a copy has of these bytes into them.
+/// Copies the overlap with a copy into these bytes.
 fn lay_over(bytes: &mut [u8], offset: u64, copy: &Copy, buffer: &[u8]) {
     let end = offset + bytes.len() as u64;
     let begin = copy.offset.max(offset);

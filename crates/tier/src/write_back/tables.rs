@@ -24,22 +24,22 @@ pub(super) struct Incoming {
 
 /// Location of a part of a request.
 pub(super) enum Whereabouts {
-    /// In this slot, with this checksum; the slot is pinned. `frame`: whose clean copy it is; else
-    /// storage does not have it.
+    /// In this slot, with this checksum; the slot is pinned. `frame` owns the clean copy; without
+    /// one, storage lacks the copy.
     Slot { slot: u32, checksum: u64, frame: Option<FrameId> },
     /// Some of it in the cache only.
     Both,
-    /// On storage; what is read may be kept.
+    /// On storage; the bytes read may be kept.
     Storage(Option<Fill>),
 }
 
-/// How a range can be written to.
+/// Obstacle to a write to a range.
 pub(super) enum Overlap {
     /// Nothing stands in the way.
     None,
     /// An extent in it is being written to storage.
     Busy,
-    /// These extents reach beyond it.
+    /// The listed extents reach beyond the range.
     Beyond(Vec<u64>),
 }
 
@@ -69,7 +69,7 @@ impl Frames {
 }
 
 impl Cache {
-    /// What an earlier session left.
+    /// Restores the copies that an earlier session left.
     pub(super) fn restore_back(&mut self, mut records: Vec<Record>) {
         records.sort_unstable_by_key(|record| record.entry.order);
         let mut used = vec![false; self.tables.slots.len()];
@@ -197,7 +197,7 @@ impl Cache {
         self.tables.unpin(slot);
     }
 
-    /// A clean copy is not what was written.
+    /// Notes that a clean copy has a wrong checksum.
     pub(super) fn lose_copy(&mut self, frame: FrameId, slot: u32) {
         self.counts.mismatches += 1;
         let is_clean = |entry: &Frame| entry.flags & DIRTY == 0;
@@ -236,8 +236,8 @@ impl Cache {
         self.tables.unpin(slot);
     }
 
-    /// What lies at `range` is now in `slot`, which was taken for it. `page`: of a page, or of the
-    /// beginning of the device.
+    /// Records that the bytes of `range` are now in `slot`, which was taken for them. `page` is
+    /// `None` for the beginning of the device.
     pub(super) fn install(
         &mut self,
         page: Option<&Incoming>,
@@ -285,7 +285,7 @@ impl Cache {
         }
     }
 
-    /// Whether `range` can be written to; if `to_storage`, what is inside is marked for it.
+    /// Returns the obstacle to a write to `range`; for `to_storage` marks the extents inside it.
     pub(super) fn overlap(&mut self, range: &Range<u64>, to_storage: bool) -> Overlap {
         // Of an extent that is gone meanwhile, too: it must not come after what is written now.
         let is_busy = to_storage && self.tables.dirty.is_being_written(range);
@@ -332,7 +332,7 @@ impl Cache {
         }
     }
 
-    /// Nobody needs what lies at `range` any more.
+    /// Discards the copies in `range`, which nobody needs any more.
     pub(super) fn discard(&mut self, range: &Range<u64>) {
         let unneeded = self.tables.dirty.within(range.clone()).filter(|extent| {
             let own = extent.range();
@@ -407,7 +407,8 @@ impl Cache {
         self.tables.unpin(slot);
     }
 
-    /// Records of what changed, and the slots that nothing refers to once they are durable.
+    /// Returns records of the changes, and the slots that nothing refers to once the records are
+    /// durable.
     pub(super) fn take_changes(&mut self) -> (Vec<Record>, Vec<u32>) {
         let (places, slots) = self.tables.dirty.take_changes();
         (places.into_iter().map(|place| self.tables.record(place)).collect(), slots)

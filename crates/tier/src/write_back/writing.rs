@@ -13,15 +13,15 @@ use crate::waiting::{NewCopy, WaitingCopy};
 use crate::write_back::back_device::BackDevice;
 use crate::write_back::tables::{Incoming, Overlap};
 
-/// Tries to get what stands in the way of a write to storage.
+/// Tries to clear the way for a write to storage.
 const TRIES: u32 = 100;
 /// Tries to get a slot. A page goes to storage then.
 const SLOT_TRIES: u32 = 3;
-/// How many reads and writes of slots the beginning of the device waits for, which has no other
-/// place.
+/// Reads and writes of slots that a write of the device's beginning waits for; it has no other
+/// place to go.
 const ROUNDS: u32 = 1000;
 
-/// What became of a search for a slot.
+/// Result of a search for a slot.
 enum SlotSearch {
     Slot(u32),
     /// None is free, and none can be made so until others are done with theirs.
@@ -90,7 +90,7 @@ impl BackDevice {
         self.commit()
     }
 
-    /// Waits for, or writes to storage, what stands in the way of writing to `range`.
+    /// Waits for extents in the way of a write to `range`, or writes them to storage.
     fn clear_the_way(&self, range: &Range<u64>, to_storage: bool) -> Result<(), DeviceError> {
         for _ in 0..TRIES {
             let overlap = self.cache().overlap(range, to_storage);
@@ -129,9 +129,10 @@ impl BackDevice {
         found
     }
 
-    /// A slot for what has no other place; `None` if that cannot be. All of a small cache may be
-    /// read and written at once, by other threads: each of them is free, or can be destaged, when
-    /// that has ended. But none gets free if the file has room for few, and they are needed.
+    /// Returns a slot for bytes without another place; `None` if there can be none. All of a small
+    /// cache may be read and written at once, by other threads: each of them is free, or can be
+    /// destaged, when that has ended. But none gets free if the file has room for few, and they are
+    /// needed.
     fn slot_at_last(&self) -> Option<u32> {
         for _ in 0..ROUNDS {
             let seen = self.cache().tables.arrivals;
@@ -260,7 +261,7 @@ impl BackDevice {
         }
     }
 
-    /// What of a write goes to storage; what lies at the beginning of the device stays in the
+    /// Returns the part of a write that goes to storage; the beginning of the device stays in the
     /// cache.
     fn direct<'p>(
         &self,
@@ -296,7 +297,7 @@ impl BackDevice {
         cache.overwrite(range.clone());
     }
 
-    /// Has `work` change storage at `range`, beyond what is pinned.
+    /// Has `work` change storage at `range`, beyond the pinned bytes.
     pub(super) fn change_storage(
         &self,
         range: Range<u64>,
@@ -336,7 +337,7 @@ impl BackDevice {
         Ok(())
     }
 
-    /// Writes copies of what was read from storage into the cache, or has them wait.
+    /// Writes copies of pages read from storage into the cache, or has them wait.
     pub(super) fn keep(&self, fills: Vec<ToCache>, requests: &[ReadRequest<'_, '_>]) {
         if fills.is_empty() {
             return;
@@ -355,7 +356,7 @@ impl BackDevice {
         self.write_copies(fills.into_iter().map(copy).collect());
     }
 
-    /// From now on copies of what was read wait until [`BackDevice::write_waiting`] is called.
+    /// Makes copies of pages read wait from now on, until [`BackDevice::write_waiting`] is called.
     pub(crate) fn let_copies_wait(&self) {
         self.waiting.begin(u32::try_from(self.spare_slots).unwrap_or(u32::MAX) / 4);
     }

@@ -11,10 +11,10 @@ use crate::error::Errno;
 /// The flag that opens a file for direct I/O.
 pub(crate) const DIRECT: Option<i32> = Some(libc::O_DIRECT);
 
-/// What `statfs` says of ext2 to ext4, and of XFS.
+/// File system types that `statfs` reports for ext2 to ext4, and for XFS.
 const RANGES_KNOWN: [u64; 2] = [0xef53, 0x5846_5342];
 
-/// What direct I/O on `file` demands, `None` if it is not possible after all.
+/// Returns the alignment that direct I/O on `file` requires; `None` if the file cannot do it.
 pub(crate) fn direct_alignment(file: &File) -> Option<Alignment> {
     let Ok(stat) = rustix::fs::statx(file, c"", AtFlags::EMPTY_PATH, StatxFlags::DIOALIGN) else {
         return Some(likely_alignment(file));
@@ -30,8 +30,9 @@ pub(crate) fn direct_alignment(file: &File) -> Option<Alignment> {
     }
 }
 
-/// What direct I/O demands where the kernel does not say (before Linux 6.1, or tmpfs): blocks of
-/// the drive, if that can be found out, else what is safe for every drive in use.
+/// Alignment for direct I/O where the kernel reports none (before Linux 6.1, or tmpfs). It is the
+/// block size of the drive if that can be found out, otherwise one that is safe for every drive in
+/// use.
 fn likely_alignment(file: &File) -> Alignment {
     /// Of a file system in memory, which demands nothing.
     const TMPFS: i64 = 0x0102_1994;
@@ -62,12 +63,12 @@ pub(crate) fn expect_random_reads(file: &File) {
     let _ = rustix::fs::fadvise(file, 0, None, Advice::Random);
 }
 
-/// Makes what was written durable, and what is needed to find it.
+/// Makes all written bytes durable, and the metadata needed to find them.
 pub(crate) fn sync_data(file: &File) -> Result<(), Errno> {
     rustix::io::retry_on_intr(|| rustix::fs::fdatasync(file)).map_err(Errno::from)
 }
 
-/// Whether the file system of `file` is one whose ranges can be synced.
+/// Returns `true` if `file` is on a file system whose ranges can be synced.
 pub(crate) fn knows_ranges(file: &File) -> bool {
     rustix::fs::fstatfs(file).is_ok_and(|system| RANGES_KNOWN.contains(&(system.f_type as u64)))
 }

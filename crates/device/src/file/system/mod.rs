@@ -1,5 +1,5 @@
-//! What Linux has and other systems have not: direct I/O and what it demands, advice, syncs of
-//! ranges, a list of locks. Each is a function here, and what is done without it beside it.
+//! Features of Linux that other systems lack: direct I/O and its alignment, advice, syncs of
+//! ranges, a list of locks. Each is one function, beside its replacement for other systems.
 
 #[cfg(target_os = "linux")]
 mod linux;

@@ -16,7 +16,7 @@ pub(crate) fn direct_alignment(_: &File) -> Option<Alignment> {
 /// There is no advice.
 pub(crate) fn expect_random_reads(_: &File) {}
 
-/// Makes what was written durable: on a Mac, where `fsync` leaves it in the drive's cache, by
+/// Makes all written bytes durable: on a Mac, where `fsync` leaves them in the drive's cache, by
 /// `F_FULLFSYNC`.
 pub(crate) fn sync_data(file: &File) -> Result<(), Errno> {
     rustix::io::retry_on_intr(|| {

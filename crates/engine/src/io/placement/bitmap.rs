@@ -8,7 +8,7 @@ use millpond_base::PageId;
 /// Bits per word.
 const WORD: u64 = 64;
 
-/// Which pages are free.
+/// Bitmap of free pages.
 #[derive(Debug, Default)]
 pub(in crate::io) struct Bitmap {
     /// Bit p % 64 of word p / 64 is 0 if page p is free. Bits beyond `pages` are 1.
@@ -104,8 +104,8 @@ impl Bitmap {
         self.pages
     }
 
-    /// Sets the words from `first` on to what a map page says, for the pages that there are.
-    /// Pages that are `is_reserved` stay taken.
+    /// Sets the words from `first` on to those of a map page, for the pages that exist. Pages that
+    /// are `is_reserved` stay taken.
     pub(in crate::io) fn load(
         &mut self,
         first: usize,
@@ -202,7 +202,7 @@ impl Bitmap {
         Ok(())
     }
 
-    /// Whether the page is handed out or does not exist.
+    /// Returns `true` if the page is handed out or does not exist.
     pub(in crate::io) fn is_taken(&self, page: u64) -> bool {
         self.taken.get((page / WORD) as usize).is_none_or(|word| word & (1 << (page % WORD)) != 0)
     }

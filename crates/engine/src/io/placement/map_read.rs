@@ -1,5 +1,5 @@
-//! Reading the page map of a store that is opened; and making one of what lies in the file, where
-//! there is none that can be used.
+//! Reading the page map of a store that is opened; and rebuilding it from the file's pages, where
+//! no map can be used.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -32,23 +32,23 @@ pub struct MapError {
     pub path: PathBuf,
     /// Level of the node, 0 for those that have pages.
     pub level: u8,
-    /// Which one of its level.
+    /// Index of the node within its level.
     pub index: u64,
-    /// Where the node begins in the file, in bytes.
+    /// Offset of the node in the file, in bytes.
     pub offset: u64,
-    /// What is wrong.
+    /// The damage.
     pub damage: MapDamage,
 }
 
-/// What is wrong with a node of a page map.
+/// Damage of one node of a page map.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum MapDamage {
-    /// It cannot be read.
+    /// The node cannot be read.
     Device(DeviceError),
-    /// Its checksum does not fit, or another page is in its place.
+    /// The node's checksum does not fit, or another page is in its place.
     Unsound,
-    /// It is not the version that its parent means: a write was lost.
+    /// The node is not the version that its parent names: a write was lost.
     Stale,
     /// An entry names a place that the file does not have, or that another entry names.
     Place {
@@ -172,7 +172,7 @@ pub(in crate::io) fn read_map_within(
 }
 
 /// Returns whether memory has room for the entries of `ids` page ids. The file's length bounds
-/// nothing: ids stay when what was large is dropped and the file is cut.
+/// nothing: ids stay when a large structure is dropped and the file is cut.
 fn has_memory(ids: u64) -> bool {
     Vec::<MapEntry>::new().try_reserve_exact(ids as usize).is_ok()
 }
@@ -205,7 +205,7 @@ fn proof(level: usize, index: u64, entry: MapEntry, page: &[u8]) -> Result<(), M
     if entry.is_of(header.checksum) { Ok(()) } else { Err(MapDamage::Stale) }
 }
 
-/// Looks for pages, compressed or not, in what was read.
+/// Looks for pages, compressed or not, in the bytes read.
 struct Finder {
     size: PageSize,
     page: Vec<u8>,
@@ -241,7 +241,7 @@ impl Finder {
     }
 }
 
-/// Whether `page` is one of a structure that was sealed as the page that its header names.
+/// Returns `true` if `page` belongs to a structure and was sealed under the id in its header.
 fn is_page(page: &[u8]) -> bool {
     let header = PageHeader::read(page);
     let is_own = matches!(
@@ -251,8 +251,8 @@ fn is_page(page: &[u8]) -> bool {
     !is_own && header.page.0 < MapEntry::PLACES && PageHeader::is_sound(header.page, page)
 }
 
-/// Calls `look` with what can be read of the file, and the place where it begins, until that breaks
-/// off: in pieces that no page crosses.
+/// Calls `look` with each readable piece of the file and its first place, until that breaks off. No
+/// page crosses from one piece into another.
 fn scan(
     device: &dyn Device,
     size: PageSize,
@@ -335,7 +335,7 @@ pub(in crate::io) fn page_size_by_pages(device: &dyn Device) -> Option<PageSize>
     })
 }
 
-/// Whether page 1 is a sound page 1, as the first free map always is.
+/// Returns `true` if page 1 is a sound free map, as it is in each store that has free maps.
 pub(in crate::io) fn has_free_map(device: &dyn Device, size: PageSize) -> bool {
     let mut page = AlignedBuffer::new(size.bytes());
     device.read(size.bytes_u64(), &mut page).is_ok()

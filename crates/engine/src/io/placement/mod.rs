@@ -1,4 +1,4 @@
-//! Where pages are in the file: which ids and places are free, and the page map.
+//! Places of pages in the file: the free ids and places, and the page map.
 
 pub(super) mod bitmap;
 pub(super) mod map_read;

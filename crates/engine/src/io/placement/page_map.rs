@@ -28,13 +28,13 @@ use crate::page::{MapEntry, PageSize, Spot};
 /// A node of the map.
 #[derive(Clone, Copy, Debug)]
 struct Node {
-    /// Where it is on storage; [`MapEntry::NONE`] if all of its entries are.
+    /// Place of the node on storage; [`MapEntry::NONE`] if all of its entries are.
     entry: MapEntry,
-    /// Whether it has changed since.
+    /// `true` if the node has changed since it was written.
     is_dirty: bool,
 }
 
-/// Where pages are.
+/// Map from page ids to places in the file.
 #[derive(Debug)]
 pub(in crate::io) struct PageMap {
     page_size: PageSize,
@@ -46,7 +46,7 @@ pub(in crate::io) struct PageMap {
     stored_units: u64,
     /// By level, the leaves first; as many as `nodes_by_level` says.
     nodes: Vec<Vec<Node>>,
-    /// What is taken: by the superblock, pages, nodes, and what is superseded.
+    /// Space taken by the superblock, pages, nodes, and superseded versions.
     space: Space,
     /// Superseded, and no map was begun since.
     superseded: Vec<Spot>,
@@ -54,7 +54,7 @@ pub(in crate::io) struct PageMap {
     held: Vec<Spot>,
     /// Backups under way.
     backups: u32,
-    /// Whether rule 2 holds.
+    /// `true` if rule 2 holds.
     waits: bool,
     /// A page found no place: only the next map makes room.
     is_starved: bool,
@@ -161,8 +161,8 @@ impl PageMap {
         }
     }
 
-    /// Whether a page found no place since the last map was begun, or the next one would free more
-    /// than `most_bytes`.
+    /// Returns `true` if the next map would free more than `most_bytes`, or would free anything
+    /// and a page has found no place since the last map was begun.
     pub(in crate::io) fn wants_map(&self, most_bytes: u64) -> bool {
         // If the next map would free nothing, it is of no use to a page either.
         let waiting = self.bytes_of(&self.superseded);
@@ -174,7 +174,7 @@ impl PageMap {
         (8 * self.entries.capacity()) as u64 + self.space.bytes()
     }
 
-    /// Where `page` is.
+    /// Returns the entry of `page`.
     pub(in crate::io) fn entry(&self, page: PageId) -> MapEntry {
         self.entries.get(page.0 as usize).copied().unwrap_or(MapEntry::NONE)
     }
@@ -222,7 +222,7 @@ impl PageMap {
         self.space.give(spot);
     }
 
-    /// What lies at `spot` is of no use but to a recovery (rule 2).
+    /// Marks `spot` as superseded: only a recovery may still need its contents (rule 2).
     pub(in crate::io) fn supersede(&mut self, spot: Spot) {
         if self.waits && !planted!(PlaceNotAwaited) {
             self.superseded.push(spot);
@@ -254,7 +254,7 @@ impl PageMap {
         }
     }
 
-    /// Forgets what lies in pages that are not `taken`: one bit per page.
+    /// Drops the contents of pages that are not `taken`: one bit per page.
     pub(in crate::io) fn keep_only(&mut self, taken: impl Fn(u64) -> bool) {
         for page in 0..self.ids() {
             if self.entry(PageId(page)) != MapEntry::NONE && !taken(page) {
@@ -276,14 +276,14 @@ impl PageMap {
         far.map(|(page, entry)| (PageId(page), *entry)).take(most).collect()
     }
 
-    /// How many pages are in places from `bound` on.
+    /// Counts the pages in places from `bound` on.
     pub(in crate::io) fn count_placed_from(&self, bound: u64) -> u64 {
         let is_far = |entry: &&MapEntry| entry.place().is_some_and(|place| place >= bound);
         self.entries.iter().filter(is_far).count() as u64
     }
 
-    /// Which grains have something in them, one bit for each, as words; and how many places a grain
-    /// has. What is stored lies in one grain.
+    /// Returns the grains in use, one bit for each, as words; and the number of places per grain.
+    /// Nothing stored crosses from one grain into another.
     pub(in crate::io) fn used_grains(&self) -> (Vec<u64>, u64) {
         self.space.used_grains()
     }
@@ -306,27 +306,27 @@ impl PageMap {
         self.space.cut(least, unit)
     }
 
-    /// Where the file would end if nothing free lay before its end; and where pages are compressed,
-    /// hardly anything, as not all of them fit beside each other.
+    /// Returns the end of the file if nothing free lay before it. Compressed pages do not all fit
+    /// beside each other, so for them a little is added.
     pub(in crate::io) fn packed_places(&self) -> u64 {
         self.space.packed()
     }
 }
 
-/// What a map on storage is made of.
+/// Writing a map to storage.
 impl PageMap {
-    /// A map is begun: returns what it supersedes up to now.
+    /// Begins a map; returns the places that it supersedes so far.
     pub(in crate::io) fn begin(&mut self) -> Vec<Spot> {
         self.is_starved = false;
         std::mem::take(&mut self.superseded)
     }
 
-    /// The map was not made durable: what it would have superseded is not.
+    /// Abandons a map that was not made durable: its places wait for the next map again.
     pub(in crate::io) fn abandon(&mut self, superseded: Vec<Spot>) {
         self.superseded.extend(superseded);
     }
 
-    /// The map is durable: what it superseded is free.
+    /// Frees the places that the map superseded: it is durable.
     pub(in crate::io) fn release(&mut self, superseded: Vec<Spot>) {
         if self.backups > 0 && !planted!(PlaceReusedDuringBackup) {
             self.held.extend(superseded);
@@ -337,12 +337,12 @@ impl PageMap {
         }
     }
 
-    /// Whether backups are under way.
+    /// Returns `true` while backups are under way.
     pub(in crate::io) fn has_backups(&self) -> bool {
         self.backups > 0
     }
 
-    /// A backup begins: what the next durable map, and those after it, supersede stays.
+    /// Begins a backup: places that the next durable maps supersede stay.
     pub(in crate::io) fn pin(&mut self) {
         self.backups += 1;
     }
@@ -407,7 +407,7 @@ impl PageMap {
         old.spot()
     }
 
-    /// Where a node is on storage.
+    /// Returns the entry that names a node's place on storage.
     pub(in crate::io) fn node(&self, level: usize, index: u64) -> MapEntry {
         let node = self.nodes.get(level).and_then(|nodes| nodes.get(index as usize));
         node.map_or(MapEntry::NONE, |node| node.entry)

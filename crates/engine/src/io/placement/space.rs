@@ -1,4 +1,4 @@
-//! Which room of the file is free: places of a page each, or where pages are compressed, units.
+//! Free space of the file: places of a page each, or units where pages are compressed.
 
 use millpond_base::PageId;
 use millpond_device::planted;
@@ -13,7 +13,7 @@ const GAPS: u64 = 16;
 /// The place of the superblock.
 const SUPERBLOCK: u64 = 0;
 
-/// What is free.
+/// Map of the free space.
 #[derive(Debug)]
 pub(in crate::io) enum Space {
     /// Places.
@@ -23,7 +23,7 @@ pub(in crate::io) enum Space {
 }
 
 impl Space {
-    /// That of a file of `places` places, all but the superblock's free.
+    /// Space of a file with `places` places; all but the superblock's are free.
     pub(in crate::io) fn new(size: PageSize, places: u64, compresses: bool) -> Space {
         if compresses {
             let mut units = UnitMap::new(size);
@@ -108,7 +108,7 @@ impl Space {
         }
     }
 
-    /// Makes the file end behind what is taken last, and returns how many places it has then: a
+    /// Makes the file end behind the last taken place, and returns its new number of places: a
     /// multiple of `unit`, and `least` or more.
     pub(in crate::io) fn cut(&mut self, least: u64, unit: u64) -> u64 {
         match self {
@@ -117,8 +117,8 @@ impl Space {
         }
     }
 
-    /// Where the file would end if nothing free lay before its end; and where pages are compressed,
-    /// hardly anything, as not all of them fit beside each other.
+    /// Returns the end of the file if nothing free lay before it. Compressed pages do not all fit
+    /// beside each other, so for them a little is added.
     pub(in crate::io) fn packed(&self) -> u64 {
         match self {
             Space::Places(free) => free.pages() - free.free_pages(),
@@ -129,8 +129,8 @@ impl Space {
         }
     }
 
-    /// Which grains have something in them, one bit for each, as words; and how many places a grain
-    /// has. What is stored lies in one grain.
+    /// Returns the grains in use, one bit for each, as words; and the number of places per grain.
+    /// Nothing stored crosses from one grain into another.
     pub(in crate::io) fn used_grains(&self) -> (Vec<u64>, u64) {
         match self {
             Space::Places(free) => (free.words(0).collect(), 1),

@@ -1,8 +1,8 @@
-//! Which parts of the file are free where pages are compressed: one bit per unit.
+//! Free parts of a file whose pages are compressed: one bit per unit.
 //!
 //! A *region* is 64 units, a word of the map, and nothing crosses from one into another. Regions
-//! are sorted by their longest run of free units, up to a page. What is to be placed goes where it
-//! fits best, and of these to the front of the file.
+//! are sorted by their longest run of free units, up to a page. A page goes into a region that it
+//! fits best, and among these into the one nearest the front of the file.
 
 use millpond_base::PageId;
 
@@ -12,7 +12,7 @@ use crate::page::{PageSize, Spot};
 /// Units of a region.
 const REGION: u64 = 64;
 
-/// Which units are free.
+/// Map of the free units.
 #[derive(Debug)]
 pub(in crate::io) struct UnitMap {
     /// Units of a page.
@@ -52,7 +52,7 @@ fn first_run(free: u64, units: u64) -> Option<u64> {
     (begins != 0).then(|| u64::from(begins.trailing_zeros()))
 }
 
-/// How many runs of `units` ones there are beside each other.
+/// Counts the disjoint runs of `units` ones.
 fn count_runs(mut free: u64, units: u64) -> u64 {
     let mut runs = 0;
     while let Some(first) = first_run(free, units) {
@@ -214,7 +214,7 @@ impl UnitMap {
         is_free
     }
 
-    /// Which regions have something in them: one bit for each, as words.
+    /// Returns the regions in use: one bit for each, as words.
     pub(in crate::io) fn used_regions(&self) -> Vec<u64> {
         let units = self.places * self.page;
         let is_used = |region: u64| {

@@ -55,11 +55,11 @@ pub enum ErrorKind {
     Deadlock,
     /// A lock was waited for too long: the same transaction may succeed if it is restarted.
     Timeout,
-    /// A call outside the transaction needs what the thread's own transaction has locked.
+    /// A call outside the transaction needs keys that the thread's own transaction has locked.
     OwnTransaction,
     /// The transaction, savepoint or snapshot cannot go on.
     TransactionFailed,
-    /// Memory does not suffice for what was asked for.
+    /// Memory does not suffice for the request.
     Memory,
     /// The device is full. What is stored is intact.
     DiskFull,

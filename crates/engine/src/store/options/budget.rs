@@ -28,8 +28,8 @@ use crate::store::options::choices::TranslationMode;
 pub const FRAMES_MIN: u32 = 64;
 /// Frames that a pool has at most.
 pub const FRAMES_MAX: u32 = i32::MAX.cast_unsigned();
-/// Charged for what does not depend on the size of the pool. Histograms of a thread slot take
-/// 39 KiB, of which this covers 24.
+/// Charged for everything that does not depend on the size of the pool. Histograms of a thread slot
+/// take 39 KiB, of which this covers 24.
 pub const FIXED_BYTES: u64 = 1 << 20;
 
 const LIST_BYTES: u64 = 24;
@@ -79,7 +79,7 @@ pub struct Demand<'a> {
     pub log_bytes: u64,
     /// Bytes for locks.
     pub lock_bytes: u64,
-    /// Bytes for what snapshots need, and for the undo of transactions.
+    /// Bytes for the versions that snapshots need, and for the undo of transactions.
     pub version_bytes: u64,
 }
 

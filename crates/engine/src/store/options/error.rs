@@ -43,7 +43,7 @@ pub enum OptionsError {
     /// A number is out of its range.
     #[error("{knob} cannot be {value}: choose a number from {least} to {most}")]
     OutOfRange {
-        /// Which number.
+        /// Name of the option.
         knob: &'static str,
         /// The number given.
         value: u32,

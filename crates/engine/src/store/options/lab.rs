@@ -66,10 +66,10 @@ pub struct Lab {
     /// needs `translation = hashed`. Default: pages are written when they are to go, or for the
     /// log's sake.
     pub cleaning: Option<Cleaning>,
-    /// Reads ahead on a miss: if the two predecessors of the missing page by page id are in memory,
-    /// it is read with its successors in the extent, as in the systems that li traced (li 5.6.1.3).
-    /// Only children of the missing page's parent are read; needs `background_writer = true` and
-    /// latches. Default: no, only scans read ahead.
+    /// Reads ahead on a miss, as in the systems that li traced (li 5.6.1.3). If the two
+    /// predecessors of the missing page by page id are in memory, it is read with its successors in
+    /// the extent. Only children of the missing page's parent are read. Needs latches and
+    /// `background_writer = true`. Default: no, only scans read ahead.
     pub read_ahead: bool,
     /// When what is written is made durable, in a store that is in place and has a log (li 4).
     /// Default: at each checkpoint.

@@ -63,9 +63,9 @@ pub struct Options {
     /// Bytes of log that a recovery may have to read, about: checkpoints are begun at half of it,
     /// and writers wait for them at the whole. Default: 512 MiB.
     pub log_gap: u64,
-    /// Bytes that the file beside the store may have that takes what entries were, for snapshots
-    /// and for transactions that may be rolled back, if that does not fit into memory: the file of
-    /// the store's name with `-spill` behind. It is made when it is needed, and removed when the
+    /// Limit in bytes of the spill file beside the store, which has the store's name with `-spill`
+    /// behind. It takes former versions of entries, for snapshots and for transactions that may be
+    /// rolled back, that do not fit into memory. It is made when it is needed, and removed when the
     /// store is closed. 0: there is none; snapshots are lost instead, and transactions that change
     /// too much fail. In a store in memory it is memory, four times [`Options::memory`] at most.
     /// Default: 16 GiB.

@@ -49,7 +49,7 @@ impl OwnPolicies {
         self
     }
 
-    /// Their names.
+    /// Returns the names of the policies.
     ///
     /// ```
     /// use millpond::OwnPolicies;

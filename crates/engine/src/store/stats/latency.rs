@@ -31,9 +31,9 @@ pub struct Latency {
     pub count: u64,
     /// One in how many was timed, at random: 1 where each was, 0 where none is.
     pub sample_period: u32,
-    /// Their sum, in ns: exact.
+    /// Sum of the latencies, in ns: exact.
     pub sum_ns: u64,
-    /// Their mean, in ns.
+    /// Mean latency, in ns.
     pub mean_ns: u64,
     /// The median, in ns.
     pub p50_ns: u64,

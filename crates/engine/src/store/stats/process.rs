@@ -1,4 +1,4 @@
-//! Which process publishes, and whether it still lives.
+//! Identity of the publishing process, and a test of whether it still lives.
 
 use std::fs;
 use std::path::Path;
@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::store::stats::json::Object;
 
-/// Which process, so that another one with the same pid is not mistaken for it. What the system
-/// does not tell is empty or 0.
+/// Identity of a process, which tells it from another one with the same pid. Fields that the system
+/// does not report are empty or 0.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(default))]
 pub struct Process {
@@ -17,9 +17,9 @@ pub struct Process {
     pub pid: u32,
     /// When it started, in clock ticks since boot.
     pub start_ticks: u64,
-    /// Which boot of which machine.
+    /// Id of the machine's boot.
     pub boot_id: String,
-    /// Which namespace of pids.
+    /// Namespace of pids.
     pub pid_namespace: String,
 }
 

@@ -9,8 +9,8 @@
 //! The [`Publisher`] has no thread and no timer: a thread that runs anyhow (the background writer)
 //! calls [`Publisher::maybe_publish`], which looks at the clock and mostly does nothing. A store
 //! that has nothing to do sleeps, and its file then rests although it is right; so a reader must
-//! not take age for death. It asks the system instead whether the process still lives: pid and
-//! start time together, because pids are used again, in the same boot and the same pid
+//! not take age for death. It asks the system instead whether the process still lives. It compares
+//! pid and start time together, because pids are used again, and only in the same boot and pid
 //! namespace, because elsewhere the number means another process. Where that cannot be asked
 //! (another container, another machine over a network, no `/proc`), age is all there is.
 //!

@@ -1,8 +1,8 @@
 //! Scans of hash indexes and heaps, batch by batch: a bucket or a data page at a time.
 //!
-//! Both keep their entries in the order of the keys' first eight bytes, their *position*. So what
-//! lies together is a range of keys: it is locked as one in a transaction, and the versions of all
-//! keys in it are looked up at once in a snapshot, after its page was copied (rule 1 of versions).
+//! Both keep their entries in the order of the keys' first eight bytes, their *position*. So
+//! entries that lie together are a range of keys. A transaction locks the range as one. A snapshot
+//! looks up the versions of all its keys at once, after its page was copied (rule 1 of versions).
 
 use std::collections::HashMap;
 use std::ops::Bound;

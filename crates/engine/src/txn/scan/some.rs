@@ -1,10 +1,10 @@
 //! Scans that lock what they have seen: a batch of entries at a time.
 //!
-//! A batch is looked at without locks first, to learn its last key; the range up to that key is
-//! locked; then it is read again, and what it holds now is the result (README of `lock`, "For the
-//! caller"). A scan that ends early has locked the keys from its bound to the end of its batch, and
-//! no other: nobody inserts, changes or removes an entry among those that it has seen, and
-//! everybody may behind them.
+//! A batch is looked at without locks first, to learn its last key, and the range up to that key is
+//! locked. Then the batch is read again, and its present contents are the result (README of `lock`,
+//! "For the caller"). A scan that ends early has locked the keys from its bound to the end of its
+//! batch, and no other. Nobody inserts, changes or removes an entry among those that it has seen,
+//! and everybody may behind them.
 
 use std::collections::VecDeque;
 use std::ops::Bound;

@@ -1,5 +1,6 @@
-//! The versions in memory of a range of keys, in one place: keys and before images in one buffer,
-//! so that a scan reads them from front to back and a writer allocates nothing for most of them.
+//! The versions in memory of a range of keys, in one place. Keys and before images are in one
+//! buffer, so that a scan reads them from front to back and a writer allocates nothing for most of
+//! them.
 //!
 //! Versions lie as they came. Their order is that of their keys, and those of a key, its *chain*,
 //! are in it with the oldest first; all of a chain refer to one copy of the key. What a search of

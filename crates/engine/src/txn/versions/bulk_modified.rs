@@ -32,7 +32,7 @@ struct BulkModified {
 /// The part of a tree that is visible to a snapshot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::txn) enum Visible {
-    /// Its pages, with versions instead of the entries that changed since.
+    /// The tree's pages, with versions instead of the entries that changed since.
     All,
     /// VersionStore up to this commit timestamp. The tree was empty then, and was filled by a bulk
     /// modification: nothing in its pages, and no later version, is visible.

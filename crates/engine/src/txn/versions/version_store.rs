@@ -15,9 +15,9 @@
 //! 2. Of several changes of one key by one writer only the first puts a version.
 //! 3. Stamps get their timestamps in the order of commits, before the writer's locks are released.
 //!    A writer that rolls back gets one as well, when all is undone.
-//! 4. A time with snapshots is a *snapshot epoch*. When one begins, no writer knows yet; so the
-//!    thread that begins it captures the versions of all writers: it waits until the calls under
-//!    way are over (writer quiescence), and puts what transactions have changed already
+//! 4. A time with snapshots is a *snapshot epoch*. When one begins, no writer knows yet, so the
+//!    thread that begins it captures the versions of all writers. It waits until the pending calls
+//!    are over (writer quiescence), and puts the before images of the changes made so far
 //!    ([`VersionStore::begin`]'s `capture_versions`). A writer that begins a call afterwards sees
 //!    the epoch. Snapshots that join an epoch later find everything here.
 //! 5. A version is dropped when no read timestamp lies between the timestamp of the version before

@@ -54,8 +54,9 @@ struct Row {
     ended: u64,
 }
 
-/// A snapshot's view of a range of keys: the keys that have a version for it, in the order of the
-/// look-up, each with its before image and the commit timestamp of the writer that replaced it.
+/// A snapshot's view of a range of keys. It has the keys with a version for the snapshot, in the
+/// order of the look-up. Each comes with its before image and the commit timestamp of the writer
+/// that replaced it.
 #[derive(Default)]
 pub(in crate::txn) struct Window {
     bytes: Vec<u8>,

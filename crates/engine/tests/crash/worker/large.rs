@@ -1,7 +1,7 @@
-//! What is no transaction: heaps, changes of whole trees, backups, and giving room back.
+//! Operations outside transactions: heaps, changes of whole trees, backups, and giving room back.
 //!
-//! Such a change may be there in part after a crash, if nothing was durable behind it. One that
-//! failed ends the life: what it left would be the ground of all that follows.
+//! Such a change may be there in part after a crash, if nothing was durable behind it. A failed
+//! change ends the life: all that follows would depend on its remains.
 
 use super::{
     DOUBTS_MAX, Life, SHARED, Snapshot, Stop, Worker, entries_of, is_heap, is_tree, wrong,

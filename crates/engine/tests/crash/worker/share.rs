@@ -16,7 +16,7 @@ struct Shared<'a> {
     transaction: Box<dyn Transaction + 'a>,
     deed: Deed,
     groups: Vec<u8>,
-    /// It sees what others commit meanwhile.
+    /// The transaction sees commits of others while it runs.
     is_relaxed: bool,
     /// Changes and links that there were at its savepoint.
     savepoint: Option<(usize, usize)>,

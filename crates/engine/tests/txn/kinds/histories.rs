@@ -144,8 +144,8 @@ fn sum_of(model: &Model) -> u64 {
     of_keys.map(|value| amount(value)).sum()
 }
 
-/// What a transaction, a snapshot and plain scans show adds up, while others move amounts between
-/// all kinds, abort, and lose deadlocks.
+/// Sums seen by a transaction, a snapshot and plain scans stay the same, while others move amounts
+/// between all kinds, abort, and lose deadlocks.
 #[test]
 fn sums_over_all_kinds_are_conserved_among_threads() {
     let db = Db::in_memory(small()).unwrap();

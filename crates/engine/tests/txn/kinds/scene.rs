@@ -1,4 +1,4 @@
-//! A tree, a hash index and a heap, and what they hold.
+//! A tree, a hash index and a heap, and their contents.
 
 use std::collections::BTreeMap;
 
@@ -32,7 +32,7 @@ impl Kinds {
 
 pub(super) type Bytes = Vec<u8>;
 
-/// What the three hold.
+/// Expected contents of the three structures.
 #[derive(Clone, Default, PartialEq, Debug)]
 pub(super) struct Model {
     pub(super) tree: BTreeMap<Bytes, Bytes>,

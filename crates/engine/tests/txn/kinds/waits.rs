@@ -1,4 +1,4 @@
-//! What waits for whom, and whose a removed record's id is.
+//! Waits between transactions, and the owner of a removed record's id.
 
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -209,8 +209,8 @@ fn emptying_and_dropping_wait_for_transactions() {
     assert!(db.open_hash_index("index").is_err());
 }
 
-/// So many that the locks are exchanged for one on the whole heap: ids of removed records are still
-/// the transaction's.
+/// The changes are so many that the locks are exchanged for one on the whole heap. Ids of removed
+/// records are still the transaction's.
 #[test]
 fn thousands_of_changes_in_one_transaction_are_undone() {
     let db = Db::in_memory(Options::new().memory(32 << 20)).unwrap();

@@ -32,7 +32,7 @@ fn powered(placement: Placement) -> Powered {
     Powered { supply, data, log, db, records }
 }
 
-/// Opens what a power failure leaves, in several ways.
+/// Opens a store after a power failure, in several ways.
 fn survives(world: &Powered, nth: u64, what: &str) {
     for seed in 0..3 {
         let (_supply, devices) = world.supply.images(nth * 10 + seed);

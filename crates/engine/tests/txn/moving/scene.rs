@@ -36,7 +36,7 @@ pub type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
 
 pub const TREES: [&str; 2] = ["tree", "other tree"];
 
-/// What a store shall hold.
+/// Expected contents of a store.
 #[derive(Default, Clone)]
 pub struct Model {
     trees: [Rows; 2],
@@ -107,7 +107,7 @@ impl Model {
         }
     }
 
-    /// Most of what there is goes.
+    /// Removes most of the contents.
     pub fn thin_out(&mut self, db: &Db, random: &mut fastrand::Rng) {
         for (name, rows) in TREES.iter().zip(&mut self.trees) {
             let tree = db.raw_tree(name).unwrap();
