@@ -5,18 +5,6 @@ use std::path::PathBuf;
 use millpond_device::{DeviceError, OpenFileError};
 
 /// A second tier that cannot be used.
-///
-/// ```
-/// use millpond::{Db, Error, Options, error::TierError};
-/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// # let folder = tempfile::tempdir()?;
-/// let letter = folder.path().join("letter");
-/// std::fs::write(&letter, "Dear Ada")?;
-/// let options = Options::new().memory(16 << 20).second_tier(&letter, 1 << 20, "tq");
-/// let refused = Db::open(folder.path().join("pond.mp"), options);
-/// assert!(matches!(refused, Err(Error::Tier(TierError::NotATier { .. }))));
-/// # Ok(()) }
-/// ```
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TierError {
