@@ -1,6 +1,6 @@
 //! The policies that can be run: Millpond's own, and those that a user adds.
 
-use millpond_base::nearest::nearest;
+use millpond_base::nearest::did_you_mean;
 use millpond_policies::config::{Config, ParamError, ParamInfo, Spec};
 use millpond_policies::contract::{Hit, HitHook, Policy};
 use millpond_policies::info::Info;
@@ -255,10 +255,7 @@ impl Registry {
     pub fn find(&self, id: &str) -> Result<&Entry, PolicyError> {
         let found = self.entries.iter().find(|e| e.info.id == id);
         found.ok_or_else(|| {
-            let hint = match nearest(id, self.entries.iter().map(|e| e.info.id)) {
-                Some(near) => format!(" (did you mean '{near}'?)"),
-                None => String::new(),
-            };
+            let hint = did_you_mean(id, self.entries.iter().map(|e| e.info.id));
             PolicyError::Unknown { id: id.to_string(), hint }
         })
     }

@@ -4,7 +4,7 @@
 use std::any::TypeId;
 use std::fmt;
 
-use millpond_base::nearest::nearest;
+use millpond_base::nearest::did_you_mean;
 
 use crate::config::{Config, ParamError, Spec};
 use crate::contract::{HitHook, Policy, PolicySpec, Shape};
@@ -108,10 +108,7 @@ impl ChosenPolicy {
         visit_all(&mut search);
         let Search { spec, found, names, .. } = search;
         found.unwrap_or_else(|| {
-            let hint = match nearest(&spec.id, names) {
-                Some(near) => format!(" (did you mean '{near}'?)"),
-                None => String::new(),
-            };
+            let hint = did_you_mean(&spec.id, names);
             Err(PolicyError::Unknown { id: spec.id, hint })
         })
     }

@@ -47,8 +47,8 @@ fn serves_what_another_test_asks_for() {
     let volume = Arc::new(Volume::open(&spec).unwrap());
     let address = Address::Unix(folder.join("socket"));
     let _server = Server::start(volume, &address, ServeOptions::default()).unwrap();
-    // The process that started it kills it, unless that is dead itself.
-    std::thread::sleep(2 * LIMIT);
+    // The parent kills this process. If the parent dies first, the pipe of the input ends.
+    let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
 }
 
 /// A server, which is killed when this is dropped.
@@ -58,7 +58,7 @@ impl Life {
     fn begin(folder: &Path, write_back: bool) -> Life {
         let mut command = Command::new(std::env::current_exe().unwrap());
         command.args(["--exact", "kill::serves_what_another_test_asks_for", "--nocapture"]);
-        command.env(FOLDER, folder).stdout(Stdio::null());
+        command.env(FOLDER, folder).stdin(Stdio::piped()).stdout(Stdio::null());
         if write_back {
             command.env(WRITE_BACK, "1");
         }

@@ -5,6 +5,14 @@ use std::path::PathBuf;
 use millpond_device::{DeviceError, OpenFileError};
 
 /// A second tier that cannot be used.
+///
+/// ```
+/// use millpond_tier::{TierError, TierOptions};
+///
+/// let tiny =
+///     TierOptions { bytes: 4096, page_bytes: 4096, unit: 4096, seed: 1, writes_back: false };
+/// assert!(matches!(tiny.frames(), Err(TierError::TooSmall { bytes: 4096, .. })));
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TierError {

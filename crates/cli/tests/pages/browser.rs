@@ -68,7 +68,7 @@ fn base64(text: &str) -> String {
     out
 }
 
-/// What a browser with a window of this width finds, and what it complains of.
+/// Opens `page` in a window of this width; returns its measures and the browser's complaints.
 fn seen(browser: &str, page: &Path, width: u32, profile: &Path) -> (Json, String) {
     let output = Command::new(browser)
         .args(FLAGS)

@@ -39,7 +39,8 @@ impl FromStr for Submission {
 
     fn from_str(text: &str) -> Result<Submission, ChoiceError> {
         let all = [Submission::Auto, Submission::Sync, Submission::Uring];
-        let wrong = || ChoiceError::new("submission", text, "one of auto sync uring".to_string());
+        let words = all.map(Submission::word).join(" ");
+        let wrong = || ChoiceError::new("submission", text, format!("one of {words}"));
         all.into_iter().find(|submission| submission.word() == text).ok_or_else(wrong)
     }
 }

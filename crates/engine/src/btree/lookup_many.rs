@@ -155,11 +155,11 @@ impl<P: Pages> BTree<P> {
 /// A key on its way down.
 struct Descent<'k, 'o, P: Pages> {
     key: &'k [u8],
-    /// Its place among all keys.
+    /// Index of the key among all keys.
     at: usize,
-    /// The node that it has come to: the root if there is none.
+    /// The node that the look-up has reached; `None` before it has read the root.
     node: Option<Read<'o, P>>,
-    /// Offset of the swip that it follows next.
+    /// Offset of the swip that the look-up follows next.
     place: usize,
     is_out: bool,
 }

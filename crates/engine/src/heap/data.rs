@@ -183,7 +183,7 @@ impl<'a> Data<'a> {
         self.free() >= room(len) + (i + 1).saturating_sub(self.slots()) * SLOT
     }
 
-    /// Returns whether an item of `len` bytes fits in place of the one in slot `i`.
+    /// Returns `true` if an item of `len` bytes can replace the one in slot `i`.
     pub(crate) fn fits_in_place(self, i: usize, len: usize) -> bool {
         self.item(i).is_some_and(|old| self.free() + room(old.len) >= room(len))
     }

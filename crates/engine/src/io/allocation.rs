@@ -49,8 +49,8 @@ fn kept_free(map: &PageMap, part: u64) -> u64 {
 }
 
 impl PageStore {
-    /// Takes a free page: the lowest one; grows the store if there is none. The page's bytes on the
-    /// device are undefined, and not sound until it is written.
+    /// Takes the lowest free page, or grows the store if no page is free. The page's bytes on the
+    /// device are undefined until the page is written.
     ///
     /// # Errors
     /// If there is no free page and the store cannot grow.

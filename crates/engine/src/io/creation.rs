@@ -117,11 +117,11 @@ impl PageStore {
         Ok(Self::over(device, page_size, Access::Write, superblock, free, map))
     }
 
-    /// Returns `true` if `device` is empty, or holds the remains of an interrupted creation. That
-    /// is as long as a new store, and zeros but for the two pages behind the superblock's, where
-    /// the catalog's root and the first node of the page map go. Zeros in place of the superblock
-    /// are not enough: a store whose superblock is lost, or read as zeros, must never be taken for
-    /// none and created again.
+    /// Returns `true` if `device` is empty or holds the remains of an interrupted creation. Such
+    /// remains have the length of a new store. They are zeros except in the two pages after the
+    /// superblock, for the catalog's root and the first node of the page map. A superblock of zeros
+    /// alone is not enough: a store whose superblock is lost, or is read as zeros, must never be
+    /// created again.
     ///
     /// # Errors
     /// If the device fails.

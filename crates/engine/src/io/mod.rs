@@ -21,7 +21,7 @@ pub use counts::StoreCounts;
 pub(crate) use creation::is_probe;
 pub use map_write::NewMap;
 pub(crate) use map_write::PlacesPin;
-pub(crate) use open::superblock_of;
+pub(crate) use open::{store_file, superblock_of};
 pub use placement::map_read::{MapDamage, MapError};
 pub use spill::{Blocks, Extent, SpillError, SpillFile, is_spill, spill_path};
 pub use store::PageStore;

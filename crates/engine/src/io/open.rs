@@ -27,7 +27,7 @@ use millpond_tier::BackMark;
 pub(super) const HEAD: usize = PageSize::KIB_4.bytes();
 
 /// Returns `options` for the file of a store, whose superblock names the process that writes it.
-pub(super) fn store_file(options: &FileOptions) -> FileOptions {
+pub(crate) fn store_file(options: &FileOptions) -> FileOptions {
     FileOptions { holder: Superblock::peek_pid, ..options.clone() }
 }
 

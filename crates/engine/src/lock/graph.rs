@@ -40,7 +40,7 @@ struct Node {
     place: Place,
     waiter: Arc<Waiter>,
     waiting_thread: WaitingThread,
-    /// The cycle of which the owner is the victim.
+    /// The deadlock cycle that this owner, its victim, must break.
     victim_of: Option<Vec<u64>>,
 }
 

@@ -84,7 +84,7 @@ impl LockOwner {
         self.id
     }
 
-    /// Sets the time that this transaction's requests wait, in place of that in the options.
+    /// Sets how long this transaction's requests wait at most, instead of the limit in the options.
     pub fn set_wait_max(&mut self, wait_max: Duration) {
         self.wait_max = wait_max;
     }

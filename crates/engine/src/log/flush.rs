@@ -36,9 +36,9 @@ impl Shared {
         self.statistics.counters.add(counter, amount);
     }
 
-    /// Returns once everything before `end` is durable. The calling thread becomes the leader if
-    /// there is none. The wait is counted as one for `what`, if any. A leader waits for its batch
-    /// to grow as `group` demands.
+    /// Returns once everything before `end` is durable. Without a leader, the calling thread
+    /// becomes the leader, and waits for its batch to grow as `group` demands. The statistics count
+    /// the wait under `what`, if given.
     pub(super) fn wait(
         &self,
         what: Option<Wait>,

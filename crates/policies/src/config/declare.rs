@@ -1,7 +1,7 @@
 //! [`config!`](crate::config!) and [`choice!`](crate::choice!): how a policy file declares its
 //! parameters, and the trait that the first one implements.
 
-use millpond_base::nearest::nearest;
+use millpond_base::nearest::did_you_mean;
 
 use super::error::ParamError;
 
@@ -51,10 +51,7 @@ pub trait Config: Default + Clone + Send + Sync + 'static {
 
 /// The error for a parameter name that does not exist; used by [`config!`](crate::config!).
 pub fn unknown(policy: &str, name: &str, known: &[ParamInfo]) -> ParamError {
-    let hint = match nearest(name, known.iter().map(|p| p.name)) {
-        Some(near) => format!(" (did you mean '{near}'?)"),
-        None => String::new(),
-    };
+    let hint = did_you_mean(name, known.iter().map(|p| p.name));
     let names: Vec<&str> = known.iter().map(|p| p.name).collect();
     let known = if names.is_empty() { "none".to_string() } else { names.join(", ") };
     ParamError::Unknown { policy: policy.to_string(), name: name.to_string(), hint, known }

@@ -357,7 +357,7 @@ impl<V: Value, At: Writes> Heap<V, At> {
         record.with_encoded(|record| calls::append(self.context.inside(), self.handle(), record))
     }
 
-    /// Replaces a record; returns `false`, and changes nothing, if there is none.
+    /// Replaces a record. Returns `false`, and changes nothing, if the record does not exist.
     ///
     /// ```
     /// # use millpond::{Db, Error, Options};

@@ -173,7 +173,7 @@ pub struct WriteOutcome {
     pub applied: bool,
     /// Entries added to a tree: 1, 0 or −1. Other structures do not count.
     pub rows: i8,
-    /// Position of its record in the log; 0 if there is none.
+    /// Position of the write's record in the log; 0 if nothing was logged.
     pub at: Lsn,
     /// The value in overflow pages that the entry had, if the write was applied.
     pub gone: Option<Detached>,
@@ -202,6 +202,6 @@ pub enum Updated {
 pub struct UpdateOutcome {
     /// The finding.
     pub updated: Updated,
-    /// Position of its record in the log; 0 if there is none.
+    /// Position of the write's record in the log; 0 if nothing was logged.
     pub at: Lsn,
 }

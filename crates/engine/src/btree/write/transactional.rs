@@ -46,8 +46,8 @@ impl<P: Pages> BTree<P> {
         }
     }
 
-    /// Like [`BTree::write`], but with a value whose pages are written already, in place of the
-    /// request's own value. They are freed if the condition does not hold or the write fails.
+    /// Like [`BTree::write`], but with a value whose pages are written already instead of the
+    /// request's own value. The pages are freed if the condition does not hold or the write fails.
     ///
     /// # Errors
     /// The memory behind the tree failed.

@@ -156,7 +156,7 @@ impl Table {
 }
 
 impl InFlight {
-    /// Returns the next step for the missing `page`, and begins an in-flight load if there is none.
+    /// Returns the next step for the missing `page`; begins its load unless one is in flight.
     /// `is_missing` checks the swip again, under the table's mutex.
     pub fn ask(&self, page: PageId, is_missing: impl FnOnce() -> bool) -> Step {
         let mut table = locked(&self.table);

@@ -16,7 +16,7 @@ use millpond_device::{Device, FileDevice, FileOptions, OpenFileError, planted, r
 use millpond_policies::contract::Shape;
 use millpond_tier::AnyTier;
 
-use crate::io::{CreateError, OpenError, PageStore, SpillFile, is_probe};
+use crate::io::{CreateError, OpenError, PageStore, SpillFile, is_probe, store_file};
 use crate::log::LogOptions;
 use crate::page::PageSize;
 use crate::pool::{Pool, PoolOptions, PoolStrategy};
@@ -235,7 +235,7 @@ impl Opening<'_> {
         if !self.options.may_create() {
             return Err(Error::NoStore { path: path.to_path_buf() });
         }
-        let device = match FileDevice::create(path, file) {
+        let device = match FileDevice::create(path, &store_file(file)) {
             Ok(device) => Arc::new(device),
             Err(OpenFileError::Exists { .. }) => return Ok(None),
             Err(error) => return Err(error.into()),

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use millpond_device::{FileDevice, FileOptions, Submission};
 
-use crate::page::superblock::{Compression, Superblock};
+use crate::page::superblock::Compression;
 use crate::recovery::Progress;
 use crate::store::options::choices::DirectIo;
 use crate::store::options::error::OptionsError;
@@ -338,7 +338,6 @@ impl Options {
             direct: self.lab.direct_io != DirectIo::Off,
             submission: self.lab.submission,
             fills_holes: true,
-            holder: Superblock::peek_pid,
             ..FileOptions::default()
         }
     }
