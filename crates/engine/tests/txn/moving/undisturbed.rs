@@ -70,7 +70,9 @@ fn stops_and_goes_on(placement: Placement) {
     let device = Arc::new(MemoryDevice::new());
     let log = Arc::new(MemoryDevice::new());
     let db = Db::open_on_devices(device.clone(), log, placed(80, placement)).unwrap();
-    let records = build(&db, 6000, 2000);
+    // Pages that are written out of place go to the front by themselves, more of them on a busy
+    // machine. Enough are left for more than five calls.
+    let records = build(&db, 9000, 3000);
     let (mut calls, mut moved) = (0, 0);
     loop {
         let mut steps = 0;
@@ -80,7 +82,7 @@ fn stops_and_goes_on(placement: Placement) {
                 if moved == 0 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
             })
             .unwrap();
-        is_built(&db, 2000, &records, "between");
+        is_built(&db, 3000, &records, "between");
         (calls, moved) = (calls + 1, moved + shrunk.pages_moved);
         if shrunk.pages_left == 0 {
             is_tight(&*device, &db, &shrunk);
