@@ -1,6 +1,6 @@
 //! The paper's sentences on access patterns (luan 5.1 to 5.5, 5.8), each a test with the policy and
 //! its parameters. Where the definition that is cited gives something else, ours is what is
-//! tested, and docs/fidelity.md lists it.
+//! tested, and docs/reports/fidelity/luan.md lists it.
 
 use super::work::{Part, Work, made, play, used};
 use millpond_lab::registry::Registry;
