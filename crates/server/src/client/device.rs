@@ -42,6 +42,9 @@ impl Default for NbdOptions {
 
 /// An export of an NBD server.
 ///
+/// Tags of writes become reasons if the server knows them, and `sync_ranges` becomes dsync;
+/// otherwise `sync_ranges` is a FLUSH.
+///
 /// A connection that breaks breaks the device: what was written before and not synced may be lost,
 /// and a sync by way of another connection would not tell. All further requests fail.
 #[derive(Debug)]

@@ -1,9 +1,10 @@
 //! Why something is written, as a client may tell a server: an extension of ours.
 //!
 //! A client that has chosen the metadata context [`REASON_CONTEXT`] puts the number of a reason
-//! into the two highest bits of each cookie. A server that does not know the context does not
-//! offer it, and a client then leaves these bits alone. Clients that know nothing of it use the
-//! exports of a class instead.
+//! into the two highest bits of each cookie: 0 for the export's own reason, 1 for SYNCH, 2 for
+//! REPLACE, 3 for RECOV. CACHE with FUA makes earlier writes into its range durable (dsync). A
+//! server that does not know the context does not offer it, and a client then leaves these bits
+//! alone. Clients that know nothing of it use the exports of a class instead.
 
 use millpond_base::Reason;
 

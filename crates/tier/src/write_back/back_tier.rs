@@ -1,8 +1,9 @@
 //! A tier that writes back, with a thread that writes to storage ahead of need.
 //!
-//! The thread writes copies without an owner: those whose pages the policy has evicted, and if need
-//! be those whose pages are elsewhere now. Copies that the policy keeps stay dirty, so it decides
-//! as it would without the thread, and as in the model.
+//! The thread starts when fewer than half of the spare slots (an eighth of all) are free. It writes
+//! copies without an owner, 32 at a time, in the order of their places: those whose pages the
+//! policy has evicted, and if need be those whose pages are elsewhere now. Copies that the policy
+//! keeps stay dirty, so it decides as it would without the thread, and as in the model.
 
 use std::ops::{Deref, Range};
 use std::path::{Path, PathBuf};
