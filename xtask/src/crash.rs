@@ -3,58 +3,76 @@
 //!
 //! Runs the engine's test `crash` or `reads`, whose stories are drawn by their seeds; a failure
 //! prints the command that tells its story again. `cargo xtask test` runs a few of them. With
-//! `--planted`, bugs are planted in the engine, and stories told until each is caught.
+//! `--planted`, the campaigns must catch bugs ([`crate::planted`]).
 
 use anyhow::{Context, Result, bail};
 
+use crate::planted;
 use crate::test::Line;
 
 /// What to run.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Default, PartialEq, Eq)]
 struct Choice {
-    seeds: u64,
+    /// Number of stories; `None`: as many as the campaign has by default.
+    seeds: Option<u64>,
     sweeps: u64,
     from: u64,
-    /// Set if the run must catch planted bugs.
-    planted: bool,
+    /// Set if the run must catch planted bugs: their names, all of them if there are none.
+    planted: Option<Vec<String>>,
     /// Set if reads fail instead of the power.
     reads: bool,
     /// Stories at once; `None`: as many as the campaign finds right.
     jobs: Option<u64>,
 }
 
+/// Stories of a campaign that must find nothing.
+const SEEDS: u64 = 1000;
+
 /// Runs the campaign; true if nothing failed.
 pub fn main(arguments: &[String]) -> Result<bool> {
-    let line = line(&choice(arguments)?);
+    let choice = choice(arguments)?;
+    if let Some(names) = &choice.planted {
+        return planted::main(names, choice.seeds);
+    }
+    let line = line(&choice);
     println!("$ {line}");
     Ok(line.run()?.0)
 }
 
 fn choice(arguments: &[String]) -> Result<Choice> {
-    let (planted, reads) = (false, false);
-    let mut choice = Choice { seeds: 1000, sweeps: 0, from: 0, planted, reads, jobs: None };
+    let mut choice = Choice::default();
     let mut words = arguments.iter();
     while let Some(word) = words.next() {
         let number = match word.as_str() {
-            "--seeds" => &mut choice.seeds,
+            "--seeds" => choice.seeds.get_or_insert(0),
             "--sweeps" => &mut choice.sweeps,
             "--from" => &mut choice.from,
             "--jobs" => choice.jobs.get_or_insert(0),
             "--planted" => {
-                choice.planted = true;
+                choice.planted = Some(Vec::new());
                 continue;
             }
             "--reads" => {
                 choice.reads = true;
                 continue;
             }
-            other => bail!(
-                "crash knows --seeds N, --sweeps N, --from SEED, --planted, --reads and --jobs N, \
-                 not `{other}`"
-            ),
+            other => match &mut choice.planted {
+                Some(names) if !other.starts_with('-') => {
+                    names.push(other.to_string());
+                    continue;
+                }
+                _ => bail!(
+                    "crash knows --seeds N, --sweeps N, --from SEED, --jobs N, --reads and \
+                     --planted [BUG]…, not `{other}`"
+                ),
+            },
         };
         let text = words.next().with_context(|| format!("{word} needs a number"))?;
         *number = text.parse().with_context(|| format!("{word} {text}: no number"))?;
+    }
+    let only_of_campaigns = (choice.sweeps, choice.from, choice.jobs, choice.reads);
+    if choice.planted.is_some() && only_of_campaigns != (0, 0, None, false) {
+        bail!("--planted takes names of bugs and --seeds N only: each bug names its campaign");
     }
     Ok(choice)
 }
@@ -62,17 +80,15 @@ fn choice(arguments: &[String]) -> Result<Choice> {
 fn line(choice: &Choice) -> Line {
     let test = if choice.reads { "reads" } else { "crash" };
     let cargo = ["cargo", "test", "--release", "-p", "millpond", "--test", test];
-    let what: &[&str] =
-        if choice.planted { &["--features", "planted", "planted"] } else { &["campaign"] };
-    let arguments = ["--", "--nocapture", "--test-threads", "1"];
-    let line = Line::new(&[&cargo[..], what, &arguments[..]].concat());
+    let arguments = ["campaign", "--", "--nocapture", "--test-threads", "1"];
+    let line = Line::new(&[&cargo[..], &arguments[..]].concat());
     let [stories, first, jobs] = if choice.reads {
         ["READS_SEEDS", "READS_FROM", "READS_JOBS"]
     } else {
         ["CRASH_SEEDS", "CRASH_FROM", "CRASH_JOBS"]
     };
-    let mut line =
-        line.with(stories, choice.seeds.to_string()).with(first, choice.from.to_string());
+    let seeds = choice.seeds.unwrap_or(SEEDS);
+    let mut line = line.with(stories, seeds.to_string()).with(first, choice.from.to_string());
     if !choice.reads {
         line = line.with("CRASH_SWEEPS", choice.sweeps.to_string());
     }
@@ -93,8 +109,7 @@ mod tests {
     #[test]
     fn numbers_are_handed_on() {
         let chosen = choice(&words("--seeds 7 --from 3")).unwrap();
-        let (planted, reads) = (false, false);
-        assert_eq!(chosen, Choice { seeds: 7, sweeps: 0, from: 3, planted, reads, jobs: None });
+        assert_eq!(chosen, Choice { seeds: Some(7), from: 3, ..Choice::default() });
         let text = line(&chosen).to_string();
         assert!(
             text.starts_with("CRASH_SEEDS='7' CRASH_FROM='3' CRASH_SWEEPS='0' cargo"),
@@ -113,10 +128,13 @@ mod tests {
     }
 
     #[test]
-    fn bugs_are_planted_only_if_that_is_asked_for() {
-        for (text, is_planted) in [("--seeds 7", false), ("--planted --seeds 7", true)] {
-            let line = line(&choice(&words(text)).unwrap()).to_string();
-            assert_eq!(line.contains("--features planted planted"), is_planted, "{line}");
+    fn bugs_are_planted_by_their_names() {
+        let chosen = choice(&words("--planted no-wait data-lost --seeds 7")).unwrap();
+        assert_eq!(chosen.planted, Some(words("no-wait data-lost")));
+        assert_eq!(chosen.seeds, Some(7));
+        assert_eq!(choice(&words("--planted")).unwrap().planted, Some(Vec::new()));
+        for text in ["no-wait", "--planted --reads", "--planted --from 3"] {
+            assert!(choice(&words(text)).is_err(), "{text}");
         }
     }
 

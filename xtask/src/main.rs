@@ -11,6 +11,7 @@ mod capi;
 mod crash;
 mod golden;
 mod peers;
+mod planted;
 mod sanitize;
 mod site;
 mod supply;
@@ -36,10 +37,13 @@ usage: cargo xtask <chore>
   api [--list]                 the engine's public functions are no more than components.toml allows;
                                --list shows them by type
   capi --prefix DIR [--debug]  the libraries for C, with header and pkg-config file, into DIR
-  crash [--seeds N] [--sweeps N] [--from SEED] [--jobs N] [--planted] [--reads]
+  crash [--seeds N] [--sweeps N] [--from SEED] [--jobs N] [--reads]
                                the crash campaign: N stories, each of them the same for a seed; N
                                short ones with a blow at each of their operations in turn; N of
                                them at once; with --reads, stories in which reads go wrong
+  crash --planted [BUG]… [--seeds N]
+                               applies each patch of tests/planted, or these, to a copy of the tree
+                               and runs the campaign that must catch the bug
   golden [--quick]             golden results and published tables against ours
   peers [--quick] [--help]     our simulator against libCacheSim's, side by side
   sanitize [address|thread] [-- ARGUMENTS OF cargo test]

@@ -90,8 +90,9 @@ impl Tree {
     }
 }
 
-/// What git lists; without git (an unpacked archive) every file outside build directories.
-fn listed(root: &Path) -> Result<Vec<String>> {
+/// Lists the files that git tracks or would track; without git (an unpacked archive) every file
+/// outside build directories.
+pub fn listed(root: &Path) -> Result<Vec<String>> {
     let git = Command::new("git")
         .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
         .current_dir(root)

@@ -12,8 +12,6 @@ pub mod error;
 pub mod file;
 pub mod memory;
 pub mod overlay;
-#[doc(hidden)]
-pub mod planted;
 mod process;
 #[cfg(feature = "simulated")]
 pub mod simulated;

@@ -15,7 +15,7 @@
 use std::ops::Range;
 
 use millpond_base::{FrameId, Mark, PageId};
-use millpond_device::{Tag, planted};
+use millpond_device::Tag;
 use millpond_policies::contract::{Access, NEVER, Shape};
 use millpond_policies::policy_host::ErasedPolicyHost;
 
@@ -261,7 +261,6 @@ impl Cache {
         self.counts.write_hits += u64::from(was_kept);
         let number = self.fills.wrapping_add(1);
         let write = Write { page: tag.page, number: frame.map(|_| number), range };
-        planted!(TierKeepsOutdated, return (Write { number: None, ..write }, None));
         self.tables.overwrite(write.range.clone(), frame);
         let fill = frame.and_then(|frame| self.begin_fill(frame));
         (write, fill)
@@ -271,7 +270,6 @@ impl Cache {
     /// former and its present contents.
     pub fn wrote(&mut self, write: &Write) {
         let frame = self.tables.table.get(write.page).map(FrameId);
-        planted!(TierKeepsOutdated, return);
         self.tables.overwrite(write.range.clone(), frame);
         let Some(frame) = frame else { return };
         let Some(entry) = self.tables.frames.get_mut(frame.index()) else { return };
@@ -290,7 +288,6 @@ impl Cache {
 
     /// Drops copies of misread bytes in `range`; returns `true` if there were any.
     pub fn distrust(&mut self, range: Range<u64>) -> bool {
-        planted!(TierKeepsMisread, return false);
         let any = self.tables.overwrite(range, None);
         self.counts.mismatches += u64::from(any);
         any

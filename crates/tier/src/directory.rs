@@ -29,7 +29,7 @@
 //! All integers are little-endian. While the tier is open its header states so, durably, before
 //! anything else is written: after a crash the cache is empty.
 
-use millpond_device::{AlignedBuffer, Device, planted};
+use millpond_device::{AlignedBuffer, Device};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::error::TierError;
@@ -238,7 +238,7 @@ pub(super) fn load(
     let is_closed = u32_at(&header, 28) == 1;
     let was: Option<Identity> = header.get(56..USED).and_then(|id| id.try_into().ok());
     let entries = u64_at(&header, 40);
-    let is_at_its_time = was == identity || planted!(TierOfAnotherTime);
+    let is_at_its_time = was == identity;
     let is_of_use = is_sound && is_same && is_closed && identity.is_some() && is_at_its_time;
     if !is_of_use || entries > slots {
         return Ok(Vec::new());

@@ -3,7 +3,6 @@
 use std::ops::Range;
 
 use millpond_base::{FrameId, PageId};
-use millpond_device::planted;
 use millpond_policies::contract::{Cooled, Host, OfferOutcome, PageState, RefusalReason};
 use millpond_policies::parts::PageMap;
 
@@ -152,7 +151,7 @@ impl Frames {
 
     pub(super) fn release(&mut self, slot: u32) {
         let Some(entry) = self.slots.get_mut(slot as usize) else { return };
-        if entry.pins > 0 || (entry.is_mapped && !planted!(BackSlotReusedEarly)) {
+        if entry.pins > 0 || entry.is_mapped {
             entry.is_over = true;
         } else {
             self.free_slots.push(slot);

@@ -19,7 +19,7 @@ pub enum Work {
 
 /// Steps that cost too much for every change: long counts and campaigns, and the workspace of the
 /// comparison with its engines.
-pub const DEEP: [&str; 12] = [
+pub const DEEP: [&str; 11] = [
     "tests-deep",
     "python-deep",
     "sections",
@@ -31,7 +31,6 @@ pub const DEEP: [&str; 12] = [
     "crash",
     "planted",
     "reads",
-    "reads-planted",
 ];
 
 /// Says to tests that their long counts are wanted: `millpond_base::rounds`.
@@ -105,13 +104,8 @@ pub fn steps(root: &Path) -> Vec<Step> {
         step("golden", "hits of other simulators, on all traces", golden()),
         step("fuzz-check", "the fuzz targets compile", fuzz(root)),
         step("crash", "crashes at any operation, hundreds of stories", crash(&["--seeds", "400"])),
-        step("planted", "planted bugs, each caught by a story or a model", planted()),
+        step("planted", "planted bugs, each caught by a story or a model", crash(&["--planted"])),
         step("reads", "reads that go wrong, hundreds of stories", crash(&["--reads"])),
-        step(
-            "reads-planted",
-            "planted bugs of the read path, each caught",
-            crash(&["--reads", "--planted", "--seeds", "12000"]),
-        ),
     ]
 }
 
@@ -247,16 +241,6 @@ fn slate(root: &Path) -> Work {
 /// The crash campaign, as its own command runs it.
 fn crash(arguments: &[&str]) -> Work {
     run(&[&["cargo", "xtask", "crash"], arguments].concat())
-}
-
-/// What stories find, and what only a scheduler that tries many orders does.
-fn planted() -> Work {
-    let model = ["cargo", "test", "-p", "millpond", "--features", "planted,shuttle"];
-    let what = ["--test", "shuttle_models", "planted"];
-    Work::Run(vec![
-        Line::new(&["cargo", "xtask", "crash", "--planted", "--seeds", "3000"]),
-        Line::new(&[&model[..], &what].concat()),
-    ])
 }
 
 /// Tests under the model checker `name`: the tests of any crate whose name starts so. They are

@@ -13,6 +13,7 @@ use super::{
     circles, code, crate_arrows, headers, links, module_arrows, module_files, opening_words,
     outliers, phrases, profile, samples, text,
 };
+use crate::planted;
 use crate::tree::{Tree, root};
 
 const MAP: &str = Components::FILE;
@@ -31,6 +32,7 @@ pub fn main(arguments: &[String]) -> Result<bool> {
     let openings = openings(&tree, "");
     let mut found = violations(&tree, &components, &sources, &openings);
     found.extend(unread);
+    found.extend(planted::faults(&root(), &tree).into_iter().map(unfit));
     found.retain(|violation| rules.is_empty() || rules.iter().any(|rule| rule == violation.rule));
     found.sort_by_key(|violation| violation.rule);
     for violation in &found {
@@ -51,6 +53,11 @@ pub fn main(arguments: &[String]) -> Result<bool> {
 /// Checks the repository and prints one line per violation, rule by rule.
 pub fn check() -> Result<bool> {
     main(&[])
+}
+
+/// A planted bug that is of no use.
+fn unfit(fault: planted::Fault) -> Violation {
+    Violation::new(&fault.path, 1, "planted", fault.why)
 }
 
 /// The number of violations, and that of each rule.

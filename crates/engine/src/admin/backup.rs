@@ -45,7 +45,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use millpond_base::{Lsn, PageId};
-use millpond_device::{AlignedBuffer, Device, planted};
+use millpond_device::{AlignedBuffer, Device};
 
 use crate::io::copy::{CopyError as PageCopyError, PageCopy};
 use crate::log::copy::{CopyError as LogCopyError, LogCopy};
@@ -228,11 +228,9 @@ impl<M: PoolStrategy> Store<M> {
             Placement::InPlace => self.pages().copy_pages(checkpoint.taken, checkpoint.pages),
             Placement::OutOfPlace => self.pages().copy_places(taken.map_root)?,
         };
-        let copy_records = || checkpointer.log.copy(taken.kept).map_err(PoolError::Log);
-        let early = planted!(BackupLogFirst).then(copy_records).transpose()?;
         copy_pages(&mut pages, data, &mut buffer, watch)?;
         // Behind the last page: rule of the header, what was written is in what is copied now.
-        let mut records = early.map_or_else(copy_records, Ok)?;
+        let mut records = checkpointer.log.copy(taken.kept).map_err(PoolError::Log)?;
         copy_log(&mut records, log, &mut buffer, watch)?;
         drop(pin);
         let (page_bytes, log_bytes) = (pages.progress().0, records.progress().0);

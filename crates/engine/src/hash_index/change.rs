@@ -8,7 +8,6 @@
 //! entry's name: its bucket may have been split or merged since.
 
 use millpond_base::{AccessKind, Lsn};
-use millpond_device::planted;
 
 use crate::btree::{
     Before, NewValue, Undo, UpdateOutcome, Updated, WriteCondition, WriteContext, WriteOutcome,
@@ -384,7 +383,6 @@ impl<P: Pages> HashIndex<P> {
     ) {
         let request = &mut *pending.request;
         let undo = Undo { owner: self.owner, key: request.key, before, removes: false };
-        planted!(HashUndoNotLogged, return remember_only(request, &undo));
         request.context.log_undo(mtr, &undo);
     }
 
@@ -459,13 +457,5 @@ fn to_insert<'a>(request: &WriteRequest<'a>) -> Option<&'a [u8]> {
     match (request.condition, request.value) {
         (WriteCondition::Always | WriteCondition::Absent, NewValue::Bytes(value)) => Some(value),
         _ => None,
-    }
-}
-
-/// Leaves the undo out of the log, which is a planted bug.
-#[cfg(feature = "planted")]
-fn remember_only(request: &mut WriteRequest<'_>, undo: &Undo<'_>) {
-    if let Some(buffer) = request.context.undo.take() {
-        undo.put(buffer);
     }
 }

@@ -9,8 +9,6 @@
 //! append to its page (`append.rs`): the transaction in it is over, since no owner has locked the
 //! id.
 
-use millpond_device::planted;
-
 use crate::btree::{
     Before, NewValue, Undo, UpdateOutcome, Updated, WriteCondition, WriteContext, WriteOutcome,
     WriteRequest, differing, done_anyway,
@@ -333,9 +331,7 @@ impl<P: Pages> Heap<P> {
 /// record.
 fn remove<P: Pages>(held: HeldRecord<'_, P>, id: RecordId, actor: Actor) -> [Option<RoomLeft>; 2] {
     let HeldRecord { mut page, item, guest } = held;
-    let here = if let Actor::Transaction { tx, .. } = actor
-        && !planted!(RemovedSlotFreed)
-    {
+    let here = if let Actor::Transaction { tx, .. } = actor {
         DataMut(page.page_mut()).replace(id.slot(), New::Removed(tx, item.len.max(ID)));
         None
     } else {

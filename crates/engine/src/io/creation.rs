@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use millpond_base::uuid::new_uuid;
 use millpond_base::{Lsn, PageId};
-use millpond_device::{AlignedBuffer, Device, DeviceError, FileDevice, FileOptions, planted};
+use millpond_device::{AlignedBuffer, Device, DeviceError, FileDevice, FileOptions};
 
 use super::open::{HEAD, store_file, write_free_map, write_superblock};
 use super::placement::bitmap::Bitmap;
@@ -127,8 +127,7 @@ impl PageStore {
     /// If the device fails.
     pub fn is_unmarked(device: &dyn Device) -> Result<bool, DeviceError> {
         let length = device.length();
-        let is_longer = length > FIRST_BYTES_MOST && !planted!(LostStoreRecreated);
-        if is_longer {
+        if length > FIRST_BYTES_MOST {
             return Ok(false);
         }
         if length < HEAD as u64 {
@@ -147,9 +146,7 @@ impl PageStore {
             let begin = used.map_or(offset + first as u64, |used| used.start);
             used = Some(begin..offset + last as u64 + 1);
         }
-        let Some(used) = used.filter(|_| !planted!(LostStoreRecreated)) else {
-            return Ok(true);
-        };
+        let Some(used) = used else { return Ok(true) };
         // The page size is not known: it may have been created with any.
         Ok(PageSize::ALL.into_iter().any(|size| {
             let size = size.bytes_u64();

@@ -11,7 +11,7 @@ use std::ops::Range;
 use std::sync::PoisonError;
 
 use millpond_base::Lsn;
-use millpond_device::{AlignedBuffer, WriteRequest, planted};
+use millpond_device::{AlignedBuffer, WriteRequest};
 
 use super::allocation::Need;
 use super::counts::Counters;
@@ -105,10 +105,6 @@ impl PageStore {
             }
         }
         new.root = self.map().map_or(MapEntry::NONE, |map| map.node(counts.len() - 1, 0));
-        planted!(PlacesFreedEarly, new.free());
-        if planted!(BackDiscardsEarly) {
-            self.device.discard(&ranges_of(&new.superseded, self.page_size));
-        }
         Ok(Some(new))
     }
 

@@ -15,7 +15,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
 use millpond_base::{Lsn, PageId};
-use millpond_device::{Device, unless_planted};
+use millpond_device::Device;
 
 use super::counts::Counters;
 use super::map_write::NewMap;
@@ -230,7 +230,7 @@ impl PageStore {
             ..superblock
         };
         write_superblock(&*self.device, &open)?;
-        unless_planted!(SuperblockNotSynced, self.sync_superblock()?);
+        self.sync_superblock()?;
         *anchor = Anchor { log_position: position, catalog_root, map_root, generation };
         Ok(generation)
     }

@@ -1,7 +1,5 @@
 //! The memory of a lock owner, escalation to tree locks, and the release of locks.
 
-use millpond_device::planted;
-
 use super::bytes::{FIRST_PIECE, KEY_BYTES, PIECE_MAX};
 use super::error::LockError;
 use super::mode::LockMode;
@@ -83,7 +81,6 @@ impl LockOwner {
             return false;
         };
         self.manager.statistics.count(Counter::LockEscalations);
-        planted!(KeysBeforeTree, self.release_keys(at, mode));
         self.hold_whole(at, mode);
         self.release_ranges(at);
         self.release_keys(at, mode);

@@ -16,7 +16,6 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use millpond_base::sync::atomic::{AtomicU32, Ordering};
-use millpond_device::planted;
 
 use super::mode::LockMode;
 use super::near::{Prefix, PrefixLengths, RangeFilter};
@@ -137,7 +136,7 @@ impl Tree {
     /// `key` among its writes.
     #[inline]
     pub fn may_have_range_with(&self, key: &[u8]) -> bool {
-        !planted!(RangeNotSeen) && self.lengths.may_be_around(&self.filter, self.id, key)
+        self.lengths.may_be_around(&self.filter, self.id, key)
     }
 
     /// Announces an intention if nothing but intentions is going on here; returns whether it did.
@@ -171,7 +170,7 @@ impl Tree {
         // From here on nobody whom it concerns passes by without this mutex.
         self.announce(want);
         let mut awaits = self.blockers(&core, asking.id, want, *ticket, 1);
-        if waits && !awaits.is_empty() && !planted!(WaiterLooksOnce) {
+        if waits && !awaits.is_empty() {
             // An owner that has left since the first look may have seen no waiter; one that leaves
             // from here on does.
             self.waiting.fetch_add(1, Ordering::SeqCst);

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use millpond_base::Lsn;
 use millpond_base::sync::atomic::Ordering;
 use millpond_base::sync::{Condvar, MutexGuard, thread};
-use millpond_device::{AlignedBuffer, DeviceError, WriteRequest, planted, unless_planted};
+use millpond_device::{AlignedBuffer, DeviceError, WriteRequest};
 
 use super::error::LogError;
 use super::group_commit::{GroupCommitWait, Leader, State};
@@ -280,7 +280,7 @@ impl Shared {
             .collect();
         let mut parts: Vec<Part<'_>> =
             headers.iter().map(|(at, parts)| (*at..at + BLOCK, parts.as_slice())).collect();
-        if !parts.is_empty() && !planted!(SlotNotNamedFirst) {
+        if !parts.is_empty() {
             self.submit_parts(&parts)?;
             parts.clear();
         }
@@ -302,7 +302,7 @@ impl Shared {
         let begun = self.statistics.latencies.start(Timing::LogSyncTime);
         device.write_batch(&mut requests);
         requests.into_iter().try_for_each(|request| request.result)?;
-        unless_planted!(LogNotSynced, device.sync_ranges(&ranges)?);
+        device.sync_ranges(&ranges)?;
         let bytes = ranges.iter().map(|range| range.end - range.start).sum();
         self.statistics.latencies.stop(Timing::LogSyncTime, begun);
         self.count(Counter::LogBytesWritten, bytes);

@@ -20,7 +20,7 @@
 use std::sync::Arc;
 
 use millpond_base::Lsn;
-use millpond_device::{AlignedBuffer, unless_planted};
+use millpond_device::AlignedBuffer;
 
 use super::error::LogError;
 use super::options::{BLOCK, BUFFER_MAX};
@@ -102,8 +102,8 @@ pub(super) fn find(
         return Err(LogError::DamagedSegment { path: path(), offset, at: Lsn(end) });
     }
     let headers: Vec<u64> = is_torn.then_some(end).into_iter().chain(starts.clone()).collect();
-    unless_planted!(LogTailNotCleared, clear_tail(segments, &headers, end, buffer_bytes)?);
-    unless_planted!(LogTailNotWrittenAgain, write_again(segments, known.min(end), end)?);
+    clear_tail(segments, &headers, end, buffer_bytes)?;
+    write_again(segments, known.min(end), end)?;
     // Inside a block, the bytes behind the end are zeros unless something was under way there. At
     // the beginning of a block there may be anything, such as a segment's former contents.
     let is_cut = !starts.is_empty() || (is_torn && !end.is_multiple_of(BLOCK));

@@ -34,7 +34,6 @@ use std::ptr::NonNull;
 
 use millpond_base::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use millpond_base::{FrameId, Lsn, PageId};
-use millpond_device::planted;
 
 use crate::pool::latch::Latch;
 
@@ -241,16 +240,7 @@ impl FrameHeader {
     /// dirty and its write can end between them, and be neither at either load.
     #[inline]
     pub fn is_dirty_or_writing(&self) -> bool {
-        planted!(FlagsReadApart, return self.flags_read_apart());
         self.flags.load(Ordering::Acquire) & (DIRTY | WRITING) != 0
-    }
-
-    /// Reads the flags one after the other, which is a planted bug.
-    #[cfg(feature = "planted")]
-    fn flags_read_apart(&self) -> bool {
-        let is_dirty = self.is_dirty();
-        planted!(FlagsReadApart, dawdle);
-        is_dirty || self.is_writing()
     }
 
     /// Returns whether a copy of the page is being written to storage.
@@ -358,7 +348,6 @@ impl FrameHeader {
             if was_clean {
                 self.set_rec_lsn(tail());
             }
-            planted!(DirtyNotAtomic, return self.dirty_not_atomic(was_clean));
             let new = old | DIRTY;
             match self.flags.compare_exchange_weak(old, new, Ordering::AcqRel, Ordering::Acquire) {
                 Ok(_) => return was_clean,
@@ -366,14 +355,6 @@ impl FrameHeader {
             }
         }
         false
-    }
-
-    /// Sets the dirty flag whatever the flags are by now, which is a planted bug.
-    #[cfg(feature = "planted")]
-    fn dirty_not_atomic(&self, was_clean: bool) -> bool {
-        planted!(DirtyNotAtomic, dawdle);
-        self.flags.fetch_or(DIRTY, Ordering::Release);
-        was_clean
     }
 
     /// Returns the recLSN: the start of the records that are needed to recover the page, which is

@@ -6,7 +6,6 @@
 use std::ptr::NonNull;
 
 use millpond_base::{Lsn, PageId};
-use millpond_device::planted;
 
 use crate::page::View;
 use crate::pool::buffer_pool::Pool;
@@ -63,12 +62,10 @@ impl<M: PoolStrategy> ChangeLog<Pool<M>> for RedoLog {
 
     fn commit(pool: &Pool<M>, mut changes: Box<ChangeSet>) -> Lsn {
         changes.compose(pool);
-        planted!(FreedBeforeRecord, free_early(pool, &changes));
         let appended = pool.redo.append(&changes);
-        let held = || changes.pages().filter(|changed| !changed.is_gone());
         if let Some(appended) = appended {
             debug_assert!(appended.start < appended.end, "LSNs grow");
-            for changed in held() {
+            for changed in changes.pages() {
                 debug_assert!(
                     changed.is_freed() || pool.header(changed.frame()).is_dirty(),
                     "a page that changed is dirty"
@@ -76,7 +73,7 @@ impl<M: PoolStrategy> ChangeLog<Pool<M>> for RedoLog {
                 pool.set_page_lsn(changed.frame(), appended.end);
             }
         }
-        for changed in held() {
+        for changed in changes.pages() {
             if changed.is_freed() {
                 pool.free_page(changed.frame());
             } else {
@@ -93,7 +90,6 @@ impl<M: PoolStrategy> PageCopies for Pool<M> {
         let view = self.view(frame);
         view.copy_to(0, self.page_size, copy);
         if M::SWIZZLES
-            && !planted!(SwipLoggedAsPointer)
             && let Some(kind) = self.kinds.of(view)
         {
             kind.swips(view, &mut |at| {
@@ -123,8 +119,8 @@ impl<M: PoolStrategy> PageCopies for Pool<M> {
             swips.sort_unstable();
         }
         kind.swips(view, &mut |at| {
-            let is_same = before.get(at..at + 8) == copy.get(at..at + 8)
-                && (swips.binary_search(&at).is_ok() || planted!(StaleSwipNotLogged));
+            let is_same =
+                before.get(at..at + 8) == copy.get(at..at + 8) && swips.binary_search(&at).is_ok();
             if !is_same {
                 self.unswizzle_copy(view, copy, at);
             }
@@ -133,7 +129,7 @@ impl<M: PoolStrategy> PageCopies for Pool<M> {
     }
 
     fn leave_out_gaps(&self, before: &mut [u8], after: &mut [u8]) {
-        if !self.compresses || planted!(GapCountsAsUnchanged) {
+        if !self.compresses {
             return;
         }
         let gap = |page: &[u8]| {
@@ -164,7 +160,7 @@ impl<M: PoolStrategy> Pool<M> {
 
     /// Returns whether changes are logged, and show in the LSNs of pages.
     pub(crate) fn is_logged(&self) -> bool {
-        <RedoLog as ChangeLog<Pool<M>>>::is_on(self) && !planted!(PageLsnNotSet)
+        <RedoLog as ChangeLog<Pool<M>>>::is_on(self)
     }
 
     /// Returns whether the log knows that `page` is free. A page that refers to it is then an older
@@ -183,18 +179,8 @@ impl<M: PoolStrategy> Pool<M> {
         // Not compared with the page's own LSN: a store that got a new log, as a backup does, keeps
         // the LSNs of the old one.
         debug_assert!(header.rec_lsn() < lsn, "its records begin before the last one ends");
-        if let Some(place) = bytes.get_mut(8..16)
-            && !planted!(PageLsnNotSet)
-        {
+        if let Some(place) = bytes.get_mut(8..16) {
             place.copy_from_slice(&lsn.0.to_le_bytes());
         }
     }
-}
-
-/// Frees pages before the record, which is a planted bug.
-#[cfg(feature = "planted")]
-fn free_early<M: PoolStrategy>(pool: &Pool<M>, changes: &ChangeSet) {
-    let gone = changes.pages().filter(|changed| changed.is_gone());
-    gone.for_each(|changed| pool.free_page(changed.frame()));
-    planted!(FreedBeforeRecord, dawdle);
 }

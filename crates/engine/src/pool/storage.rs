@@ -1,7 +1,6 @@
 //! The storage below the pool: a page store, or tiers of them.
 
 use millpond_base::{FrameId, PageId, Reason};
-use millpond_device::planted;
 
 use crate::io::{PageRead, PageStore, PageWrite};
 use crate::page::superblock::{Compression, Placement};
@@ -152,7 +151,6 @@ impl Storage for PageStore {
             .map(|PageIn { page, bytes, result, .. }| PageRead::tagged(*page, bytes, result))
             .collect();
         PageStore::read_batch(self, &mut batch);
-        planted!(ReadsOutOfOrder, disorder(&mut batch));
         for PageRead { result, tag: place, .. } in batch {
             *place = result.map_err(PoolError::storage);
         }
@@ -190,13 +188,4 @@ impl Storage for PageStore {
     fn free(&self, page: PageId) -> Result<(), PoolError> {
         PageStore::free(self, page).map_err(PoolError::storage)
     }
-}
-
-/// Gives the results of a batch of reads to other pages of the batch.
-#[cfg(feature = "planted")]
-fn disorder<T>(batch: &mut [PageRead<'_, T>]) {
-    let mut order: Vec<usize> = (0..batch.len()).collect();
-    order.sort_by_key(|at| batch[*at].page);
-    let results: Vec<_> = order.iter().map(|at| batch[*at].result.clone()).collect();
-    batch.iter_mut().zip(results).for_each(|(read, result)| read.result = result);
 }

@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 
 use millpond_base::Lsn;
-use millpond_device::planted;
 
 use super::checkpoint::Checkpoint;
 use super::error::RecoveryError;
@@ -202,10 +201,10 @@ impl Pass {
             let section = section.map_err(|bad| RecoveryError::Body { at, byte: bad.at })?;
             check_page(at, &section, most)?;
             self.pages(at, &section);
-            if is_behind && !planted!(MapNotReplayed) {
+            if is_behind {
                 self.space(&section);
             }
-            if is_behind && !planted!(RowsNotReplayed) {
+            if is_behind {
                 self.rows(header.kind, &section);
             }
             if let Section::UndoNext { lsn } = section {

@@ -17,7 +17,6 @@ use std::time::Duration;
 
 use millpond_base::sync::unmodelled::Mutex;
 use millpond_base::{Lsn, PageId, Reason};
-use millpond_device::{planted, unless_planted};
 
 use super::checkpoint::{Active, Checkpoint};
 use super::error::CheckpointError;
@@ -139,7 +138,6 @@ impl<M: PoolStrategy> Checkpointer<M> {
         let taken = self.take_locked(&mut last)?;
         debug_assert!(taken.kept >= self.log.oldest(), "the log keeps what a pin is for");
         self.pins().insert(number, taken.kept);
-        planted!(BackupLogNotKept, self.pins().remove(&number));
         Ok((taken, pin))
     }
 
@@ -201,8 +199,7 @@ impl<M: PoolStrategy> Checkpointer<M> {
         let overdue = self.pool.take_overdue(redo);
         recorder.note_dsync_of(&overdue, self.log.tail());
         let mut ranges: Vec<Range<PageId>> = Vec::new();
-        let forgotten = usize::from(planted!(RangeForgotten));
-        for page in overdue.into_iter().skip(forgotten) {
+        for page in overdue {
             let next = PageId(page.0 + 1);
             match ranges.last_mut() {
                 Some(last) if last.end == page => last.end = next,
@@ -229,13 +226,8 @@ impl<M: PoolStrategy> Checkpointer<M> {
 
     fn take_behind(&self, last: &mut Lsn) -> Result<Taken, CheckpointError> {
         let redo = self.pool.redo_bound();
-        planted!(MapNotSynced, self.sync_data(redo)?);
         let map = self.pages.write_map()?;
-        let redo = if planted!(RedoBoundAfterMap) { self.pool.redo_bound() } else { redo };
-        if !planted!(MapNotSynced) {
-            unless_planted!(DataNotSynced, self.sync_data(redo)?);
-        }
-        let redo = if planted!(RedoBoundAfterSync) { self.pool.redo_bound() } else { redo };
+        self.sync_data(redo)?;
         // Rule 2a: nothing before the last redo is needed, and the log may have forgotten it.
         let redo = redo.max(*last);
         let redo_log = self.pool.redo_log();
@@ -249,12 +241,9 @@ impl<M: PoolStrategy> Checkpointer<M> {
             })
         };
         let (mut checkpoint, rows) = redo_log.rows().at_rest(at_tail);
-        planted!(RowsCountedLate, dawdle);
-        checkpoint.rows =
-            if planted!(RowsCountedLate) { redo_log.rows().at_rest(|| ()).1 } else { rows };
+        checkpoint.rows = rows;
         let active = self.txns.active().last_records();
         let had_records = active.into_iter().filter(|(_, last)| *last != Lsn(0));
-        let had_records = had_records.filter(|_| !planted!(ActiveNotRecorded));
         checkpoint.active = had_records.map(|(tx, last)| Active { tx, last }).collect();
         checkpoint.next_tx = self.txns.active().next_id();
         debug_assert!(
@@ -281,7 +270,7 @@ impl<M: PoolStrategy> Checkpointer<M> {
         }
         let mut kept = checkpoint.redo.min(checkpoint.begin);
         // Rule 2a again: a transaction's bound may be from before the last checkpoint.
-        unless_planted!(LogForgottenEarly, kept = kept.min(oldest).max(self.log.oldest()));
+        kept = kept.min(oldest).max(self.log.oldest());
         let pinned = self.pins().values().min().copied().unwrap_or(kept);
         self.log.forget_before(kept.min(pinned));
         *last = checkpoint.redo;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use millpond_base::{Lsn, PageId};
 use millpond_device::{
     Device, Errno, FileDevice, FileOptions, OpenFileError, OverlayDevice, beside,
-    file::new_file::create_like, planted, real_path,
+    file::new_file::create_like, real_path,
 };
 
 use super::analysis::Loser;
@@ -259,7 +259,7 @@ fn recover(
     );
     debug_assert_eq!(analysis.end, tail.end, "analysis reads the log to the end that was found");
     let orphans = analysis.space.orphans().iter().map(|(page, root)| (*page, *root));
-    let orphans = orphans.filter(|_| !planted!(OrphansNotRestored)).collect();
+    let orphans = orphans.collect();
     let (next_tx, rows) = (analysis.next_tx, analysis.rows);
     let recovery = Recovery {
         records: analysis.records,
@@ -270,8 +270,8 @@ fn recover(
         elapsed: started.elapsed(),
         ..Recovery::default()
     };
-    let losers = analysis.losers.into_iter().filter(|_| !planted!(LosersNotUndone));
-    let (log, losers, recovery) = (Arc::new(log), losers.collect(), Some(recovery));
+    let losers = analysis.losers.into_iter().collect();
+    let (log, recovery) = (Arc::new(log), Some(recovery));
     Ok(OpenedLog { log, losers, orphans, next_tx, rows, recovery })
 }
 

@@ -28,7 +28,6 @@ use std::time::Duration;
 use hashbrown::HashMap;
 use millpond_base::Lsn;
 use millpond_base::sync::unmodelled::Mutex;
-use millpond_device::{planted, unless_planted};
 
 use crate::lock::{Spinlock, SpinlockGuard};
 use crate::pool::{PoolError, borrowed};
@@ -122,7 +121,6 @@ impl<'a> Step<'a> {
     /// Ends it: its record, if there was one, has the LSN `at`.
     #[inline]
     pub(super) fn end(self, at: Lsn) {
-        planted!(StepNotAwaited, dawdle);
         if at != Lsn(0) {
             debug_assert!(at > self.0.last(), "the LSNs of a transaction's records grow");
             debug_assert!(at >= self.0.first(), "it entered before its first record (rule 1)");
@@ -302,7 +300,7 @@ impl ActiveTable {
     /// Returns the active transactions with their last LSNs, as of a moment after the call began.
     pub fn last_records(&self) -> Vec<(u64, Lsn)> {
         let all = self.all();
-        unless_planted!(StepNotAwaited, all.iter().for_each(|active| active.await_step()));
+        all.iter().for_each(|active| active.await_step());
         let active = all.iter().filter(|active| !active.over.load(Ordering::Acquire));
         active.map(|active| (active.tx, active.last())).collect()
     }

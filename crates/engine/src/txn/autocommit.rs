@@ -5,8 +5,6 @@ use std::cell::Cell;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use millpond_device::planted;
-
 use crate::lock::{LockError, LockManager, LockMode, LockOwner};
 use crate::pool::PoolError;
 use crate::pool::borrowed::pages_borrowed;
@@ -161,23 +159,8 @@ impl TransactionManager {
         if self.versions.snapshot_epoch().is_none() {
             return work();
         }
-        planted!(VersionAfterChange, return self.version_after(tree, key, &mut look, work));
         let _writing = self.put_version(tree, key, &mut look)?;
         work()
-    }
-
-    /// Puts the version after the change, which is a planted bug.
-    #[cfg(feature = "planted")]
-    fn version_after<R, E: From<TxnError>>(
-        &self,
-        tree: u32,
-        key: &[u8],
-        look: &mut Look<'_, '_>,
-        work: impl FnOnce() -> Result<R, E>,
-    ) -> Result<R, E> {
-        let done = work()?;
-        let _writing = self.put_version(tree, key, look)?;
-        Ok(done)
     }
 
     #[cold]

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use millpond_base::Lsn;
 use millpond_base::sync::unmodelled::Mutex;
-use millpond_device::{Life, planted};
+use millpond_device::Life;
 
 use crate::io::SpillFile;
 use crate::lock::{LockManager, LockOwner};
@@ -206,8 +206,7 @@ impl TransactionManager {
         trees: &mut dyn Trees,
     ) -> Result<(), TxnError> {
         self.calls.quiesce()?;
-        let forgotten = usize::from(planted!(WriterNotCaptured));
-        for active in self.active.all().into_iter().skip(forgotten) {
+        for active in self.active.all() {
             active.undo_of_other()?.put_versions(&self.versions, snapshot_epoch, trees)?;
         }
         Ok(())
@@ -311,7 +310,6 @@ impl TransactionManager {
     /// Makes the commit whose record ends at `end` as durable as `durability` demands.
     pub(super) fn make_durable(&self, end: Lsn, durability: Durability) -> Result<(), LogError> {
         let Some(log) = &self.log else { return Ok(()) };
-        planted!(CommitDoesNotWait, return Ok(()));
         match durability {
             Durability::Sync => log.wait_commit(end, self.group_delay),
             Durability::Group => log.wait_group(end, self.group_delay),

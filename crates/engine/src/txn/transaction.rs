@@ -12,7 +12,6 @@
 use std::sync::Arc;
 
 use millpond_base::Lsn;
-use millpond_device::planted;
 
 use crate::btree::{
     Detached, NewValue, UpdateOutcome, Updated, WriteCondition, WriteContext, WriteOutcome,
@@ -371,7 +370,6 @@ impl Transaction {
             self.manager.register_durable_commit(end);
         }
         self.release();
-        planted!(StampAfterLocks, self.stamp_late());
         let durable = match end {
             Some(end) => self.manager.make_durable(end, self.options.durability),
             None if is_durable => self.manager.await_durable_commits(),
@@ -396,33 +394,12 @@ impl Transaction {
             return Ok(());
         }
         self.undo_to(0, structure_of)?;
-        planted!(AbortNotStamped, self.forget_stamp());
         self.end(kind::ABORT, structure_of);
         self.release();
         if let Some(active) = &self.scratch.active {
             active.undo().undo.clear();
         }
-        planted!(StampAfterLocks, self.stamp_late());
         Ok(())
-    }
-
-    /// Leaves the versions of an abort without a commit timestamp, which is a planted bug.
-    #[cfg(feature = "planted")]
-    fn forget_stamp(&self) {
-        if let Some(active) = &self.scratch.active {
-            active.undo().forget_stamp();
-        }
-    }
-
-    /// Stamps the versions after the locks are released, which is a planted bug.
-    #[cfg(feature = "planted")]
-    fn stamp_late(&self) {
-        std::thread::yield_now();
-        if let Some(active) = &self.scratch.active {
-            let mut buffer = active.undo();
-            buffer.end_writer(self.manager.versions());
-            buffer.forget_stamp();
-        }
     }
 
     /// Appends the record of kind `kind` that ends the transaction, if there were any before it.

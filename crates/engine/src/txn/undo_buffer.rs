@@ -12,8 +12,6 @@ use std::io;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use millpond_device::unless_planted;
-
 use crate::btree::{Before, Detached};
 use crate::pool::PoolError;
 use crate::pool::mini_transaction::RowCounts;
@@ -365,7 +363,7 @@ impl UndoBuffer {
         let done = end();
         self.is_over = true;
         rows.commit(self.rows.all());
-        unless_planted!(StampAfterLocks, self.end_writer(versions));
+        self.end_writer(versions);
         done
     }
 
@@ -391,11 +389,5 @@ impl UndoBuffer {
         if let Some(stamp) = &self.stamp {
             versions.end_writer(stamp);
         }
-    }
-
-    /// Leaves its versions without a commit timestamp, which is a planted bug.
-    #[cfg(feature = "planted")]
-    pub(super) fn forget_stamp(&mut self) {
-        self.stamp = None;
     }
 }

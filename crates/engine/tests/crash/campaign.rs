@@ -14,8 +14,8 @@ use crate::story::{Tally, tell, tell_forced};
 use crate::subject::Subject;
 use crate::telling::{alone, asked_for, tell_all};
 
-/// Failures after which the campaign ends.
-const FAILURES_MAX: usize = 20;
+/// Failures after which the campaign ends, unless `CRASH_FAILURES` asks for another number.
+const FAILURES_MAX: u64 = 20;
 
 /// Seeds of a campaign.
 #[derive(Clone, Copy, Debug)]
@@ -54,12 +54,6 @@ impl Seeds {
 
     fn sweeps(self) -> impl Iterator<Item = Tale> {
         (self.from..self.from + self.sweeps).map(Tale::Sweep)
-    }
-
-    /// Stories, then sweeps.
-    #[cfg(feature = "planted")]
-    pub fn stories_first(self) -> Vec<Tale> {
-        self.stories().chain(self.sweeps()).collect()
     }
 
     /// Sweeps, then stories.
@@ -112,6 +106,7 @@ pub fn run(subject: &Arc<dyn Subject>, seeds: Seeds) -> (Tally, Vec<u64>) {
     let (mut tally, mut failures) = (Tally::default(), Vec::new());
     let tales = seeds.sweeps_first();
     let (mut done, mut shown) = (0, Instant::now());
+    let failures_max = asked_for("CRASH_FAILURES").unwrap_or(FAILURES_MAX) as usize;
     let told = |tale, came: Result<Tally, String>| {
         done += 1;
         match came {
@@ -124,8 +119,8 @@ pub fn run(subject: &Arc<dyn Subject>, seeds: Seeds) -> (Tally, Vec<u64>) {
                 println!("seed {seed} FAILED: {what}");
                 println!("  repeat it with: cargo xtask crash {how} --from {seed}\n");
                 failures.push(seed);
-                if failures.len() == FAILURES_MAX {
-                    println!("{FAILURES_MAX} failures are enough");
+                if failures.len() == failures_max {
+                    println!("{failures_max} failures are enough");
                 }
             }
         }
@@ -134,7 +129,7 @@ pub fn run(subject: &Arc<dyn Subject>, seeds: Seeds) -> (Tally, Vec<u64>) {
             println!("{done} of {}: {crashes} crashes, {} failures", tales.len(), failures.len());
             shown = Instant::now();
         }
-        if failures.len() < FAILURES_MAX {
+        if failures.len() < failures_max {
             ControlFlow::Continue(())
         } else {
             ControlFlow::Break(())

@@ -14,8 +14,6 @@ mod log_store;
 mod oracle;
 mod outside;
 mod plan;
-#[cfg(feature = "planted")]
-mod planted;
 mod story;
 mod subject;
 #[path = "../common/telling.rs"]

@@ -8,8 +8,8 @@ use crate::story::tell;
 use crate::telling::{alone, asked_for, tell_all};
 use crate::world::Tally;
 
-/// Failures after which the campaign ends.
-const FAILURES_MAX: usize = 20;
+/// Failures after which the campaign ends, unless `READS_FAILURES` asks for another number.
+const FAILURES_MAX: u64 = 20;
 
 /// Stories of a campaign, and the number told at once.
 #[derive(Clone, Copy, Debug)]
@@ -44,6 +44,7 @@ pub fn run(seeds: Seeds) -> (Tally, Vec<u64>) {
     let (mut tally, mut failures) = (Tally::default(), Vec::new());
     let tales: Vec<u64> = (seeds.from..seeds.from + seeds.count).collect();
     let mut shown = Instant::now();
+    let failures_max = asked_for("READS_FAILURES").unwrap_or(FAILURES_MAX) as usize;
     tell_all(&tales, seeds.jobs, attempt, |seed, came| {
         match came {
             Ok(told) => tally += told,
@@ -59,7 +60,7 @@ pub fn run(seeds: Seeds) -> (Tally, Vec<u64>) {
             println!("{done} of {total} stories, {} failures", failures.len());
             shown = Instant::now();
         }
-        if failures.len() < FAILURES_MAX {
+        if failures.len() < failures_max {
             ControlFlow::Continue(())
         } else {
             ControlFlow::Break(())

@@ -39,8 +39,6 @@
 mod campaign;
 mod model;
 mod plan;
-#[cfg(feature = "planted")]
-mod planted;
 mod stories;
 mod story;
 mod superblock;

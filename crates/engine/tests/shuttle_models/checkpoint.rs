@@ -223,22 +223,3 @@ fn a_page_whose_write_fails_is_never_taken_for_clean() {
         assert!(frame.is_dirty() && !frame.is_writing());
     });
 }
-
-/// `cargo xtask crash --planted` runs this, too: real threads hardly ever meet there.
-#[cfg(feature = "planted")]
-#[test]
-fn each_planted_half_is_caught() {
-    use millpond_device::planted::{Bug, plant};
-    let _planting = crate::schedules::PLANTING.lock();
-    for bug in [Bug::FlagsReadApart, Bug::DirtyNotAtomic] {
-        plant(Some(bug));
-        // A thread each: what panicked leaves shuttle's state behind.
-        let caught = [false, true].map(|fails| {
-            let told = move || run(20 * SCHEDULES, fails, Placement::InPlace);
-            std::thread::spawn(told).join().is_err()
-        });
-        plant(None);
-        assert!(caught.contains(&true), "{bug:?} was not caught");
-        println!("{bug:?}: caught by the model with sound and with failing writes: {caught:?}");
-    }
-}

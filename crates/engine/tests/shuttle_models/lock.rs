@@ -256,26 +256,3 @@ fn who_sees_no_writer_of_a_key_has_read_nothing_uncommitted_of_it() {
     }
     assert!(READ.load(Ordering::Relaxed) > 1000, "the reads were in vain");
 }
-
-/// `cargo xtask test --only planted` runs this.
-#[cfg(feature = "planted")]
-#[test]
-fn each_planted_bug_of_locks_is_caught() {
-    use millpond_device::planted::{Bug, plant};
-    static SEEN: Seen = Seen { waits: AtomicU64::new(0), deadlocks: AtomicU64::new(0) };
-    let _planting = crate::schedules::PLANTING.lock();
-    // Nothing that is wrong is found where nothing is.
-    for bug in [None].into_iter().chain(Bug::OF_LOCKS.map(Some)) {
-        plant(bug);
-        let ranges = Mix { writes: 60, ranges: 40, ..USUAL };
-        // A thread each: what panicked leaves shuttle's state behind.
-        let caught = [
-            std::thread::spawn(move || check(5 * SCHEDULES, move || model(ranges, &SEEN))),
-            std::thread::spawn(|| check(5 * SCHEDULES, || _ = read_beside_writer(2))),
-        ]
-        .map(|ended| ended.join().is_err());
-        plant(None);
-        assert_eq!(caught.contains(&true), bug.is_some(), "{bug:?}: {caught:?}");
-        println!("{bug:?}: caught by the models of ranges and of reads: {caught:?}");
-    }
-}

@@ -25,11 +25,6 @@ pub fn check<F: Fn() + Send + Sync + Copy + 'static>(count: usize, body: F) {
     Runner::new(PctScheduler::new_from_seed(seed, 3, count / 2), config).run(body);
 }
 
-/// Held by the test that plants bugs: they are planted in the whole process.
-#[cfg(feature = "planted")]
-#[allow(dead_code, reason = "not every program that has this module plants bugs")]
-pub static PLANTING: std::sync::Mutex<()> = std::sync::Mutex::new(());
-
 /// A seed that belongs to the schedule: what repeats the one repeats the other.
 #[allow(dead_code, reason = "not every program that has this module draws by it")]
 pub fn seed() -> u64 {

@@ -285,21 +285,3 @@ fn the_thread_does_what_there_is_to_do() {
 fn the_thread_sleeps_through_no_ring_and_ends_when_it_is_to() {
     check(20 * SCHEDULES, the_thread_does_what_there_is_to_do);
 }
-
-/// `cargo xtask test --only planted` runs this.
-#[cfg(feature = "planted")]
-#[test]
-fn each_planted_bug_of_the_thread_that_destages_is_caught() {
-    use millpond_device::planted::{Bug, plant};
-    let _planting = crate::schedules::PLANTING.lock();
-    // Nothing that is wrong is found where nothing is.
-    for bug in [None].into_iter().chain(Bug::OF_DESTAGING.map(Some)) {
-        plant(bug);
-        // A thread each: what panicked leaves shuttle's state behind.
-        let caught = [everything_is_there, the_thread_does_what_there_is_to_do]
-            .map(|model| std::thread::spawn(move || check(20 * SCHEDULES, model)).join().is_err());
-        plant(None);
-        assert_eq!(caught.contains(&true), bug.is_some(), "{bug:?}: {caught:?}");
-        println!("{bug:?}: caught by what is there, and by what the thread does: {caught:?}");
-    }
-}

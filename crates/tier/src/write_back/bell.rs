@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use millpond_base::sync::atomic::{AtomicBool, Ordering};
 use millpond_base::sync::{Condvar, Mutex, MutexGuard};
-use millpond_device::{planted, unless_planted};
 
 #[derive(Default)]
 struct State {
@@ -47,7 +46,7 @@ impl Bell {
     /// The thread is to end.
     pub(super) fn end(&self) {
         self.state().is_over = true;
-        unless_planted!(BackThreadNotEnded, self.changed.notify_all());
+        self.changed.notify_all();
         self.over.notify_all();
     }
 
@@ -59,7 +58,6 @@ impl Bell {
     /// work counts.
     pub(super) fn wait(&self) -> bool {
         let mut state = self.state();
-        planted!(BackRingForgotten, state.has_rung = false);
         while !state.has_rung && !state.is_over {
             state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }

@@ -4,7 +4,7 @@ use std::sync::PoisonError;
 
 use millpond_base::sync::MutexGuard;
 use millpond_base::sync::atomic::Ordering;
-use millpond_device::{DeviceError, planted};
+use millpond_device::DeviceError;
 
 use crate::write_back::back_device::BackDevice;
 use crate::write_back::format::{Journal, State, batch, batch_offset};
@@ -46,10 +46,10 @@ impl BackDevice {
     /// Makes all earlier writes to both devices durable. Called after the records of these writes
     /// have been built, so that it covers all bytes that they name.
     fn sync_data(&self) -> Result<(), DeviceError> {
-        if self.below_is_ahead.swap(false, Ordering::AcqRel) && !planted!(BackStorageNotSynced) {
+        if self.below_is_ahead.swap(false, Ordering::AcqRel) {
             self.below.sync()?;
         }
-        if self.fast_is_ahead.swap(false, Ordering::AcqRel) && !planted!(BackCopiesNotSynced) {
+        if self.fast_is_ahead.swap(false, Ordering::AcqRel) {
             self.fast.sync()?;
         }
         Ok(())
@@ -65,9 +65,7 @@ impl BackDevice {
         self.sync_data()?;
         if !records.is_empty() {
             self.fast.write(offset, &bytes)?;
-            if !planted!(BackJournalNotSynced) {
-                self.fast.sync()?;
-            }
+            self.fast.sync()?;
             journal.position += length;
             journal.batches += 1;
         }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use millpond_base::{FrameId, Mark, PageId};
-use millpond_device::{Tag, planted};
+use millpond_device::Tag;
 
 use crate::cache::{Cache, Fill};
 use crate::copy::Copy;
@@ -289,7 +289,7 @@ impl Cache {
     pub(super) fn overlap(&mut self, range: &Range<u64>, to_storage: bool) -> Overlap {
         // Of an extent that is gone meanwhile, too: it must not come after what is written now.
         let is_busy = to_storage && self.tables.dirty.is_being_written(range);
-        if is_busy && !planted!(BackWritesMeet) {
+        if is_busy {
             return Overlap::Busy;
         }
         let (mut inside, mut beyond) = (Vec::new(), Vec::new());
@@ -388,7 +388,7 @@ impl Cache {
         let Copy { offset, slot, .. } = extent.copy;
         self.tables.dirty.end_writing(offset);
         // Another version may have come meanwhile.
-        let is_it = |now: &Extent| now.copy.slot == slot || planted!(BackNewerDropped);
+        let is_it = |now: &Extent| now.copy.slot == slot;
         let now = self.tables.dirty.get(offset).copied().filter(is_it);
         match now {
             Some(now) if was_written => {

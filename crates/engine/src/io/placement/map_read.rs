@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use millpond_base::{Lsn, PageId};
-use millpond_device::{AlignedBuffer, DeviceError, planted};
+use millpond_device::{AlignedBuffer, DeviceError};
 
 use super::page_map::PageMap;
 use super::units::UnitMap;
@@ -108,11 +108,7 @@ pub(in crate::io) fn read_map_within(
 ) -> Result<PageMap, Box<MapError>> {
     let size = superblock.page_size;
     let places = device.length() / size.bytes_u64();
-    let ids = if planted!(IdsBoundedByLength) {
-        superblock.pages.min(64 * places)
-    } else {
-        superblock.pages
-    };
+    let ids = superblock.pages;
     let fail = |level: usize, index: u64, entry: MapEntry, damage: MapDamage| {
         let offset = entry.spot().map_or(0, |spot| spot.offset(size));
         let (path, level) = (device.path().to_path_buf(), level as u8);

@@ -19,7 +19,6 @@
 use std::ops::Range;
 
 use millpond_base::PageId;
-use millpond_device::planted;
 
 use super::space::Space;
 use crate::page::page_map::{nodes_by_level, per_node};
@@ -224,7 +223,7 @@ impl PageMap {
 
     /// Marks `spot` as superseded: only a recovery may still need its contents (rule 2).
     pub(in crate::io) fn supersede(&mut self, spot: Spot) {
-        if self.waits && !planted!(PlaceNotAwaited) {
+        if self.waits {
             self.superseded.push(spot);
         } else {
             self.give_back(spot);
@@ -328,7 +327,7 @@ impl PageMap {
 
     /// Frees the places that the map superseded: it is durable.
     pub(in crate::io) fn release(&mut self, superseded: Vec<Spot>) {
-        if self.backups > 0 && !planted!(PlaceReusedDuringBackup) {
+        if self.backups > 0 {
             self.held.extend(superseded);
             return;
         }

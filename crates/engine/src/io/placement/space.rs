@@ -1,7 +1,6 @@
 //! Free space of the file: places of a page each, or units where pages are compressed.
 
 use millpond_base::PageId;
-use millpond_device::planted;
 
 use super::bitmap::Bitmap;
 use super::units::UnitMap;
@@ -93,10 +92,7 @@ impl Space {
                 let given = free.give(PageId(spot.place()));
                 debug_assert_eq!(given, Ok(()), "{spot:?} was taken");
             }
-            Space::Units(map, _) => {
-                planted!(PlaceFreedWithPart, return map.give_place(spot.place()));
-                map.give(spot);
-            }
+            Space::Units(map, _) => map.give(spot),
         }
     }
 

@@ -196,14 +196,6 @@ impl UnitMap {
         self.set(region, self.of(region) & !bits);
     }
 
-    /// Gives a place back, whatever is in it.
-    #[cfg(feature = "planted")]
-    pub(in crate::io) fn give_place(&mut self, place: u64) {
-        if let Some((region, bits)) = self.bits_of(Spot::new(place, 0, None)) {
-            self.set(region, self.of(region) & !bits);
-        }
-    }
-
     /// Takes this room. Returns `false` if some of it is taken, or not there.
     pub(in crate::io) fn claim(&mut self, spot: Spot) -> bool {
         let Some((region, bits)) = self.bits_of(spot) else { return false };

@@ -5,7 +5,6 @@ use std::ops::Range;
 use std::ptr::NonNull;
 
 use millpond_base::{Lsn, PageId};
-use millpond_device::planted;
 
 use crate::log::Record;
 use crate::page::record_body;
@@ -102,11 +101,6 @@ impl ChangedPage {
     /// Returns whether the page is freed at the end of the mini-transaction.
     pub(in crate::pool) fn is_freed(&self) -> bool {
         matches!(self.how, ChangeKind::Freed)
-    }
-
-    /// Returns whether the page was freed before its record, which must not be.
-    pub(in crate::pool) fn is_gone(&self) -> bool {
-        planted!(FreedBeforeRecord) && self.is_freed()
     }
 }
 
@@ -209,7 +203,7 @@ impl ChangeSet {
             debug_assert!(!self.pages[at].is_freed(), "{page:?} is changed after it was freed");
             return at;
         }
-        let how = if begin() && !planted!(NoFullImage) {
+        let how = if begin() {
             ChangeKind::Image
         } else {
             ChangeKind::Redo { records: RedoRecords::default(), before: None }
@@ -365,7 +359,6 @@ impl ChangeSet {
         match actor {
             Actor::Itself => {}
             Actor::Transaction { .. } => record_undo::put_undo(body, undo, last_redo(pages, arena)),
-            Actor::Undo { .. } if planted!(NoUndoNext) => {}
             Actor::Undo { next, .. } => record_body::put_undo_next(body, *next),
         }
     }
@@ -378,7 +371,6 @@ impl ChangeSet {
         let (kind, tx, prev) = match self.actor {
             Actor::Itself => (kind::PAGES, 0, Lsn(0)),
             Actor::Transaction { tx, prev } => (kind::UPDATE, tx, prev),
-            Actor::Undo { .. } if planted!(UndoLoggedAsOther) => (kind::PAGES, 0, Lsn(0)),
             Actor::Undo { tx, prev, .. } => (kind::COMPENSATION, tx, prev),
         };
         debug_assert_eq!(tx == 0, kind == kind::PAGES, "records of transactions have their id");

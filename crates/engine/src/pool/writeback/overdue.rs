@@ -6,7 +6,6 @@
 //! [`Pool::redo_bound`], which looks at all frames again, and not by that choice.
 
 use millpond_base::{FrameId, Lsn, Reason};
-use millpond_device::planted;
 
 use crate::pool::buffer_pool::Pool;
 use crate::pool::error::PoolError;
@@ -50,9 +49,7 @@ impl<M: PoolStrategy> Pool<M> {
         // A frame that is handed out from now on gets dirty behind that.
         for id in self.free.ever_used().into_iter().flatten().map(FrameId) {
             let Some(header) = self.memory.header(id) else { continue };
-            if header.is_dirty_or_writing()
-                && (header.is_dirty() || !planted!(WritingCountsAsClean))
-            {
+            if header.is_dirty_or_writing() {
                 bound = bound.min(header.rec_lsn());
             }
         }

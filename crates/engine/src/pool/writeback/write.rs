@@ -14,7 +14,7 @@ use std::time::Duration;
 use millpond_base::sync::Mutex;
 use millpond_base::sync_list::SyncList;
 use millpond_base::{FrameId, Lsn, Mark, PageId, Reason};
-use millpond_device::{AlignedBuffer, planted};
+use millpond_device::AlignedBuffer;
 
 use crate::page::{PageHeader, View};
 use crate::pool::buffer_pool::Pool;
@@ -43,9 +43,6 @@ pub struct Writes {
     pub(super) sync_list: Mutex<SyncList>,
     /// Buffers for the next writes, at most [`BUFFERS_KEPT`].
     buffers: Mutex<Vec<AlignedBuffer>>,
-    /// A page that is written and not listed yet, which is a planted bug.
-    #[cfg(feature = "planted")]
-    late: Mutex<Option<(PageId, Lsn)>>,
 }
 
 /// Pages to be read ahead.
@@ -67,8 +64,6 @@ impl Writes {
             deferred: Mutex::default(),
             sync_list: Mutex::default(),
             buffers: Mutex::default(),
-            #[cfg(feature = "planted")]
-            late: Mutex::default(),
         }
     }
 
@@ -88,15 +83,6 @@ impl Writes {
         let mut buffers = locked(&self.buffers);
         if buffers.len() < BUFFERS_KEPT {
             buffers.push(buffer);
-        }
-    }
-
-    /// Lists a page when the write of another is over too, which is a planted bug: in between, a
-    /// checkpoint reads the list without it.
-    #[cfg(feature = "planted")]
-    fn list_late(&self, page: PageId, rec_lsn: Lsn) {
-        if let Some((page, rec_lsn)) = locked(&self.late).replace((page, rec_lsn)) {
-            locked(&self.sync_list).add(page, rec_lsn);
         }
     }
 
@@ -259,7 +245,6 @@ impl<M: PoolStrategy> Pool<M> {
         else {
             return Ok(());
         };
-        planted!(PageBeforeLog, return Ok(()));
         Ok(log.wait_durable(last)?)
     }
 
@@ -307,7 +292,7 @@ impl<M: PoolStrategy> Pool<M> {
             "a page keeps its frame while written (rule 2)"
         );
         let defers = succeeded && self.options.sync_mode == SyncMode::Ranges;
-        if defers && !planted!(ListedLate) {
+        if defers {
             // Before the write is over, as far as a checkpoint sees.
             locked(&self.writes.sync_list).add(page, rec_lsn);
         }
@@ -315,10 +300,6 @@ impl<M: PoolStrategy> Pool<M> {
             header.end_write_up_to(lsn);
         } else {
             header.end_write(succeeded);
-        }
-        #[cfg(feature = "planted")]
-        if defers && planted!(ListedLate) {
-            self.writes.list_late(page, rec_lsn);
         }
         if succeeded && !header.is_dirty() {
             let still = || {

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use millpond_device::{Device, FileDevice, FileOptions, OpenFileError, planted, real_path};
+use millpond_device::{Device, FileDevice, FileOptions, OpenFileError, real_path};
 use millpond_policies::contract::Shape;
 use millpond_tier::AnyTier;
 
@@ -394,9 +394,7 @@ fn is_lost(
         Err(error) => return Err(error.into()),
     };
     match remains::check_log(device.path(), &log) {
-        Err(Error::Remains { .. }) if device.length() > 0 && log_open::was_in_use(log) => {
-            Ok(!planted!(LostStoreRecreated))
-        }
+        Err(Error::Remains { .. }) if device.length() > 0 && log_open::was_in_use(log) => Ok(true),
         checked => checked.map(|()| false),
     }
 }

@@ -12,8 +12,6 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use millpond_device::planted;
-
 use crate::txn::before_image::BeforeImage;
 use crate::txn::commit_stamp::{COMMITTING, CommitStamp};
 use crate::txn::versions::version::{Image, Stamp};
@@ -275,7 +273,7 @@ impl Bucket {
         let mut ended = |at| self.slot_mut(at).map_or(u64::MAX, |slot| slot.stamp.resolve());
         let newest = newest.load(Ordering::SeqCst);
         let is_older = newest < ended(chain.end - 2);
-        ended(chain.end - 1) < COMMITTING && (is_older || planted!(VersionDroppedEarly))
+        ended(chain.end - 1) < COMMITTING && is_older
     }
 
     /// Moves the versions at these places to a bucket whose keys all begin with `prefix`.
