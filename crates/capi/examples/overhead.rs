@@ -1,4 +1,5 @@
-//! Cost of a call through the C library beside the same call in Rust, as docs/c.md has it:
+//! Cost of a call through the C library beside the same call in Rust, as
+//! `docs/reports/performance/c.md` has it:
 //!
 //! ```sh
 //! cargo run --release -p millpond-capi --example overhead -- [ROUNDS [KEYS [CALLS]]]
