@@ -3,6 +3,7 @@
 //! * Tables are `WITHOUT ROWID`, so that a row is in the tree of its key; pages have 4096 bytes.
 //! * The cache belongs to a connection, so each session gets its share of the given size. A
 //!   connection outlives its session and serves the next one, which finds the cache warm.
+//!   Beyond its cache, SQLite reads through the kernel's page cache.
 //! * Asynchronous: a write-ahead log and `synchronous = OFF`, no sync per commit. Durable: the same
 //!   log and `synchronous = FULL`.
 //! * A write transaction is `BEGIN IMMEDIATE`: writers queue up. Reads are statements on their own,
