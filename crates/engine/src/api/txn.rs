@@ -6,6 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use crate::api::db::Db;
 use crate::api::hash_index::HashIndex;
 use crate::api::heap::Heap;
+use crate::api::pending_commit::PendingCommit;
 use crate::api::strategy::*;
 use crate::api::tree::Tree;
 use crate::encoding::key::Key;
@@ -357,6 +358,31 @@ impl Txn {
     /// then this process reads its changes as committed.
     pub fn commit(self) -> Result<(), Error> {
         self.into_inner().commit()
+    }
+
+    /// Commits the transaction and returns before that is durable: nothing waits for the disk until
+    /// the [`PendingCommit`] is waited for. Other transactions read the changes from now on. The
+    /// commit becomes durable soon, whatever durability the transaction's options ask for.
+    ///
+    /// ```
+    /// # use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// let ponds = db.tree::<String, u32>("ponds")?;
+    /// let tx = db.begin()?;
+    /// tx.tree(&ponds).put("mill", &7)?;
+    /// let commit = tx.commit_async()?;
+    /// assert_eq!(ponds.get("mill")?, Some(7));
+    /// commit.wait()?;
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// The transaction is not committed. Errors of the disk are those of the [`PendingCommit`].
+    pub fn commit_async(self) -> Result<PendingCommit, Error> {
+        let (commit, ended) = PendingCommit::new();
+        self.into_inner().commit_async(ended)?;
+        Ok(commit)
     }
 
     /// Aborts the transaction: its changes are undone.

@@ -8,6 +8,7 @@ use millpond_base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use millpond_base::sync::{Condvar, Mutex};
 
 use super::group_commit::Flush;
+use super::listeners::Listeners;
 use super::locked::locked;
 use super::ring::Ring;
 use super::segments::Segments;
@@ -22,6 +23,7 @@ pub(super) struct Shared {
     pub(super) segments: Arc<Segments>,
     pub(super) flush: Flush,
     pub(super) alarm: Alarm,
+    pub(super) listeners: Listeners,
     pub(super) statistics: Statistics,
     pub(super) salt: u64,
     pub(super) path: PathBuf,
@@ -83,7 +85,7 @@ impl Alarm {
         }
     }
 
-    /// The buffer fills up.
+    /// The buffer fills up, or somebody listens for the end of a flush.
     #[cold]
     #[inline(never)]
     pub(super) fn urge(&self) {
@@ -110,7 +112,7 @@ impl Alarm {
             // Asleep first, then the tail: an append is seen here, or sees that this sleeps
             // (rule 9).
             self.is_asleep.store(true, Ordering::SeqCst);
-            if ring.tail() > ring.durable() {
+            if ring.tail() > ring.durable() || state.is_urgent {
                 break;
             }
             state = self.bell.wait(state).unwrap_or_else(PoisonError::into_inner);
@@ -128,7 +130,7 @@ impl Alarm {
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
         let is_urgent = std::mem::take(&mut state.is_urgent);
-        // Urgent means a need of room: up to now, not up to when the interval began.
+        // Urgent means a need of what comes by now, not of what had come when the interval began.
         (!state.is_stopping).then(|| if is_urgent { ring.tail() } else { target })
     }
 }
