@@ -2,12 +2,13 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::task::{Context, Poll, Waker};
 
 use crate::log::LogError;
 use crate::store::error::Error;
 use crate::txn::TxnError;
+use millpond_base::PastPoison;
 
 /// A commit that may not be durable yet: [`Txn::commit_async`](crate::Txn::commit_async) returns
 /// it. Other transactions read its changes already.
@@ -58,7 +59,7 @@ enum State {
 
 impl Shared {
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().past_poison()
     }
 
     /// Hands the outcome to the one that waits for it.
@@ -120,7 +121,7 @@ impl PendingCommit {
             }
             // A task may have polled it before, and polls it no more.
             *state = State::Pending;
-            state = self.shared.ended.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = self.shared.ended.wait(state).past_poison();
         }
     }
 

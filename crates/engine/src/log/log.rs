@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use millpond_base::Lsn;
+use millpond_base::PastPoison;
 use millpond_base::sync::Mutex;
 use millpond_base::sync::atomic::Ordering;
 
@@ -12,7 +13,6 @@ use super::counts::LogCounts;
 use super::error::LogError;
 use super::group_commit::GroupCommitWait;
 use super::listeners::OnDurable;
-use super::locked::locked;
 use super::options::BLOCK;
 use super::reader::Reader;
 use super::record::Appended;
@@ -257,7 +257,7 @@ impl Log {
     pub fn give_back(&self, bytes: u64) -> Result<u64, LogError> {
         let shared = &self.shared;
         // The file does not grow ahead meanwhile, and no thread looks how much room it has.
-        let _ahead = locked(&shared.growing_ahead);
+        let _ahead = shared.growing_ahead.lock().past_poison();
         // Before the reservations are read: a thread that makes one later looks for its room.
         shared.room_until.store(0, Ordering::SeqCst);
         let (size, tail) = (shared.segments.size(), shared.ring.tail());
@@ -349,7 +349,7 @@ impl Log {
     }
 
     fn stop(&self) {
-        let writer = locked(&self.writer).take();
+        let writer = self.writer.lock().past_poison().take();
         if let Some(writer) = writer {
             self.shared.alarm.stop();
             #[cfg(not(feature = "model"))]

@@ -11,7 +11,6 @@ pub mod error;
 mod flush;
 mod group_commit;
 mod listeners;
-mod locked;
 // `Log` lives in a file of its own name, as everything else does.
 #[allow(clippy::module_inception)]
 mod log;

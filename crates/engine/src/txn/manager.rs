@@ -1,10 +1,11 @@
 //! The transaction manager: what all transactions of a store share.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use millpond_base::Lsn;
+use millpond_base::PastPoison;
 use millpond_base::sync::unmodelled::Mutex;
 use millpond_device::Life;
 
@@ -268,7 +269,7 @@ impl TransactionManager {
     #[cold]
     pub(super) fn keep_left(&self, mut owner: LockOwner) {
         owner.leave_thread();
-        self.left.lock().unwrap_or_else(PoisonError::into_inner).push(owner);
+        self.left.lock().past_poison().push(owner);
     }
 
     /// Ends everything: of transactions that are left, the log knows what is to be undone.

@@ -2,7 +2,9 @@
 //! that belong together are taken together.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard};
+
+use millpond_base::PastPoison;
 
 /// Jobs of several owners. Each owner keeps at most `share` workers at once, and one that is alone
 /// all but one, so that one with many slow jobs does not keep all workers.
@@ -55,7 +57,7 @@ impl<J> Jobs<J> {
 
     fn state(&self) -> MutexGuard<'_, State<J>> {
         // Nothing below can panic between two steps.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().past_poison()
     }
 
     /// Wakes a worker, if there is something for it. A wake-up of nobody is a system call, too; and
@@ -105,7 +107,7 @@ impl<J> Jobs<J> {
                 return None;
             }
             state.idle += 1;
-            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = self.changed.wait(state).past_poison();
             state.idle -= 1;
         }
     }

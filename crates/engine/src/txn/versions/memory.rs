@@ -7,9 +7,9 @@ use std::sync::atomic::Ordering;
 use crate::io::{SpillError, SpillFile};
 use crate::txn::commit_stamp::COMMITTING;
 use crate::txn::error::{TxnError, why_not_spilled};
-use crate::txn::unpoisoned::unpoisoned;
 use crate::txn::versions::spilled::Horizon;
 use crate::txn::versions::version_store::{Readers, VersionStore};
+use millpond_base::PastPoison;
 
 /// Puts the trees with most versions first. Their numbers are read once: writers change them
 /// meanwhile, and an order that changes while it is sorted by is none.
@@ -28,7 +28,7 @@ impl VersionStore {
     #[cold]
     pub(in crate::txn) fn spill(&self) -> Result<(), Option<Arc<SpillError>>> {
         let Some(file) = &self.spill else { return Err(None) };
-        let _spilling = unpoisoned(self.spilling.lock());
+        let _spilling = self.spilling.lock().past_poison();
         let mut is_merged = false;
         // Other writers add versions meanwhile, which may exceed the limit by themselves. These
         // are spilled, too: a writer that is over the limit waits for this mutex.
@@ -54,7 +54,7 @@ impl VersionStore {
     /// `None` if half of the limit is free without.
     fn spill_trees(&self, file: &Arc<SpillFile>, all: bool) -> Result<Option<usize>, SpillError> {
         debug_assert!(self.spilling.try_lock().is_err(), "the caller holds the mutex of spilling");
-        let mut trees: Vec<_> = unpoisoned(self.trees.read()).values().cloned().collect();
+        let mut trees: Vec<_> = self.trees.read().past_poison().values().cloned().collect();
         largest_first(&mut trees, |tree| tree.bytes.load(Ordering::Relaxed));
         let mut moved = None;
         for tree in trees {
@@ -78,7 +78,7 @@ impl VersionStore {
 
     /// The snapshots that there are now.
     fn horizon(&self) -> Horizon {
-        let timestamps = unpoisoned(self.read_timestamps.lock());
+        let timestamps = self.read_timestamps.lock().past_poison();
         let now = self.clock.load(Ordering::SeqCst);
         Horizon { read_timestamps: timestamps.each(), now }
     }
@@ -86,8 +86,8 @@ impl VersionStore {
     /// Drops from the spill file what no snapshot needs.
     fn merge_all_runs(&self) {
         let Some(file) = &self.spill else { return };
-        let _spilling = unpoisoned(self.spilling.lock());
-        let (horizon, trees) = (self.horizon(), unpoisoned(self.trees.read()).clone());
+        let _spilling = self.spilling.lock().past_poison();
+        let (horizon, trees) = (self.horizon(), self.trees.read().past_poison().clone());
         for tree in trees.values() {
             match tree.merge(file, &horizon, true) {
                 Ok(changed) => self.charge(changed),
@@ -114,7 +114,7 @@ impl VersionStore {
 
     /// Drops all versions.
     pub(in crate::txn) fn clear(&self) {
-        let trees: Vec<_> = unpoisoned(self.trees.read()).values().cloned().collect();
+        let trees: Vec<_> = self.trees.read().past_poison().values().cloned().collect();
         for tree in trees {
             self.bytes.fetch_sub(tree.clear(), Ordering::Relaxed);
         }
@@ -122,8 +122,8 @@ impl VersionStore {
 
     /// Drops the versions that no snapshot needs (rule 5).
     pub(super) fn collect(&self, readers: &mut Readers) {
-        let timestamps = unpoisoned(self.read_timestamps.lock()).each();
-        let trees: Vec<_> = unpoisoned(self.trees.read()).values().cloned().collect();
+        let timestamps = self.read_timestamps.lock().past_poison().each();
+        let trees: Vec<_> = self.trees.read().past_poison().values().cloned().collect();
         for tree in trees {
             let is_needed = |since, ended| {
                 let first = timestamps.partition_point(|reader| *reader < since);
