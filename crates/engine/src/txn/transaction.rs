@@ -393,7 +393,9 @@ impl Transaction {
         })
     }
 
-    /// Makes `call` once the log is durable up to `end`; see [`Log::when_durable`](crate::log::Log).
+    /// Makes `call` once the log is durable up to `end`, as [`when_durable`] of the log does.
+    ///
+    /// [`when_durable`]: crate::log::Log::when_durable
     pub fn when_durable(&self, end: Lsn, call: OnDurable) {
         self.manager.when_durable(end, call);
     }
