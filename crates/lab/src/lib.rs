@@ -20,6 +20,7 @@ pub mod cost;
 pub mod curve;
 pub mod interval;
 pub mod method;
+mod parameters;
 pub mod registry;
 pub mod report;
 pub mod results;

@@ -4,6 +4,7 @@
 use std::any::TypeId;
 use std::fmt;
 
+use millpond_base::Spelled;
 use millpond_base::nearest::did_you_mean;
 
 use crate::config::{Config, ParamError, Spec};
@@ -12,12 +13,24 @@ use crate::info::{Info, Tier};
 use crate::policy_host::{ErasedPolicyHost, PolicyHost};
 use crate::registry::{Visitor, visit_all};
 
+const LISTED: Spelled = Spelled {
+    rust: "`millpond policies` lists them",
+    command_line: "`millpond policies` lists them",
+    python: "`millpond.policies()` lists them",
+};
+
+const SIMULATE: Spelled = Spelled {
+    rust: "`millpond sim`",
+    command_line: "`millpond sim`",
+    python: "`millpond.simulate`",
+};
+
 /// A policy that a store or a second tier cannot run with.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PolicyError {
     /// No policy has that name.
-    #[error("there is no policy '{id}'{hint}: `millpond policies` lists them")]
+    #[error("there is no policy '{id}'{hint}: {LISTED}")]
     Unknown {
         /// The name given.
         id: String,
@@ -25,7 +38,7 @@ pub enum PolicyError {
         hint: String,
     },
     /// The policy needs a feature that a live store lacks.
-    #[error("policy '{id}' {reason}: simulate it (`millpond sim`), or choose another one")]
+    #[error("policy '{id}' {reason}: simulate it ({SIMULATE}), or choose another one")]
     NotLive {
         /// The policy.
         id: &'static str,

@@ -6,6 +6,7 @@ use std::time::Duration;
 use millpond::internals::pool::PoolStrategy;
 use millpond::internals::recovery::log_open::log_path;
 use millpond::internals::store::stats::stat_file::stat_path;
+use crate::parameters::LOG;
 use millpond_base::Size;
 use millpond_device::{Device, MemoryDevice, SlowDevice};
 use millpond_workload::tpcc;
@@ -157,10 +158,9 @@ impl<M: PoolStrategy> Instance for TxnInstance<M> {
         let DeviceSpec::Slow(_) = self.setup.device else {
             return match self.setup.device {
                 DeviceSpec::Memory => Ok(None),
-                _ => Err(BenchError::Usage(
-                    "a device is not read beside the store that has it open: probe without --log"
-                        .to_string(),
-                )),
+                _ => Err(BenchError::Usage(format!(
+                    "a device is not read beside the store that has it open: probe without {LOG}"
+                ))),
             };
         };
         let (page_size, seed) =

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::time::Duration;
 
+use crate::parameters::MEMORY;
+
 /// A tree, as errors speak of it.
 ///
 /// ```
@@ -120,10 +122,13 @@ pub enum LockError {
         "locks take {used} of {limit} bytes; {own} of them are this transaction's, which has \
          {keys} keys in tree {tree}; {}",
         match self.retriable() {
-            true => "others have the rest: roll it back and try again, keep fewer transactions \
-                     open, or give the store more memory (Options::memory)",
-            false => "commit more often, lock the tree, or give the store more memory \
-                      (Options::memory)",
+            true => format!(
+                "others have the rest: roll it back and try again, keep fewer transactions open, \
+                 or give the store more memory ({MEMORY})"
+            ),
+            false => format!(
+                "commit more often, lock the tree, or give the store more memory ({MEMORY})"
+            ),
         }
     )]
     Memory {

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
+use millpond_base::Face;
 use millpond_cli::Policies;
 use millpond_cli::program::{Failure, completions, conclude, listen, man};
 use millpond_lab::registry::Registry;
@@ -70,6 +71,7 @@ pub fn command() -> clap::Command {
 
 /// Runs the command line with these policies.
 pub fn main_with(policies: Policies) -> ExitCode {
+    Face::CommandLine.show();
     let app = App::parse();
     policies.offer();
     listen();
