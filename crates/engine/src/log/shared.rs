@@ -13,10 +13,10 @@ use super::ring::Ring;
 use super::segments::Segments;
 use crate::stats::Statistics;
 
-/// LSN of the first record of a new log: a block, so that 0 is none.
+/// LSN of the first record of a new log: one block, so that 0 can mean none.
 pub(super) const FIRST: u64 = super::options::BLOCK;
 
-/// Everything but the background thread itself.
+/// State of a log, except for the background thread itself.
 pub(super) struct Shared {
     pub(super) ring: Ring,
     pub(super) segments: Arc<Segments>,
@@ -27,7 +27,7 @@ pub(super) struct Shared {
     pub(super) path: PathBuf,
     /// Most bytes of a body.
     pub(super) record_max: usize,
-    /// Up to here the file has room for records, as far as that was looked at.
+    /// Position up to which the file has room for records, when last looked up.
     pub(super) room_until: AtomicU64,
     /// Held while the file grows ahead of need, and while free segments are given back. So promised
     /// room is kept, and threads that need the same room grow the file once. Locked before the
@@ -35,7 +35,7 @@ pub(super) struct Shared {
     pub(super) growing_ahead: Mutex<()>,
     /// Bytes that are reserved for records that must find room.
     pub(super) reserved: AtomicU64,
-    /// There was no room for a change, and no checkpoint was taken since to make some.
+    /// True if a change found no room, and no checkpoint was taken since to make some.
     pub(super) is_refusing: AtomicBool,
     /// End of the log when it was opened.
     pub(super) opened_at: u64,
@@ -49,7 +49,7 @@ impl Shared {
 
 /// Wakes the background thread.
 pub(super) struct Alarm {
-    /// The thread sleeps until somebody appends.
+    /// True if the thread sleeps until a record is appended.
     is_asleep: AtomicBool,
     state: Mutex<Wanted>,
     bell: Condvar,
@@ -72,18 +72,18 @@ impl Alarm {
         self.is_asleep.load(Ordering::SeqCst)
     }
 
-    /// There is something to do again.
+    /// Wakes the background thread, because a record was appended.
     #[cold]
     #[inline(never)]
     pub(super) fn rouse(&self) {
-        // One of the threads that saw it asleep rings.
+        // Only one of the threads that saw it asleep wakes it.
         if self.is_asleep.swap(false, Ordering::SeqCst) {
             let _state = locked(&self.state);
             self.bell.notify_one();
         }
     }
 
-    /// The buffer fills up.
+    /// Cuts the background thread's interval short, because the buffer fills up.
     #[cold]
     #[inline(never)]
     pub(super) fn urge(&self) {
@@ -99,16 +99,16 @@ impl Alarm {
         self.bell.notify_one();
     }
 
-    /// Sleeps until there is something to flush, then for `interval` or until it is urgent.
-    /// Returns up to where to flush, `None` to stop.
+    /// Sleeps until there is a record to flush, then for `interval` or until it is urgent. Returns
+    /// the position up to which to flush, or `None` to stop.
     pub(super) fn next(&self, ring: &Ring, interval: Duration) -> Option<u64> {
         let mut state = locked(&self.state);
         loop {
             if state.is_stopping {
                 return None;
             }
-            // Asleep first, then the tail: an append is seen here, or sees that this sleeps
-            // (rule 9).
+            // Asleep first, then the tail: either the append is seen here, or the appender sees
+            // this thread asleep (rule 9).
             self.is_asleep.store(true, Ordering::SeqCst);
             if ring.tail() > ring.durable() {
                 break;
@@ -128,7 +128,8 @@ impl Alarm {
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
         let is_urgent = std::mem::take(&mut state.is_urgent);
-        // Urgent means a need of room: up to now, not up to when the interval began.
+        // An urgent flush makes room: up to the present tail, not up to the one when the interval
+        // began.
         (!state.is_stopping).then(|| if is_urgent { ring.tail() } else { target })
     }
 }
