@@ -21,7 +21,7 @@ pub enum WriteError {
     /// The record is larger than a page allows.
     #[error("a record of {len} bytes does not fit: records have at most {max} at this page size")]
     TooLong {
-        /// Its bytes.
+        /// Bytes of the record.
         len: usize,
         /// Most bytes of a record.
         max: usize,
