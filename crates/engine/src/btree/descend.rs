@@ -29,8 +29,8 @@ impl Seek<'_> {
     }
 }
 
-/// Returns the key at which a walk over nodes continues after it reached `page` by `key`: the
-/// page's upper fence, which is above `key` in a sound tree.
+/// Returns the key at which a walk over nodes continues after it reached `page` by `key`. That is
+/// the page's upper fence, which is above `key` in a sound tree.
 ///
 /// # Errors
 /// The fence is not above `key`, so the walk would never end.

@@ -18,8 +18,8 @@ use crate::btree::tree::{BTree, mark};
 use crate::page::Scratch;
 use crate::pool::{MiniTransaction, Pages, PoolError, Read, Try};
 
-/// Number of keys that descend side by side: more than the misses that a processor has in flight,
-/// and few enough that prefetched lines are still in the first cache when they are used.
+/// Number of keys that descend side by side. It is more than the misses that a processor has in
+/// flight, and small enough that prefetched lines are still in the first cache when they are used.
 const GROUP: usize = 16;
 
 /// Number of keys whose reads are in flight together.

@@ -60,8 +60,6 @@ const FENCE: usize = 16;
 /// - **A cut between two entries always fits**, however large they are. The left half gains |*S*|,
 ///   and loses |*U*| + *e(i + 1)* ≥ *p* + |*k(i + 1)*| − *p* + 6 > |*S*|. The right half gains
 ///   |*S*|, and loses |*L*| + *e(i)* ≥ |*k(i)*| + 6 > |*S*|.
-///   |*S*|, and what it is rid of is |*U*| + *e(i + 1)* ≥ *p* + |*k(i + 1)*| − *p* + 6 > |*S*|. What
-///   the right half is rid of is |*L*| + *e(i)* ≥ |*k(i)*| + 6 > |*S*|.
 /// - **An entry that is alone** is separated from a new key beside it: it keeps one fence, of at
 ///   most `key_max` bytes, and gets one of at most |*k*| + 1. Both fit beside it: beside a third of
 ///   the page by the choice of `key_max`, and beside a larger entry since `fits_inline` requires

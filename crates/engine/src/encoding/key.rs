@@ -15,9 +15,9 @@
 //!   part form   each 0x00 becomes 0x00 0xFF, then 0x00 0x00 ends it
 //! ```
 //!
-//! **Floats** are ordered by `total_cmp`, not by `<`: −NaN < −∞ < … < −0.0 < +0.0 < … < ∞ < NaN.
-//! So every float is a key and decodes to the same bits; −0.0 and +0.0 are two different keys, and
-//! so are NaNs of different bits. `usize` and `isize` cannot be keys, because a store moves between
+//! **Floats** are ordered by `total_cmp`, not by `<`: −NaN < −∞ < … < −0.0 < +0.0 < … < ∞ < NaN. So
+//! every float is a key and decodes to the same bits; −0.0 and +0.0 are two different keys, and so
+//! are NaNs of different bits. `usize` and `isize` cannot be keys, because a store moves between
 //! machines.
 //!
 //! **Two forms.** A key that is a single string needs no end mark: the page stores its length, and
@@ -25,15 +25,16 @@
 //! elements may follow, and tuples nest, so no element knows whether it is the last. There, in the
 //! *part form*, a string carries its own end mark. Every other type has one form only.
 //!
-//! **Why part forms keep the order.** Claim: for any values v < w of one type, the encodings
-//! differ at some byte, neither is a prefix of the other, and the first byte that differs is the
-//! smaller one in v. (Then whatever follows cannot matter, hence tuples compare element by
-//! element, hence tuples of tuples do.) For fixed lengths that is plain. For `Option`, the tag
-//! differs, or the claim for T holds behind equal tags. For strings, let i be the first place where
-//! v and w differ. If both have a byte there, at most one of the two is 0x00, which is written as
-//! 0x00 first, and any other byte as itself, so the order stays. If v ends there, v has 0x00 0x00,
-//! and w has either a byte above 0x00, or 0x00 0xFF: v is smaller at the first or at the second
-//! byte.
+//! **Why part forms keep the order.** Claim: for any values v < w of one type, the encodings differ
+//! at some byte, neither is a prefix of the other, and the first byte that differs is the smaller
+//! one in v. Then any bytes that follow cannot matter, so tuples compare element by element, and so
+//! do tuples of tuples.
+//!
+//! For fixed lengths that is plain. For `Option`, the tag differs, or the claim for T holds behind
+//! equal tags. For strings, let i be the first place where v and w differ. If both have a byte
+//! there, at most one of the two is 0x00, which is written as 0x00 first, and any other byte as
+//! itself, so the order stays. If v ends there, v has 0x00 0x00, and w has either a byte above
+//! 0x00, or 0x00 0xFF: v is smaller at the first or at the second byte.
 //!
 //! **Prefixes.** Elements follow each other without gaps. So the encoding of the first elements of
 //! a tuple is a byte prefix of exactly those tuples that begin with them: see [`PrefixOf`], and

@@ -106,9 +106,9 @@ impl KeyRange {
     }
 }
 
-/// A range of keys of type `K`, for methods to take: `..`, `3..7`, `"a"..="c"` and the other ranges
-/// of Rust with bounds that stand for a `K`, a pair of [`Bound`]s, or a [`KeyRange`], which may be
-/// that of a prefix.
+/// A range of keys of type `K`, for methods to take. It may be `..`, `3..7`, `"a"..="c"` or another
+/// range of Rust with bounds that stand for a `K`, a pair of [`Bound`]s, or a [`KeyRange`], for
+/// example of a prefix.
 ///
 /// ```
 /// # use millpond::{Db, Error, Options};

@@ -1,7 +1,7 @@
 //! The hash index: unordered maps of byte strings on pages (leanstore IV-E).
 //!
 //! A directory page of fixed size selects one of its slots by a number of hash bits. Each slot
-//! leads to a bucket page, which is a small hash table of its own. The directory is extendible: a
+//! leads to a bucket page, which is a small hash table of its own. The directory is extendible. A
 //! bucket of local depth ℓ is shared by all slots that agree in their first ℓ bits, and a full
 //! bucket is split in two of depth ℓ + 1.
 //!

@@ -136,8 +136,9 @@ impl Many {
         self.holders.iter().find(|(holder, _)| *holder == id).map(|(_, mode)| *mode)
     }
 
-    /// Returns the blockers of `id`: the holders of a mode that is incompatible with `mode` and,
-    /// unless `id` holds the lock already, the owners that wait in front of it for such a mode.
+    /// Returns the blockers of `id`. These are the holders of a mode that is incompatible with
+    /// `mode` and, unless `id` holds the lock already, the owners that wait in front of it for such
+    /// a mode.
     fn blockers(&self, id: u64, mode: LockMode) -> impl Iterator<Item = u64> {
         let holders = self
             .holders

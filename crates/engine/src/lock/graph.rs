@@ -139,7 +139,7 @@ impl Graph {
         Ok(())
     }
 
-    /// Returns the cycle of which `id` is the victim, if there is one.
+    /// Returns the cycle that has `id` as its victim, if there is one.
     pub fn victim_of(&self, id: u64) -> Option<Vec<u64>> {
         let nodes = self.nodes.lock().unwrap_or_else(PoisonError::into_inner);
         nodes.waiting.get(&id).and_then(|node| node.victim_of.clone())

@@ -7,7 +7,7 @@
 //! prefixes of the tree's ranges have. If a range contains the key, its cell is above zero. Nearly
 //! all other keys find zeros, however many ranges there are elsewhere in the tree.
 //!
-//! Cells are shared by all trees of a manager, each in a cache line of its own: requests for ranges
+//! Cells are shared by all trees of a manager, each in a cache line of its own. Requests for ranges
 //! with a prefix write its line, and writers of keys with that prefix read it. Lengths are never
 //! forgotten, so the word that holds them is rarely written.
 

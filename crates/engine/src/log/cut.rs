@@ -1,9 +1,9 @@
 //! Cuts off a damaged log where its hole begins.
 //!
-//! Records behind the hole are still whole, and positions come again: once new records reach up to
+//! Records behind the hole are still whole, and positions come again. Once new records reach up to
 //! an old one, a crash there would bring it back, with everything that follows it (rule 10).
 //! Overwriting the headers of the records found is not enough. A damaged log has records in places
-//! that no search reaches, such as the segment of a slot whose header is lost: the slot is free
+//! that no search reaches, such as the segment of a slot whose header is lost. That slot is free
 //! from then on and may get the same segment again. So every byte that is not before the hole is
 //! always overwritten with zeros. Even a part that reads as zeros may be one that an earlier
 //! attempt could not make durable (rule 12).

@@ -401,7 +401,7 @@ impl Segments {
         })
     }
 
-    /// Fills `bytes`, which are whole blocks, from `lsn` on, which is the start of a block.
+    /// Fills `bytes`, whole blocks, from `lsn` on, the start of a block.
     ///
     /// # Errors
     /// If a part is not kept, or the device fails.

@@ -11,11 +11,11 @@
 //! - A record behind the hole states that the log had been durable beyond the hole. Then
 //!   acknowledged records have been lost, and no crash does that.
 //!
-//! A record of a segment's former life passes for a whole one by chance, once in 2³², and a log has
-//! tens of thousands of them: one open in fifty thousand would call a sound log damaged. So one
-//! record is no proof if the bytes behind it look like a record and are not whole, as in a former
-//! life. Two in a row are a proof. So is one that is chained to a record which its segment's former
-//! life cannot have known.
+//! A record of a segment's former life passes for a whole one by chance, once in 2³². A log has
+//! tens of thousands of such records, so one open in fifty thousand would call a sound log damaged.
+//! So one record is no proof if the bytes behind it look like a record and are not whole, as in a
+//! former life. Two in a row are a proof. So is one that is chained to a record which its segment's
+//! former life cannot have known.
 
 use std::sync::Arc;
 

@@ -6,12 +6,12 @@ use crate::page::PageBuffer;
 /// A copy of an entry.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct BatchEntry {
-    /// First part of its key, in the order in which the structure keeps its entries: the hash of a
-    /// key, or the id of a record.
+    /// First part of the entry's key, in the order in which the structure keeps its entries: the
+    /// hash of a key, or the id of a record.
     pub position: u64,
-    /// Rest of its key.
+    /// Rest of the entry's key.
     pub key: Vec<u8>,
-    /// Its value.
+    /// Value of the entry.
     pub value: Vec<u8>,
 }
 

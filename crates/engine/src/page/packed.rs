@@ -40,9 +40,9 @@ impl Packer {
         Packer { size, table: CompressTable::small(), block }
     }
 
-    /// Compresses `page`, which is sealed, into `into`, which is as long. Returns the number of
-    /// units of `into` to write, or `None` if the page does not get shorter by at least a unit, and
-    /// is written uncompressed.
+    /// Compresses the sealed `page` into `into`, which is as long. Returns the number of units of
+    /// `into` to write, or `None` if the page does not get shorter by at least a unit, and is
+    /// written uncompressed.
     pub fn pack(&mut self, page: &[u8], into: &mut [u8]) -> Option<u64> {
         let (unit, most) = (self.size.unit(), self.size.bytes() - self.size.unit());
         let table = &mut self.table;

@@ -421,9 +421,10 @@ impl<M: PoolStrategy> Checkpointer<M> {
 
     /// Writes the pages that are due, and takes a checkpoint if one is needed.
     ///
-    /// A checkpoint is needed if the LSN gap reaches half of `gap_bytes`; if so much of the data
-    /// file waits for one that the file would grow needlessly; or if the log refused a write and a
-    /// checkpoint would free some of it.
+    /// A checkpoint is needed in three cases:
+    /// - The LSN gap reaches half of `gap_bytes`.
+    /// - So much of the data file waits for a checkpoint that the file would grow needlessly.
+    /// - The log refused a write, and a checkpoint would free some of it.
     ///
     /// # Errors
     /// As [`Checkpointer::take_here`].

@@ -26,7 +26,7 @@ pub struct LogDamage {
     pub durable: Option<Lsn>,
     /// True if the store was closed, and is whole without the log.
     pub was_closed: bool,
-    /// Why the store cannot be recovered up to the hole, if that is known.
+    /// Obstacle to recovering the store up to the hole, if it is known.
     pub obstacle: Option<Obstacle>,
 }
 
@@ -44,7 +44,7 @@ pub struct LostRecords {
     pub until: Lsn,
 }
 
-/// Why a store cannot be recovered up to the hole in its log.
+/// Obstacle to recovering a store up to the hole in its log.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Obstacle {

@@ -14,8 +14,8 @@ use crate::log::LogError;
 use crate::pool::PoolError;
 use crate::txn::TxnError;
 
-/// Why a store could not be recovered. The store is as recoverable as before: recovery can run
-/// again once the cause is removed.
+/// Error of a recovery. The store is as recoverable as before: recovery can run again once the
+/// cause is removed.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RecoveryError {
@@ -127,8 +127,8 @@ millpond_base::from_variants! { RecoveryError {
     Sync(SyncError),
 } }
 
-/// Why a store and its log could not be opened together. Users see these errors converted to those
-/// of `store`.
+/// Error of opening a store together with its log. Users see these errors converted to those of
+/// `store`.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum OpenLogError {
     /// The data file could not be opened.
@@ -174,7 +174,7 @@ impl From<LogDamage> for OpenLogError {
     }
 }
 
-/// Why losers could not be undone, or orphans could not be freed. The next opening tries again.
+/// Error of undoing losers or freeing orphans. The next opening tries again.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum UndoError {
     /// A record that undo needs could not be read.
@@ -208,8 +208,7 @@ impl From<btree::WriteError> for UndoError {
     }
 }
 
-/// Why a checkpoint could not be taken, or space could not be given back after it. The last
-/// checkpoint stays valid.
+/// Error of taking a checkpoint, or of giving back space after it. The last checkpoint stays valid.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CheckpointError {
     /// A dirty page could not be written.

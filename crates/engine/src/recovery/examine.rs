@@ -1,8 +1,8 @@
 //! Examines whether a store can be recovered up to a hole in its log; nothing is written.
 //!
 //! The log before the hole restores the store exactly as it was there, if it has everything that
-//! recovery needs: the checkpoint that the superblock names, all records from its redo point on,
-//! and the records of the transactions that had not committed by the hole.
+//! recovery needs. That is the checkpoint that the superblock names, all records from its redo
+//! point on, and the records of the transactions that had not committed by the hole.
 //!
 //! Where pages are written out of place, nothing else is needed. The superblock's page map is that
 //! of the checkpoint, and names the versions of pages before it. Later versions are in places that

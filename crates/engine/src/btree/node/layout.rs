@@ -21,17 +21,17 @@
 //!      …       heap: rests of keys, values, fences
 //! ```
 //! All integers are little-endian. A node covers the keys from its lower fence up to, but not
-//! including, its upper fence. Inner slot *i* holds a separator and the child for the keys below
-//! it that are not below separator *i − 1*; the last child is for the rest.
+//! including, its upper fence. Inner slot *i* holds a separator and the child for the keys below it
+//! that are not below separator *i − 1*; the last child is for the rest.
 //!
 //! A key is stored without the prefix. Its next four bytes, padded with zeros, are the *head*: a
 //! number in the order of the bytes. So a search compares numbers in the slots and seldom reads the
 //! heap. The heap holds only the rest of the key after the head, and the value behind it. Offsets
 //! fit 16 bits even where pages have 65536 bytes, since nothing of length 0 has an offset.
 //!
-//! The value length of a leaf's slot is `0x8000` where the value is in overflow pages; the entry
-//! then holds, at the next multiple of 8, a reference of 24 bytes: swip, length, stamp.
-//! The swips lie at multiples of 8, so that one load reads them.
+//! The value length of a leaf's slot is `0x8000` if the value is in overflow pages. The entry then
+//! holds, at the next multiple of 8, a reference of 24 bytes: swip, length, stamp. The swips are at
+//! multiples of 8, so that one load reads them.
 //!
 //! Reads never trust a page. Whatever a slot states, it is read through a [`View`], which returns 0
 //! outside the page, and lengths are used only in copies that check them.

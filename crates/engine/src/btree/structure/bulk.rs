@@ -130,9 +130,9 @@ impl<P: Pages> BTree<P> {
     /// Values too large for a leaf are stored in overflow pages, as always.
     ///
     /// # Errors
-    /// The tree is not empty, or another thread writes to it; a key is not above the one before it;
-    /// a key or value is too long; or the memory behind the tree failed. All or some of the rows
-    /// before the failed one may be in the tree.
+    /// If the tree is not empty, or another thread writes to it; if a key is not above the one
+    /// before it; if a key or value is too long; or if the memory behind the tree failed. All or
+    /// some of the rows before the failed one may be in the tree.
     pub fn bulk_load<K: AsRef<[u8]>, V: AsRef<[u8]>>(
         &self,
         rows: impl IntoIterator<Item = (K, V)>,

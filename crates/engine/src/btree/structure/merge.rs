@@ -4,7 +4,7 @@
 //! page and leave some room in it. The left page is kept, the right one is freed. An empty leaf
 //! without a left neighbour waits until its right neighbour is thin. Otherwise the content of a
 //! whole page would be moved and logged over and over where entries are removed in ascending order.
-//! A merge may make the parent thin, which is then merged one level up, and so on to the root,
+//! A merge may make the parent thin. The parent is then merged one level up, and so on to the root,
 //! which takes over the content of its only child.
 
 use crate::btree::descend::{Place, Seek, sound};
