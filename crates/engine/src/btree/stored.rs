@@ -1,7 +1,7 @@
 //! Pages of a tree as they are on storage, read one by one, without a pool: for checks of a store
 //! and for salvage of a damaged one.
 //!
-//! Nothing here follows a swip. A page defines its children ([`StoredChild`], [`LargePart`]); the
+//! Nothing here follows a swip. A page describes its children ([`StoredChild`], [`LargePart`]); the
 //! caller reads the children and verifies them.
 
 use crate::btree::check::{Violation, check_page};

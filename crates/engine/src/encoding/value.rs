@@ -1,4 +1,4 @@
-//! Encoding of values: compact, and the same as in memory where that is possible.
+//! Encoding of values: compact, and equal to the memory representation where possible.
 //!
 //! ```text
 //! integers        little-endian

@@ -1,4 +1,4 @@
-//! Free space that removals leave: records it, finds it again, and frees empty pages.
+//! Records the free space that removals leave, finds it again, and frees empty pages.
 //!
 //! Beside each child, a directory keeps a byte: the free space in that data page, or the most of
 //! any page below. The bytes are hints. A removal raises them, from the root down, once a page's

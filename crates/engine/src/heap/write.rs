@@ -1,4 +1,4 @@
-//! Writes on behalf of a transaction, whose records include undo information.
+//! Writes on behalf of a transaction. Their log records include undo information.
 //!
 //! A record is an entry whose key is its id. Unlike a tree's keys, ids are assigned by the heap,
 //! and reused. So a transaction that removes a record leaves its slot and all of its bytes in use

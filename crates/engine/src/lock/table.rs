@@ -2,8 +2,8 @@
 //!
 //! A part is one cache line: its mutex, one lock, and a pointer to more locks if more than one is
 //! in it. So acquiring and releasing a lock costs one line that another processor may have had
-//! last, not one line each for mutex, table and lock. A word shows lock-free readers whether any
-//! lock of the part is held in `X` (rule 8).
+//! last, not one line each for mutex, table and lock. A word shows readers that take no lock
+//! whether any lock of the part is held in `X` (rule 8).
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Locking past a panic.
+//! Locks mutexes even after a panic.
 
 use std::sync::PoisonError;
 

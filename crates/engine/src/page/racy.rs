@@ -2,10 +2,10 @@
 //!
 //! The bytes that a [`View`](super::View) reads may be torn, and count only once the reader's guard
 //! has validated: a race by design. ThreadSanitizer knows neither that nor the fences that make the
-//! validation right (loom proves those: `tests/loom_models/latch.rs`). So a build for it (`--cfg
-//! tsan`, see `cargo xtask sanitize thread`) does these reads, and nothing else, by instructions
-//! that it does not see. It still checks every write to a page against every other write, all reads
-//! that do not go through a view, and everything outside of pages.
+//! validation right (loom proves those: `tests/loom_models/latch.rs`). So in a build for it (`--cfg
+//! tsan`, see `cargo xtask sanitize thread`), these reads, and nothing else, are instructions that
+//! ThreadSanitizer does not see. It still checks every write to a page against every other write,
+//! all reads that do not go through a view, and everything outside of pages.
 //!
 //! Each function requires its bytes to be mapped; `word` and `half` also require them to be
 //! aligned.

@@ -1,4 +1,5 @@
-//! The encoding of a checkpoint, which spares recovery from reading the whole log.
+//! The content of a checkpoint and its encoding. A checkpoint spares recovery from reading the
+//! whole log.
 //!
 //! ```text
 //! the encoding             varints, seven bits to the byte, the low ones first

@@ -22,9 +22,8 @@
 //! two moments would be no store: [`Obstacle::Pages`]. If none is newer, the log is cut off at the
 //! hole (`log/cut.rs`), and an ordinary recovery follows.
 //!
-//! LSNs restart when a store gets a new log. Pages written before then may have higher LSNs than
-//! the new log, and are taken for newer ones here: that may raise a false alarm, but never hides a
-//! newer page.
+//! A store's new log begins behind the LSNs of the log before (`Log::create`). So a page whose LSN
+//! is behind the hole has a change from behind the hole.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Settings for opening a log that do not depend on the store's options.
+//! Settings for opening a log, in a form that does not depend on the store's options.
 
 use std::collections::BTreeMap;
 

@@ -15,7 +15,7 @@
 //!                                            inner: a child that took over its right neighbour
 //!  8  move fence      slot, separator        inner: entries went to a neighbouring child
 //! ```
-//! Numbers are varints; bytes are preceded by their number. `logged_payload` has the form of
+//! Numbers are varints; bytes are preceded by their number. `logged_payload` defines the form of
 //! payloads.
 
 use millpond_base::PageId;

@@ -1,4 +1,4 @@
-//! Writes on behalf of a transaction. Their records include undo information, and the overflow
+//! Writes on behalf of a transaction. Their log records include undo information, and the overflow
 //! pages of the values that they replace are kept until the transaction has ended.
 
 use std::sync::Arc;
