@@ -16,7 +16,7 @@ use crate::btree::node::layout::Node;
 use crate::btree::tree::BTree;
 use crate::pool::{Pages, PoolError, Read};
 
-/// Most leaves that are ordered ahead.
+/// Maximum number of leaves that are ordered ahead.
 pub(crate) const AHEAD_MAX: usize = 128;
 
 /// Number of parents ordered together.
@@ -27,7 +27,7 @@ const PARENTS: usize = 4;
 pub(crate) struct Wish<'k> {
     pub(crate) seek: Seek<'k>,
     pub(crate) forward: bool,
-    /// Most leaves to fetch.
+    /// Maximum number of leaves to fetch.
     pub(crate) leaves: usize,
     /// Number of leaves after those to prefetch.
     pub(crate) ahead: usize,

@@ -21,7 +21,7 @@ pub enum WriteError {
     KeyTooLong {
         /// Bytes of the key.
         len: usize,
-        /// Most bytes of a key.
+        /// Maximum length of a key in bytes.
         max: usize,
     },
     /// The value is longer than values may be.
@@ -29,7 +29,7 @@ pub enum WriteError {
     ValueTooLong {
         /// Bytes of the value.
         len: u64,
-        /// Most bytes of a value.
+        /// Maximum length of a value in bytes.
         max: u64,
     },
     /// The memory behind the tree failed.

@@ -15,7 +15,7 @@ use crate::btree::tree::{BTree, mark};
 use crate::page::{PageBuffer, PageHeader, View};
 use crate::pool::{MiniTransaction, PageHint, Pages, PoolError, Read, Try};
 
-/// Most leaves of one attempt.
+/// Maximum number of leaves fetched in one attempt.
 pub(crate) const LEAVES_MAX: usize = 8;
 /// Bytes of heap per entry from which on keys are copied one by one if values are not wanted.
 const APART_MIN: usize = 128;

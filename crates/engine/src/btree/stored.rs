@@ -89,7 +89,8 @@ impl<'a> StoredNode<'a> {
         self.node.count()
     }
 
-    /// Returns the bytes in use for entries and fences, and the bytes available for them.
+    /// Returns the number of bytes in use for entries and fences, and the number available for
+    /// them.
     pub fn fill(self) -> (usize, usize) {
         (self.node.used(), self.node.view.len() - self.node.slots())
     }

@@ -32,7 +32,7 @@ use crate::pool::{
 
 /// The owner of the catalog's own pages, whose entries are not counted.
 const CATALOG: u32 = 0;
-/// Most bytes of a value.
+/// Maximum length of a value in bytes.
 pub(crate) const VALUE_MAX: u64 = 1 << 30;
 
 /// Bytes of a fence of ordinary keys: two entries of `half_max` bytes share a leaf whose fences
@@ -71,14 +71,14 @@ const FENCE: usize = 16;
 /// fits. A bulk load gives a row that is alone two fences of at most |*k*| + 1 bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
-    /// Most bytes of a key: 1275 at a page size of 4096, 2641 at 8192.
+    /// Maximum length of a key in bytes: 1275 at a page size of 4096, 2641 at 8192.
     pub key_max: usize,
-    /// Most bytes of a key and its value together that are stored in any leaf.
+    /// Maximum length of a key and its value together that are stored in any leaf.
     pub inline_max: usize,
-    /// Most bytes of a key and its value together that are stored in a leaf whose fences leave
+    /// Maximum length of a key and its value together that are stored in a leaf whose fences leave
     /// enough room. The value of a larger entry is stored in overflow pages.
     pub half_max: usize,
-    /// Most bytes of a value.
+    /// Maximum length of a value in bytes.
     pub value_max: u64,
 }
 

@@ -350,7 +350,7 @@ impl<P: Pages> HashIndex<P> {
         Ok(if is_thin(bucket.read()) { Step::Thin(done) } else { Step::Done(done) })
     }
 
-    /// Overwrites a value by one of the same length. On behalf of an actor, writes only the bytes
+    /// Overwrites a value with one of the same length. On behalf of an actor, writes only the bytes
     /// that differ.
     fn overwrite(
         &self,

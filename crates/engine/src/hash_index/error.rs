@@ -28,7 +28,7 @@ pub enum WriteError {
         key: usize,
         /// Bytes of the value.
         value: usize,
-        /// Most bytes of both.
+        /// Maximum length of both together.
         max: usize,
     },
     /// The bucket is full and cannot be split, since the hashes of its keys agree in all bits that

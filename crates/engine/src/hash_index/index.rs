@@ -15,7 +15,7 @@ use crate::pool::{Anchor, NewPage, Pages, PoolError, Read};
 /// Limits of entries at one page size.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
-    /// Most bytes of a key and its value together: a bucket has room for at least four such
+    /// Maximum length of a key and its value together: a bucket has room for at least four such
     /// entries. 1000 at a page size of 4096.
     pub entry_max: usize,
 }

@@ -14,7 +14,7 @@ use crate::page::edit::put_u64;
 use crate::page::{PageBuffer, View};
 use crate::pool::{ANCHOR_SWIP, MiniTransaction, Pages, PoolError, Read, Swip, Try, Write};
 
-/// Most tenths of a bucket that two neighbours may fill together to be merged.
+/// Two neighbours are merged if they fill at most this many tenths of a bucket together.
 const MERGED_TENTHS: usize = 7;
 
 /// A bucket that was freed.
@@ -25,7 +25,8 @@ struct Dropped {
 }
 
 impl<P: Pages> HashIndex<P> {
-    /// Merges the bucket of `hash` with its neighbour while both fit into one, upwards.
+    /// Merges the bucket of `hash` with its neighbour as long as the two fit into one. Replaces a
+    /// directory that is left with one child by the child.
     #[cold]
     pub(crate) fn shrink(&self, hash: u64) -> Result<(), PoolError> {
         loop {

@@ -286,7 +286,7 @@ impl<P: Pages> Heap<P> {
     }
 }
 
-/// Returns the most free space that a directory records for a child.
+/// Returns the largest free space that a directory records for a child.
 pub(crate) fn most_room(form: Directory, view: View<'_>) -> u8 {
     (0..count_in(form, view)).map(|i| view.u8(form.byte_at(i))).max().unwrap_or(0)
 }

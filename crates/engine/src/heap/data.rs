@@ -61,7 +61,7 @@ pub(crate) struct Item {
     pub(crate) len: usize,
 }
 
-/// Returns the bytes of the heap that an item of `len` bytes takes.
+/// Returns the number of bytes of the heap that an item of `len` bytes takes.
 #[inline(always)]
 pub(crate) const fn room(len: usize) -> usize {
     let len = if len < ID { ID } else { len };

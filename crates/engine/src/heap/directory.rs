@@ -17,7 +17,7 @@ use crate::page::{Directory, PageHeader, PageType, View};
 
 pub(crate) const COUNT: usize = 32;
 pub(crate) const LEVEL: usize = 29;
-/// Most levels of directories: ids have no bits for more.
+/// Maximum number of directory levels: ids have no bits for more.
 const LEVELS_MAX: u8 = 12;
 
 /// Returns the level of a directory, as its header states it.

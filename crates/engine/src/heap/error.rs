@@ -23,7 +23,7 @@ pub enum WriteError {
     TooLong {
         /// Bytes of the record.
         len: usize,
-        /// Most bytes of a record.
+        /// Maximum length of a record in bytes.
         max: usize,
     },
     /// The memory behind the heap failed.

@@ -1,10 +1,10 @@
 //! Records the free space that removals leave, finds it again, and frees empty pages.
 //!
-//! Beside each child, a directory keeps a byte: the free space in that data page, or the most of
-//! any page below. The bytes are hints. A removal raises them, from the root down, once a page's
-//! free space has grown by an eighth of a page. A writer that finds less than recorded lowers them.
-//! So a search is wrong at most once per byte, and appending searches nothing while there are no
-//! gaps.
+//! Beside each child, a directory keeps a byte: the free space in that data page, or the largest
+//! free space in any page below. The bytes are hints. A removal raises them, from the root down,
+//! once a page's free space has grown by an eighth of a page. A writer that finds less than
+//! recorded lowers them. So a search is wrong at most once per byte, and appending searches nothing
+//! while there are no gaps.
 
 use std::sync::atomic::Ordering;
 

@@ -81,7 +81,7 @@ impl RecordId {
 /// Limits of records at one page size.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
-    /// Most bytes of a record: a page less 68. 4028 at a page size of 4096.
+    /// Maximum length of a record in bytes: a page less 68. 4028 at a page size of 4096.
     pub record_max: usize,
 }
 
@@ -101,7 +101,7 @@ pub struct Heap<P: Pages> {
     pub(crate) limits: Limits,
     /// Number of the last data page that records were appended to: a hint.
     pub(crate) tail: AtomicU64,
-    /// Most free space that is recorded below the root: a hint.
+    /// The largest free space that is recorded below the root: a hint.
     pub(crate) holes: AtomicU8,
     root: AtomicU64,
 }

@@ -178,7 +178,7 @@ impl<P: Pages> Heap<P> {
         Ok(Step::applied(true))
     }
 
-    /// Overwrites a record by one of the same length; writes only the bytes that differ.
+    /// Overwrites a record with one of the same length; writes only the bytes that differ.
     fn overwrite<'o>(
         &self,
         mtr: &'o MiniTransaction<'o, P>,

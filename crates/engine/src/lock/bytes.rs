@@ -8,7 +8,7 @@ use millpond_base::sync::atomic::{AtomicUsize, Ordering};
 
 /// Bytes that an owner reserves first, and keeps.
 pub(super) const FIRST_PIECE: usize = 1 << 10;
-/// Most bytes that an owner reserves at a time.
+/// Maximum number of bytes that an owner reserves at a time.
 pub(super) const PIECE_MAX: usize = 16 << 10;
 /// Bytes of a key lock: its entry, its share of empty places in tables, and the owner's `KeyHold`.
 pub(super) const KEY_BYTES: usize = 96;

@@ -57,7 +57,7 @@ pub enum LockError {
     Deadlock {
         /// The owner whose request failed.
         victim: u64,
-        /// The tree in which it wanted a lock.
+        /// The tree in which the owner wanted a lock.
         tree: TreeName,
         /// The cycle: each transaction waits for the next, and the last for the first.
         cycle: Vec<u64>,

@@ -27,7 +27,7 @@ use super::waiter::check_before;
 use crate::stats::counters::Counter;
 use crate::stats::{Statistics, Wait};
 
-/// Least value of [`LockOptions::memory_bytes`].
+/// The smallest allowed value of [`LockOptions::memory_bytes`].
 const MEMORY_MIN: usize = 1 << 20;
 
 /// Increment for one more owner that writes.
@@ -148,7 +148,8 @@ impl LockManager {
         &self.statistics
     }
 
-    /// Returns the bytes that owners have reserved for their locks; never more than allowed.
+    /// Returns the number of bytes that owners have reserved for their locks; never more than
+    /// allowed.
     pub fn bytes(&self) -> usize {
         self.budget.used()
     }

@@ -67,7 +67,7 @@ impl Range {
         true
     }
 
-    /// Returns the bytes of memory of the range.
+    /// Returns the number of bytes of memory that the range takes.
     pub fn bytes(&self) -> usize {
         let of = |bound: &Bound<Vec<u8>>| match bound {
             Bound::Included(key) | Bound::Excluded(key) => key.len(),

@@ -72,8 +72,8 @@ struct HeldRange {
     prefixes: Vec<Prefix>,
 }
 
-/// Most parts of a growing range that count separately. With one more, the range counts as if it
-/// could contain any key.
+/// Maximum number of parts of a growing range that count separately. With one more, the range
+/// counts as if it could contain any key.
 const PARTS_MAX: usize = 8;
 
 #[derive(Default)]

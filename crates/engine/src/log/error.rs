@@ -190,9 +190,9 @@ pub enum LogError {
     RecordTooLong {
         /// The log.
         path: PathBuf,
-        /// Body bytes of the record.
+        /// Length of the record's body in bytes.
         length: u64,
-        /// Most bytes of a body.
+        /// Maximum length of a body in bytes.
         max: u64,
     },
     /// The background thread could not be started.

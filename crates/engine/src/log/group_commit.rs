@@ -18,7 +18,7 @@ pub(super) enum GroupCommitWait {
     /// The time of a flush, and at most this: a wait in vain costs no more than missing the others
     /// would.
     AsAFlush(Duration),
-    /// At most this.
+    /// At most this long.
     UpTo(Duration),
 }
 
@@ -33,7 +33,7 @@ pub(super) struct Flush {
     /// Wakes a leader that waits for its batch to grow.
     pub(super) group: Condvar,
     pub(super) leader: Mutex<Leader>,
-    /// `true` if `State::poison` is set.
+    /// True if `State::poison` is set.
     pub(super) is_poisoned: AtomicBool,
 }
 

@@ -75,7 +75,7 @@ impl Log {
         self.shared.segments.device().is_displaced().then(|| self.shared.path.clone())
     }
 
-    /// Returns the most bytes that a record's body can have: a quarter of the buffer, less 40.
+    /// Returns the maximum length of a record's body in bytes: a quarter of the buffer, less 40.
     pub fn record_max(&self) -> usize {
         self.shared.record_max
     }
@@ -242,7 +242,8 @@ impl Log {
     /// If the device fails; the log goes on as before.
     pub fn give_back(&self, bytes: u64) -> Result<u64, LogError> {
         let shared = &self.shared;
-        // Until then the file does not grow ahead, and no thread looks up how much room it has.
+        // In the meantime the file does not grow ahead, and no thread looks up how much room it
+        // has.
         let _ahead = locked(&shared.growing_ahead);
         // Before the reservations are read: a thread that makes one later looks up its room again.
         shared.room_until.store(0, Ordering::SeqCst);

@@ -136,7 +136,7 @@ impl Form {
         self.header
     }
 
-    /// Bytes of the body.
+    /// Returns the number of bytes of the body.
     #[inline]
     pub(super) fn body(&self) -> usize {
         self.body
@@ -242,12 +242,12 @@ impl Header {
         Some(Header { start, end, kind, tx, prev, durable, checksum, body, body_length })
     }
 
-    /// Bytes of the whole record.
+    /// Returns the number of bytes of the whole record.
     pub(super) fn length(&self) -> usize {
         (self.end.0 - self.start.0) as usize
     }
 
-    /// Bytes of the body.
+    /// Returns the number of bytes of the body.
     pub fn body_length(&self) -> usize {
         self.body_length
     }

@@ -16,10 +16,10 @@ use super::options::BLOCK;
 use super::slots;
 use super::slots::{SlotState, SlotTable, slots_in};
 
-/// Least number of slots of a log: one being filled, and one to go on in.
+/// Minimum number of slots of a log: one being filled, and one to go on in.
 pub(super) const SLOTS_LEAST: usize = 2;
 
-/// Least number of bytes by which the file grows.
+/// Minimum number of bytes by which the file grows.
 const STEP_LEAST: u64 = 128 << 10;
 
 /// Upper bound of all LSNs, so that sums of positions and lengths never overflow.

@@ -25,7 +25,7 @@ pub(super) struct Shared {
     pub(super) statistics: Statistics,
     pub(super) salt: u64,
     pub(super) path: PathBuf,
-    /// Most bytes of a body.
+    /// Maximum length of a record's body in bytes.
     pub(super) record_max: usize,
     /// Position up to which the file has room for records, when last looked up.
     pub(super) room_until: AtomicU64,

@@ -21,7 +21,7 @@ pub(super) struct Window {
     begin: u64,
     /// Number of bytes filled in the buffer.
     filled: usize,
-    /// Least number of bytes to read at a time.
+    /// Minimum number of bytes to read at a time.
     ahead: usize,
     limit: u64,
     salt: u64,

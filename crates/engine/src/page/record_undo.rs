@@ -3,7 +3,7 @@
 use super::record_body::{UNDO, UNDO_SHARED};
 use super::varint::{put_bytes, put_varint};
 
-/// Least bytes at the end of an undo record that are worth sharing.
+/// Minimum number of bytes at the end of an undo record that are worth sharing.
 const SHARED_LEAST: usize = 6;
 
 /// Appends the undo record of the change. `last` is the physiological record that was appended

@@ -51,8 +51,8 @@ impl PageSize {
         self.0 as usize
     }
 
-    /// Returns the bytes of a unit: a compressed page takes a number of units. A unit is 512 bytes,
-    /// or a sixteenth of a page if that is more; an eighth of a page of 512 bytes.
+    /// Returns the number of bytes of a unit: a compressed page takes a number of units. A unit is
+    /// 512 bytes, or a sixteenth of a page if that is more; an eighth of a page of 512 bytes.
     #[inline]
     pub const fn unit(self) -> usize {
         match self.0 {

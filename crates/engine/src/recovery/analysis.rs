@@ -47,7 +47,7 @@ pub struct Analysis {
     pub rows: Vec<(u32, u64)>,
     /// Next transaction id: no transaction has it, or a higher one, yet.
     pub next_tx: u64,
-    /// Least number of pages that the store had.
+    /// The store had at least this many pages.
     pub pages: u64,
     /// The latest superblock that the log notes as durable.
     pub noted: Noted,

@@ -32,7 +32,7 @@ use crate::pool::mini_transaction::kind;
 /// The version of the encoding.
 const VERSION: u64 = 3;
 
-/// Most bytes of a record's body.
+/// Maximum length of a record's body in bytes.
 const BODY_BYTES_MAX: usize = 60 << 10;
 
 /// Bytes of the checksum at the end.

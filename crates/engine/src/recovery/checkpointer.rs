@@ -389,7 +389,7 @@ impl<M: PoolStrategy> Checkpointer<M> {
         Ok(())
     }
 
-    /// Returns the bytes that the log keeps for the next checkpoint.
+    /// Returns the number of bytes that the log keeps for the next checkpoint.
     fn checkpoint_bytes(&self) -> u64 {
         self.next_bytes.load(Ordering::Relaxed)
     }
@@ -454,7 +454,7 @@ impl<M: PoolStrategy> Checkpointer<M> {
         Ok(written.map(drop)?)
     }
 
-    /// Returns the bytes of the file that may wait for a checkpoint to become free.
+    /// Returns the number of bytes of the file that may wait for a checkpoint to become free.
     fn places_waiting(&self) -> u64 {
         (self.pages.file_bytes() / WAITING_PART).max(WAITING_LEAST)
     }

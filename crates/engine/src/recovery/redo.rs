@@ -35,14 +35,14 @@ use crate::lock::is_interrupted;
 use crate::log::Log;
 use crate::page::record_body::{Section, sections};
 
-/// Most and least bytes of a batch, roughly. With the most, handing a batch over costs little
-/// beside applying it; little memory makes batches smaller.
+/// Approximate size of a batch in bytes: the largest, and the smallest. With the largest, handing a
+/// batch over costs little beside applying it; little memory makes batches smaller.
 const BATCH_BYTES: (usize, usize) = (256 << 10, 16 << 10);
 
 /// Number of batches that may wait for a thread.
 const QUEUE: usize = 4;
 
-/// Most bytes of finished pages that a thread gathers before it writes them.
+/// Maximum number of bytes of finished pages that a thread gathers before it writes them.
 const GATHER_BYTES_MAX: usize = 8 << 20;
 
 /// Number of adjacent pages that go to the same thread, so that it can write them together.

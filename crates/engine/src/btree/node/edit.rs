@@ -31,7 +31,7 @@ pub(crate) enum Payload<'a> {
 }
 
 impl Payload<'_> {
-    /// Returns the payload's bytes in the heap.
+    /// Returns the number of bytes that the payload occupies in the heap.
     pub(crate) fn heap_len(&self) -> usize {
         match self {
             Payload::Inline(value) => value.len(),
@@ -127,7 +127,7 @@ impl<'a> Edit<'a> {
         self.leaf = level == 0;
     }
 
-    /// Returns the bytes that an entry occupies in this node, slot included.
+    /// Returns the number of bytes that an entry occupies in this node, slot included.
     pub(crate) fn entry_len(&self, key_len: usize, payload: &Payload<'_>) -> usize {
         self.node().need(key_len, payload)
     }
@@ -359,7 +359,7 @@ pub(crate) fn payload_of<'s>(source: &'s [u8], node: Node<'_>, i: usize) -> Opti
 }
 
 impl Node<'_> {
-    /// Returns the bytes that an entry occupies in this node, slot included.
+    /// Returns the number of bytes that an entry occupies in this node, slot included.
     pub(crate) fn need(self, key_len: usize, payload: &Payload<'_>) -> usize {
         let suffix = key_len.saturating_sub(self.prefix_len());
         stride(self.leaf) + rest_of(suffix) + payload.heap_len()

@@ -348,7 +348,8 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// Returns the bytes that entry `i` would take, slot included, with a prefix of `prefix` bytes.
+    /// Returns the number of bytes that entry `i` would occupy, slot included, with a prefix of
+    /// `prefix` bytes.
     pub(crate) fn entry_len_under(self, i: usize, prefix: usize) -> usize {
         let full = self.prefix_len() + self.key_len(i);
         stride(self.leaf) + self.heap_len(i) - self.rest(i).len

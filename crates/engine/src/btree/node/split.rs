@@ -9,7 +9,7 @@ use crate::btree::node::layout::*;
 
 /// Number of inserts in one direction that make a pattern.
 const STREAK_MIN: i8 = 4;
-/// Most cuts to consider on each side of the middle.
+/// Maximum number of cuts to consider on each side of the middle.
 const WINDOW_MAX: usize = 8;
 
 /// A cut of a node into two parts.

@@ -42,8 +42,8 @@ impl Default for BulkOptions {
     }
 }
 
-/// Bytes of values for overflow pages that may wait until their leaf is written: the least, and the
-/// most in a store with much memory.
+/// Bound on the bytes of values for overflow pages that wait until their leaf is written: the
+/// smallest bound, and the one in a store with much memory.
 const LARGE_MAX: (usize, usize) = (256 << 10, 16 << 20);
 
 /// A row that waits for its leaf.
@@ -171,7 +171,7 @@ impl<P: Pages> BTree<P> {
         Ok(at)
     }
 
-    /// Returns the bytes of large values that may wait for their leaf: as much as a scan may read
+    /// Returns how many bytes of large values may wait for their leaf: as many as a scan may read
     /// ahead.
     fn large_max(&self) -> usize {
         let (least, most) = LARGE_MAX;

@@ -23,7 +23,7 @@ use crate::btree::tree::BTree;
 use crate::page::{PAGE_HEADER, PageBuffer};
 use crate::pool::{Jump, MiniTransaction, Pages, PoolError, Swip, Try, Write};
 
-/// Most leaves to pack into one less.
+/// Maximum number of leaves to pack into one less.
 const WIDTH_MAX: usize = 6;
 /// Largest fill of the packed leaves, in percent.
 const FILL_MAX: usize = 96;
@@ -170,7 +170,7 @@ fn last_lower<P: Pages>(group: &[Write<'_, P>]) -> Option<Vec<u8>> {
     group.last().map(|leaf| Node::leaf(leaf.view()).lower_bytes())
 }
 
-/// Returns the bytes of a leaf's entries with the leaf's own prefix, slots included.
+/// Returns the number of bytes of a leaf's entries with the leaf's own prefix, slots included.
 fn loose<P: Pages>(leaf: &Write<'_, P>) -> usize {
     let node = Node::leaf(leaf.view());
     let prefix = node.prefix_len();

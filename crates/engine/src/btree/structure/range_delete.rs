@@ -16,7 +16,7 @@ use crate::btree::tree::BTree;
 use crate::page::PAGE_HEADER;
 use crate::pool::{Actor, MiniTransaction, Pages, PoolError, Try, Write};
 
-/// Most leaves freed in one attempt.
+/// Maximum number of leaves freed in one attempt.
 const BATCH: usize = 16;
 
 /// Outcome of an attempt.

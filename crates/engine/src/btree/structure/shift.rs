@@ -99,7 +99,7 @@ impl Both<'_> {
         (cut, separator)
     }
 
-    /// Returns the bytes of some entries.
+    /// Returns the number of bytes that some entries occupy.
     fn bytes(&self, entries: std::ops::Range<usize>) -> usize {
         entries.map(|i| self.size(i)).sum()
     }

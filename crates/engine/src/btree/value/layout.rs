@@ -27,19 +27,19 @@ pub(crate) const BODY: usize = 48;
 const USED_MASK: u64 = 0xffff_ffff;
 const FRONT_SHIFT: u32 = 32;
 
-/// Returns the most bytes of a value in a data page.
+/// Returns the maximum number of bytes of a value in a data page.
 pub(crate) fn data_max(page_size: usize) -> usize {
     debug_assert!(page_size > BODY, "a page has a body");
     page_size - BODY
 }
 
-/// Returns the most swips in an index page.
+/// Returns the maximum number of swips in an index page.
 pub(crate) fn fan_out(page_size: usize) -> usize {
     debug_assert!(page_size >= BODY + 16, "an index page has two children at least");
     (page_size - BODY) / 8
 }
 
-/// Returns the most bytes of a value below a page of `level`.
+/// Returns the maximum number of bytes of a value below a page of `level`.
 pub(crate) fn span(page_size: usize, level: u8) -> u64 {
     let fan = fan_out(page_size) as u64;
     (0..level).fold(data_max(page_size) as u64, |span, _| span.saturating_mul(fan))
