@@ -2,7 +2,7 @@
 //!
 //! [`check_page`] checks one page by itself and trusts nothing in it: any bytes are read without a
 //! panic. [`BTree::check`] walks all reachable pages, and compares parents with children. No thread
-//! should change the tree during that walk; otherwise it may report faults that are none.
+//! should change the tree during that walk; otherwise sound pages may be reported as faulty.
 
 use std::collections::HashSet;
 

@@ -8,7 +8,7 @@
 //! byte strings, [u8; N], str, String
 //!                 as they are, so that they are read in place
 //! Option<T>       empty for None; 1 and then T for Some
-//! tuples          one element behind the other; before each one whose length can vary, but for
+//! tuples          one element behind the other; before each one whose length can vary, except
 //!                 the last, its length
 //! a length        seven bits per byte, the low ones first, the high bit set if more follow
 //! ```

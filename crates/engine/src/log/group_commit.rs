@@ -15,8 +15,8 @@ use super::ring::Consumer;
 pub(super) enum GroupCommitWait {
     /// No wait.
     None,
-    /// The time of a flush, and at most this: a wait in vain costs no more than missing the others
-    /// would.
+    /// The time of a flush, and at most this long: if no others come, the wait costs no more than
+    /// missing them would have cost.
     AsAFlush(Duration),
     /// At most this long.
     UpTo(Duration),

@@ -114,7 +114,7 @@ impl Log {
     }
 
     /// Like [`Log::wait_group`], but the wait for others is limited to the time of a flush, and to
-    /// `most`. So a wait in vain costs no more than missing the others would.
+    /// `most`. So if none come, the wait costs no more than missing them would have cost.
     ///
     /// # Errors
     /// See [`Log::wait_durable`].
@@ -195,9 +195,9 @@ impl Log {
         self.shared.reserved.load(Ordering::Relaxed)
     }
 
-    /// Forgets everything before `lsn`: segments wholly below it are reused. Records that are not
-    /// durable are kept. The caller has made durable that recovery will not read the forgotten
-    /// ones.
+    /// Forgets everything before `lsn`: segments that are entirely below it are reused. Records
+    /// that are not durable are kept. The caller has made durable that recovery will not read the
+    /// forgotten ones.
     pub fn forget_before(&self, lsn: Lsn) {
         self.shared.segments.forget_before(lsn.0.min(self.shared.ring.durable()));
     }

@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! tag                fields
-//!  1  image          page, pieces        the page is all zeros but for these pieces
+//!  1  image          page, pieces        the page is all zeros except these pieces
 //!  2  difference     page, pieces        these pieces of the page are new
 //!  3  physiological  page, n, n bytes    a physiological redo record, in the structure's encoding
 //!  4  taken          page                the page is in use from now on

@@ -159,7 +159,7 @@ mod tests {
     use crate::page::superblock::{Compression, Placement};
     use millpond_device::{FaultyDevice, MemoryDevice};
 
-    /// A false claim would refuse the store for ever.
+    /// If it were noted, the store could never be opened again.
     #[test]
     fn a_superblock_that_could_not_be_written_is_not_noted_by_the_next_one() {
         let device = Arc::new(FaultyDevice::new(Arc::new(MemoryDevice::new()), 1));

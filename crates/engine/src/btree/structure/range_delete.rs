@@ -1,6 +1,6 @@
 //! Removes all keys of a range.
 //!
-//! Removal goes leaf by leaf from the left. Leaves that are wholly in the range are freed instead
+//! Removal goes leaf by leaf from the left. Leaves that are entirely in the range are freed instead
 //! of emptied, a bounded number in one attempt. The first of them stays, empty, and covers the keys
 //! of all of them until it is merged with a neighbour. Values in overflow pages are removed before
 //! that, one by one.

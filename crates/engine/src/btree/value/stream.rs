@@ -35,8 +35,7 @@ pub(crate) enum Streamed {
     Detached(Detached),
 }
 
-/// A value that is being read from a source of the user's. It is freed on drop if the source
-/// panics.
+/// A value that is being read from a user's source. It is freed on drop if the source panics.
 struct Unfinished<'v, P: Pages> {
     tree: &'v BTree<P>,
     value: &'v Detached,

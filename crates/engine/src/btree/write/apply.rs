@@ -411,8 +411,8 @@ impl<P: Pages> BTree<P> {
         }
         pending.request.context.wrote(self.owner, &leaf, i);
         let node = Node::leaf(leaf.view());
-        // Not at every removal: otherwise a leaf whose neighbours are full would try in vain each
-        // time.
+        // Not at every removal: a leaf whose neighbours are full would try each time, without
+        // success.
         let thin = node.is_thin() && node.count().is_multiple_of(4);
         Ok(pending.done(true, true, thin))
     }

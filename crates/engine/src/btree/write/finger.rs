@@ -3,7 +3,7 @@
 //! A write by the finger latches the remembered leaf directly, at the version that the last write
 //! left (`pool/hint.rs`), and checks that its fences are around the key; otherwise it descends.
 //! Every write remembers its leaf, but the leaf is tried first only once two writes in a row went
-//! there. So random writes pay for a comparison, and never for a latch in vain.
+//! there. So random writes pay for a comparison, and hardly ever latch the wrong leaf.
 //!
 //! The place of the last entry is remembered, too. The next key of an ascending sequence comes
 //! right behind it; where entries are removed one after the other, the next key is at that very
