@@ -4,8 +4,8 @@ use std::sync::Barrier;
 use std::thread;
 use std::time::Instant;
 
-use millpond::internals::pool::{Evicted, Pool, PoolError, PoolStrategy};
 use crate::parameters::LOG;
+use millpond::internals::pool::{Evicted, Pool, PoolError, PoolStrategy};
 use millpond_base::Reason;
 
 use crate::error::BenchError;

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use crate::parameters::{LOCKS, LOG};
 use millpond::internals::pool::recording::recorder::Recorder;
 use millpond::internals::pool::{Pool, PoolStrategy, StorageRecorder};
-use crate::parameters::{LOCKS, LOG};
 use millpond_base::Size;
 use millpond_workload::tpcc;
 

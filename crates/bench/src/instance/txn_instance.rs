@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::parameters::LOG;
 use millpond::internals::pool::PoolStrategy;
 use millpond::internals::recovery::log_open::log_path;
 use millpond::internals::store::stats::stat_file::stat_path;
-use crate::parameters::LOG;
 use millpond_base::Size;
 use millpond_device::{Device, MemoryDevice, SlowDevice};
 use millpond_workload::tpcc;

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use crate::parameters::BLOCKS;
 use super::error::CompareError;
 use super::metric::Metric;
+use crate::parameters::BLOCKS;
 use crate::sweep::{CONTENT, OPTIONS};
 use crate::table::{Table, Value, short_names};
 

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use crate::parameters::REPLICATE;
 use super::contest::{Contest, Replicate, with_seeds_of};
 use super::error::CompareError;
 use super::pair::{Pair, Scale};
 use crate::method::{Better, Joint, Ranks, Weights, holm};
+use crate::parameters::REPLICATE;
 
 /// Options of a comparison.
 #[derive(Clone, PartialEq, Debug)]

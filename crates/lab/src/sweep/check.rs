@@ -32,14 +32,14 @@ pub(super) fn check(plan: &Plan, registry: &Registry) -> Result<(), SweepError> 
         )));
     }
     if plan.model != Model::Pool && plan.scan_hints {
-        return Err(SweepError::Plan(
-            format!("no hint reaches a second tier: leave {SCAN_HINTS} away"),
-        ));
+        return Err(SweepError::Plan(format!(
+            "no hint reaches a second tier: leave {SCAN_HINTS} away"
+        )));
     }
     if plan.model != Model::Pool && plan.blocks > 0 {
-        return Err(SweepError::Plan(
-            format!("the second-tier models are not cut into blocks: leave {BLOCKS} away"),
-        ));
+        return Err(SweepError::Plan(format!(
+            "the second-tier models are not cut into blocks: leave {BLOCKS} away"
+        )));
     }
     if plan.model != Model::Pool && (plan.warmup != Warmup::References(0) || plan.batch != 1) {
         return Err(SweepError::Plan(

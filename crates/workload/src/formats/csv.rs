@@ -30,9 +30,9 @@ use super::lines::{LineFormat, Run, is_comment};
 use super::number::{shown, whole};
 use super::op::{Ops, note_skipped};
 use super::options::Given;
+use super::parameters::{COLUMNS, EXPAND_SIZES};
 use super::spaces::Spaces;
 use super::spc::BLOCK;
-use super::parameters::{COLUMNS, EXPAND_SIZES};
 
 /// Reads separated values.
 pub(crate) struct Csv {

@@ -35,10 +35,10 @@ use super::lines::Run;
 use super::number::shown;
 use super::op::note_skipped;
 use super::options::{Given, ReadOptions};
+use super::parameters::COLUMNS;
 use super::parquet_cells::{BadRow, Cells, SKIP, Words, guarded};
 use super::spaces::Spaces;
 use super::spc::BLOCK;
-use super::parameters::COLUMNS;
 
 /// The columns, in the order in which they are written.
 pub(crate) const COLUMNS: [&str; 7] = ["page", "op", "reason", "kind", "depth", "scan", "lsn"];

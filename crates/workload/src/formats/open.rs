@@ -18,10 +18,10 @@ use super::msr::Msr;
 use super::native::Native;
 use super::options::{Format, ReadOptions};
 use super::oracle_general::OracleGeneral;
+use super::parameters::{COLUMNS, EXPAND_SIZES, MAP_IDS, OPS};
 use super::spc::Spc;
 use super::text::Text;
 use millpond_base::Parameter;
-use super::parameters::{COLUMNS, EXPAND_SIZES, MAP_IDS, OPS};
 
 /// Opens the trace at `path` (`-` is standard input), detecting format and compression.
 ///
