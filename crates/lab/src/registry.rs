@@ -7,7 +7,6 @@ use millpond_policies::info::Info;
 use millpond_policies::registry::{Visitor, visit_all};
 use millpond_workload::trace::Source;
 
-use crate::cost::{CostMeter, Meter, References, fixed_bytes};
 use crate::sim::{Cell, SimOptions, Simulation};
 use crate::tier1::{Tier1, Tier1Options};
 use crate::tier2::{Tier2Cell, Tier2Options, Tier2Simulation};
@@ -52,7 +51,6 @@ pub fn hit_reaches(hit: Hit) -> &'static str {
 type Make = fn(&Spec, &SimOptions) -> Result<Box<dyn Simulation>, ParamError>;
 type MakeTier2 = fn(&Spec, &Tier2Options) -> Result<Box<dyn Tier2Simulation>, ParamError>;
 type MakeTier1 = fn(&Spec, &Tier1Options, Box<dyn Source>) -> Result<Box<dyn Source>, ParamError>;
-type MakeMeter = fn(&Spec, u32, &References, u64) -> Result<Box<dyn CostMeter>, ParamError>;
 type Scaled = fn(&Spec, f64) -> Result<Spec, ParamError>;
 type Values = fn(&Spec) -> Result<Vec<(&'static str, String)>, ParamError>;
 
@@ -71,8 +69,6 @@ pub struct Entry {
     make: Make,
     make_tier1: MakeTier1,
     make_tier2: MakeTier2,
-    make_meter: MakeMeter,
-    fixed_bytes: fn(&Spec) -> Result<usize, ParamError>,
     values: Values,
     scaled: Scaled,
     ghosts_max: fn(&Spec, u32) -> Result<u64, ParamError>,
@@ -88,14 +84,9 @@ impl Entry {
             is_random: P::IS_RANDOM,
             make: |spec, options| Ok(Box::new(Cell::<P>::new(&spec.config()?, options))),
             make_tier1: |spec, options, source| {
-                Ok(Box::new(Tier1::<P>::new(&spec.config()?, options, source)))
+                Ok(Box::new(Tier1::new::<P>(&spec.config()?, options, source)))
             },
             make_tier2: |spec, options| Ok(Box::new(Tier2Cell::<P>::new(&spec.config()?, options))),
-            make_meter: |spec, frames, references, seed| {
-                let references = references.clone();
-                Ok(Box::new(Meter::<P>::new(&spec.config()?, frames, references, seed)))
-            },
-            fixed_bytes: |spec| Ok(fixed_bytes::<P>(&spec.config()?)),
             values: |spec| Ok(spec.config::<P::Config>()?.values()),
             scaled: |spec, share| {
                 let whole = spec.config::<P::Config>()?;
@@ -157,32 +148,6 @@ impl Entry {
         options: &Tier2Options,
     ) -> Result<Box<dyn Tier2Simulation>, PolicyError> {
         (self.make_tier2)(spec, options).map_err(|e| self.param_error(e))
-    }
-
-    /// Returns the policy over a full pool of `frames` frames, at least 1, to measure the cost of
-    /// its hits and victims.
-    ///
-    /// # Errors
-    /// [`PolicyError::Param`], and [`PolicyError::NeedsFuture`] for offline policies.
-    pub fn meter(
-        &self,
-        spec: &Spec,
-        frames: u32,
-        references: &References,
-        seed: u64,
-    ) -> Result<Box<dyn CostMeter>, PolicyError> {
-        if self.needs_future {
-            return Err(PolicyError::NeedsFuture(self.info.id.to_string()));
-        }
-        (self.make_meter)(spec, frames, references, seed).map_err(|e| self.param_error(e))
-    }
-
-    /// Returns the bytes that the policy uses however small the pool is.
-    ///
-    /// # Errors
-    /// [`PolicyError::Param`].
-    pub fn fixed_bytes(&self, spec: &Spec) -> Result<usize, PolicyError> {
-        (self.fixed_bytes)(spec).map_err(|e| self.param_error(e))
     }
 
     /// The value of each parameter under `spec`.

@@ -11,7 +11,7 @@ use millpond_policies::config::{ParamError, Spec};
 use millpond_policies::contract::{
     Access, Cooled, GhostHit, Host, OfferOutcome, PageState, Policy, Shape,
 };
-use millpond_policies::policy_host::PolicyHost;
+use millpond_policies::policy_host::{ErasedPolicyHost, PolicyHost};
 use millpond_policies::registry::{Visitor, visit_all};
 
 use super::diary::Event;
@@ -100,8 +100,8 @@ impl Host for FedHost<'_> {
 }
 
 /// The simulator's side.
-struct Fed<P: Policy> {
-    policy_host: PolicyHost<P>,
+struct Fed {
+    policy_host: Box<dyn ErasedPolicyHost>,
     frame_of: HashMap<PageId, FrameId>,
     page_of: Vec<Option<PageId>>,
     /// Pages that missed and are not loaded yet; there are several where the parent of one went
@@ -110,10 +110,10 @@ struct Fed<P: Policy> {
     agreed: Agreed,
 }
 
-impl<P: Policy> Fed<P> {
-    fn new(config: &P::Config, shape: &Shape) -> Fed<P> {
+impl Fed {
+    fn new(policy_host: Box<dyn ErasedPolicyHost>, shape: &Shape) -> Fed {
         Fed {
-            policy_host: PolicyHost::new(config, shape),
+            policy_host,
             frame_of: HashMap::new(),
             page_of: vec![None; shape.frames as usize],
             loading: HashMap::new(),
@@ -235,8 +235,10 @@ pub fn play(
         fn visit<P: Policy>(&mut self) {
             if P::INFO.id == self.spec.id {
                 let config = self.spec.config::<P::Config>();
-                let fed = config.map(|config| Fed::<P>::new(&config, self.shape));
-                self.result = Some(fed.map(|fed| fed.play(self.events)));
+                self.result = Some(config.map(|config| {
+                    let host = Box::new(PolicyHost::<P>::new(&config, self.shape));
+                    Fed::new(host, self.shape).play(self.events)
+                }));
             }
         }
     }
