@@ -1,6 +1,7 @@
 //! The policies that can be run: Millpond's own, and those that a user adds.
 
 use millpond_base::nearest::did_you_mean;
+use millpond_policies::chosen::{ErasedHost, erased, erased_host_of};
 use millpond_policies::config::{Config, ParamError, ParamInfo, Spec};
 use millpond_policies::contract::{Hit, HitHook, Policy};
 use millpond_policies::info::Info;
@@ -49,8 +50,6 @@ pub fn hit_reaches(hit: Hit) -> &'static str {
 }
 
 type Make = fn(&Spec, &SimOptions) -> Result<Box<dyn Simulation>, ParamError>;
-type MakeTier2 = fn(&Spec, &Tier2Options) -> Result<Box<dyn Tier2Simulation>, ParamError>;
-type MakeTier1 = fn(&Spec, &Tier1Options, Box<dyn Source>) -> Result<Box<dyn Source>, ParamError>;
 type Scaled = fn(&Spec, f64) -> Result<Spec, ParamError>;
 type Values = fn(&Spec) -> Result<Vec<(&'static str, String)>, ParamError>;
 
@@ -67,15 +66,15 @@ pub struct Entry {
     /// `true` if it draws by its seed.
     pub is_random: bool,
     make: Make,
-    make_tier1: MakeTier1,
-    make_tier2: MakeTier2,
+    /// Of the simulations that call their policy through a pointer.
+    host: ErasedHost,
     values: Values,
     scaled: Scaled,
     ghosts_max: fn(&Spec, u32) -> Result<u64, ParamError>,
 }
 
 impl Entry {
-    fn of<P: Policy>() -> Entry {
+    fn of<P: Policy>(host: ErasedHost) -> Entry {
         Entry {
             info: P::INFO,
             hit: <P::Hook as HitHook>::HIT,
@@ -83,10 +82,7 @@ impl Entry {
             needs_future: P::NEEDS_FUTURE,
             is_random: P::IS_RANDOM,
             make: |spec, options| Ok(Box::new(Cell::<P>::new(&spec.config()?, options))),
-            make_tier1: |spec, options, source| {
-                Ok(Box::new(Tier1::new::<P>(&spec.config()?, options, source)))
-            },
-            make_tier2: |spec, options| Ok(Box::new(Tier2Cell::<P>::new(&spec.config()?, options))),
+            host,
             values: |spec| Ok(spec.config::<P::Config>()?.values()),
             scaled: |spec, share| {
                 let whole = spec.config::<P::Config>()?;
@@ -135,7 +131,8 @@ impl Entry {
         if self.needs_future {
             return Err(PolicyError::NeedsFuture(self.info.id.to_string()));
         }
-        (self.make_tier1)(spec, options, source).map_err(|e| self.param_error(e))
+        let host = (self.host)(spec, &Tier1::shape(options)).map_err(|e| self.param_error(e))?;
+        Ok(Box::new(Tier1::of(self.info.id, host, options, source)))
     }
 
     /// Returns a simulation of the policy as a second tier.
@@ -147,7 +144,9 @@ impl Entry {
         spec: &Spec,
         options: &Tier2Options,
     ) -> Result<Box<dyn Tier2Simulation>, PolicyError> {
-        (self.make_tier2)(spec, options).map_err(|e| self.param_error(e))
+        let host =
+            (self.host)(spec, &Tier2Cell::shape(options)).map_err(|e| self.param_error(e))?;
+        Ok(Box::new(Tier2Cell::of(self.info.id, host, options)))
     }
 
     /// The value of each parameter under `spec`.
@@ -182,18 +181,23 @@ pub struct Registry {
     entries: Vec<Entry>,
 }
 
-impl Visitor for Registry {
+/// Adds shipped policies to a registry.
+struct Shipped(Registry);
+
+impl Visitor for Shipped {
     fn visit<P: Policy>(&mut self) {
-        self.entries.push(Entry::of::<P>());
+        // Cannot fail: both lists are the catalog.
+        let host = erased_host_of(P::INFO.id).expect("a policy of the catalog");
+        self.0.entries.push(Entry::of::<P>(host));
     }
 }
 
 impl Registry {
     /// Every policy that ships with Millpond.
     pub fn builtin() -> Registry {
-        let mut registry = Registry::default();
-        visit_all(&mut registry);
-        registry
+        let mut shipped = Shipped(Registry::default());
+        visit_all(&mut shipped);
+        shipped.0
     }
 
     /// Adds a policy of the caller's own.
@@ -204,7 +208,7 @@ impl Registry {
         if self.entries.iter().any(|e| e.info.id == P::INFO.id) {
             return Err(PolicyError::Twice(P::INFO.id.to_string()));
         }
-        self.visit::<P>();
+        self.entries.push(Entry::of::<P>(erased::<P>));
         Ok(self)
     }
 

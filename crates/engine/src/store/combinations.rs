@@ -336,7 +336,10 @@ pub fn host_for<T: HitHook>(
     let hosted = match TypeId::of::<T>() == TypeId::of::<AnyHook>() {
         true => policy.host(shape, mode)?.cast(),
         #[cfg(feature = "lab")]
-        false => policy.host_own(shape, mode)?.downcast().ok().map(|hosted| *hosted),
+        false => policy
+            .host_own(shape, mode)?
+            .and_then(|hosted| hosted.downcast().ok())
+            .map(|hosted| *hosted),
         #[cfg(not(feature = "lab"))]
         false => None,
     };

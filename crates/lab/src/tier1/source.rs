@@ -28,21 +28,25 @@ pub struct Tier1 {
 }
 
 impl Tier1 {
-    /// An empty pool under policy `P` in front of `source`. Page ids may be any.
+    /// Creates an empty pool under policy `P` in front of `source`. Page ids may be any.
     pub fn new<P: Policy>(
         config: &P::Config,
         options: &Tier1Options,
         source: Box<dyn Source>,
     ) -> Tier1 {
-        let host = |shape: &Shape| -> Box<dyn ErasedPolicyHost> {
-            Box::new(PolicyHost::<P>::new(config, shape))
-        };
-        Tier1::of(P::INFO.id, &host, options, source)
+        let host = Box::new(PolicyHost::<P>::new(config, &Tier1::shape(options)));
+        Tier1::of(P::INFO.id, host, options, source)
     }
 
-    fn of(
+    /// Returns the shape of the policy's cache.
+    pub(crate) fn shape(options: &Tier1Options) -> Shape {
+        Shape { frames: options.frames.max(1), pages_dense: None, seed: options.seed }
+    }
+
+    /// Creates an empty pool under the policy `policy`, which `policy_host` hosts.
+    pub(crate) fn of(
         policy: &'static str,
-        host: &dyn Fn(&Shape) -> Box<dyn ErasedPolicyHost>,
+        policy_host: Box<dyn ErasedPolicyHost>,
         options: &Tier1Options,
         source: Box<dyn Source>,
     ) -> Tier1 {
@@ -50,7 +54,6 @@ impl Tier1 {
         options.frames = options.frames.max(1);
         options.lsn_gap = options.lsn_gap.max(1);
         options.round = options.round.max(1);
-        let shape = Shape { frames: options.frames, pages_dense: None, seed: options.seed };
         Tier1 {
             policy,
             source,
@@ -58,7 +61,7 @@ impl Tier1 {
             at: 0,
             is_over: false,
             given: 0,
-            policy_host: host(&shape),
+            policy_host,
             pool: Pool::new(options.frames, options.cleaning.neighbours, options.sync),
             until_round: options.round,
             options,

@@ -7,12 +7,10 @@ use std::cell::Cell;
 use std::collections::HashMap;
 
 use millpond_base::{FrameId, Mark, PageId};
+use millpond_policies::chosen::erased_host_of;
 use millpond_policies::config::{ParamError, Spec};
-use millpond_policies::contract::{
-    Access, Cooled, GhostHit, Host, OfferOutcome, PageState, Policy, Shape,
-};
-use millpond_policies::policy_host::{ErasedPolicyHost, PolicyHost};
-use millpond_policies::registry::{Visitor, visit_all};
+use millpond_policies::contract::{Access, Cooled, GhostHit, Host, OfferOutcome, PageState, Shape};
+use millpond_policies::policy_host::ErasedPolicyHost;
 
 use super::diary::Event;
 
@@ -225,26 +223,8 @@ pub fn play(
     shape: &Shape,
     events: &[Event],
 ) -> Option<Result<Result<Agreed, Differs>, ParamError>> {
-    struct Find<'a> {
-        spec: &'a Spec,
-        shape: &'a Shape,
-        events: &'a [Event],
-        result: Option<Result<Result<Agreed, Differs>, ParamError>>,
-    }
-    impl Visitor for Find<'_> {
-        fn visit<P: Policy>(&mut self) {
-            if P::INFO.id == self.spec.id {
-                let config = self.spec.config::<P::Config>();
-                self.result = Some(config.map(|config| {
-                    let host = Box::new(PolicyHost::<P>::new(&config, self.shape));
-                    Fed::new(host, self.shape).play(self.events)
-                }));
-            }
-        }
-    }
-    let mut find = Find { spec, shape, events, result: None };
-    visit_all(&mut find);
-    find.result
+    let host = erased_host_of(&spec.id)?;
+    Some(host(spec, shape).map(|host| Fed::new(host, shape).play(events)))
 }
 
 #[cfg(test)]
