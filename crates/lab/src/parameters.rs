@@ -25,3 +25,10 @@ pub(crate) const SELECT_OPTIONS: Spelled = Spelled {
     command_line: "choose with --where 'options=",
     python: "pass only rows with 'options=",
 };
+
+/// Place where policies are listed.
+pub(crate) const LISTED: Spelled = Spelled {
+    rust: "`millpond policies` lists them",
+    command_line: "`millpond policies` lists them",
+    python: "`millpond.policies()` lists them",
+};
