@@ -55,7 +55,7 @@ impl Ids {
                  column by it ({}); if it is an id, {MAP_IDS} numbers all of them",
                 shown(token),
                 shown(&first),
-                shown(&first).trim_matches('\'')
+                COLUMNS.set_to(format_args!("page={}", shown(&first).trim_matches('\'')))
             ));
         }
         match &mut self.mode {

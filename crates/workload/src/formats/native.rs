@@ -35,7 +35,7 @@ use super::lines::Run;
 use super::number::shown;
 use super::op::note_skipped;
 use super::options::{Given, ReadOptions};
-use super::parameters::COLUMNS;
+use super::parameters;
 use super::parquet_cells::{BadRow, Cells, SKIP, Words, guarded};
 use super::spaces::Spaces;
 use super::spc::BLOCK;
@@ -369,7 +369,7 @@ fn places(
             return Err(format!(
                 "no column 'page' among {}: say which with {}",
                 names.join(", "),
-                COLUMNS.set_to("page=NAME")
+                parameters::COLUMNS.set_to("page=NAME")
             ));
         }
     };
@@ -430,7 +430,8 @@ impl Source for Native {
         self.given.note(|role| self.places.iter().any(|(known, _)| *known == role), &mut notes);
         if !self.unused.is_empty() {
             let names = self.unused.join(", ");
-            notes.push(format!("columns that are not used: {names} ({COLUMNS} says what is what)"));
+            let how = parameters::COLUMNS;
+            notes.push(format!("columns that are not used: {names} ({how} says what is what)"));
         }
         notes
     }
