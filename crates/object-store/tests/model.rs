@@ -15,7 +15,7 @@ use object_store::{
 
 use crate::support::{POLICIES, cached, options, whole};
 
-/// An answer, without what a clock says.
+/// An answer, without its times.
 #[derive(PartialEq, Debug)]
 enum Answer {
     Done(String),
@@ -46,7 +46,7 @@ async fn get(store: &dyn ObjectStore, path: &Path, options: GetOptions) -> Answe
     let read = async {
         let found = store.get_opts(path, options).await?;
         let (meta, attributes) = (found.meta.clone(), found.attributes.clone());
-        // Of a head the range means nothing.
+        // A head request ignores the range.
         let (range, bytes) = match is_head {
             true => (0..0, Vec::new()),
             false => (found.range.clone(), found.bytes().await?.to_vec()),
