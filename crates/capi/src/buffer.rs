@@ -1,4 +1,4 @@
-//! Bytes that the library gives.
+//! Buffers for bytes that the library returns.
 
 use std::ffi::c_void;
 
@@ -20,9 +20,9 @@ pub struct mp_buffer {
 }
 
 impl mp_buffer {
-    /// Runs `fill` with what is in it as a vector, which is put back.
+    /// Runs `fill` on the buffer's bytes as a vector, and puts the vector back.
     pub(crate) fn with<R>(&mut self, fill: impl FnOnce(&mut Vec<u8>) -> R) -> R {
-        /// Puts it back, also if `fill` panics.
+        /// Puts the vector back, also if `fill` panics.
         struct Back<'b>(&'b mut mp_buffer, Vec<u8>);
         impl Drop for Back<'_> {
             fn drop(&mut self) {
@@ -39,7 +39,7 @@ impl mp_buffer {
         fill(&mut back.1)
     }
 
-    /// Takes the bytes out, and leaves the buffer empty.
+    /// Takes the bytes, and leaves the buffer empty.
     fn take(&mut self) -> Vec<u8> {
         let (data, len, capacity) = (self.data, self.len, self.capacity);
         (self.data, self.len, self.capacity) = (std::ptr::null_mut(), 0, 0);
@@ -52,13 +52,13 @@ impl mp_buffer {
         unsafe { Vec::from_raw_parts(data.cast(), len, capacity) }
     }
 
-    /// Returns whether `byte` is in its memory.
+    /// Returns `true` if `byte` is in the buffer's memory.
     pub(crate) fn has(&self, byte: *const c_void) -> bool {
         !self.data.is_null()
             && (0..self.capacity).contains(&byte.addr().wrapping_sub(self.data.addr()))
     }
 
-    /// Replaces what is in it.
+    /// Replaces the buffer's bytes.
     pub(crate) fn set(&mut self, bytes: &[u8]) {
         self.with(|there| {
             there.clear();
@@ -67,10 +67,10 @@ impl mp_buffer {
     }
 }
 
-/// A buffer of a call.
+/// Returns the buffer at `pointer`.
 ///
 /// # Safety
-/// As [`exclusive`].
+/// See [`exclusive`].
 pub(crate) unsafe fn buffer<'a>(
     pointer: *mut mp_buffer,
     what: &str,

@@ -1,4 +1,4 @@
-//! Reading and writing entries: in a transaction, or, with NULL instead of one, by themselves.
+//! Reads and writes of entries: in a transaction, or with NULL on their own.
 
 use std::ffi::c_void;
 
@@ -10,20 +10,20 @@ use crate::status::{Failure, mp_status};
 use crate::tree::mp_tree;
 use crate::txn::{at, mp_txn};
 
-/// MP_OK or MP_NOT_FOUND.
+/// Returns MP_OK or MP_NOT_FOUND.
 fn found(is_there: bool) -> mp_status {
     if is_there { mp_status::MP_OK } else { mp_status::MP_NOT_FOUND }
 }
 
 /// # Safety
-/// As [`bytes`].
+/// See [`bytes`].
 unsafe fn key<'a>(key: *const c_void, len: usize) -> Result<&'a [u8], Failure> {
     // SAFETY: the caller's promise.
     unsafe { bytes(key, len, "the key") }
 }
 
 /// # Safety
-/// As [`bytes`].
+/// See [`bytes`].
 unsafe fn value<'a>(value: *const c_void, len: usize) -> Result<&'a [u8], Failure> {
     // SAFETY: the caller's promise.
     unsafe { bytes(value, len, "the value") }
@@ -174,7 +174,7 @@ pub struct mp_slice {
 }
 
 /// # Safety
-/// `slice` is null or of a slice whose bytes may be read.
+/// `slice` is null, or points to a slice whose bytes may be read.
 unsafe fn optional<'a>(slice: *const mp_slice, what: &str) -> Result<Option<&'a [u8]>, Failure> {
     // SAFETY: the caller's promise.
     match unsafe { slice.as_ref() } {
@@ -280,7 +280,7 @@ pub unsafe extern "C" fn mp_count(
 }
 
 /// # Safety
-/// As the functions that use it.
+/// See the functions that use it.
 unsafe fn pop(
     tree: *const mp_tree,
     txn: *const mp_txn,

@@ -12,7 +12,7 @@ use crate::pointer::{bytes, exclusive, place, set};
 use crate::status::{Failure, mp_status};
 
 /// # Safety
-/// As [`buffer`].
+/// See [`buffer`].
 unsafe fn push(key: *mut mp_buffer, part: impl FnOnce(&mut Vec<u8>)) -> mp_status {
     guard(|| {
         // SAFETY: the caller's promise.
@@ -21,10 +21,10 @@ unsafe fn push(key: *mut mp_buffer, part: impl FnOnce(&mut Vec<u8>)) -> mp_statu
     })
 }
 
-/// Takes a part from the front of what is left of a key.
+/// Takes a part from the front of the rest of a key.
 ///
 /// # Safety
-/// `rest` is of a slice whose bytes may be read.
+/// `rest` points to a slice whose bytes may be read.
 unsafe fn take<T: for<'a> DecodeKey<'a>>(rest: *mut mp_slice) -> Result<T, Failure> {
     // SAFETY: the caller's promise.
     let rest = unsafe { exclusive(rest, "what is left of the key") }?;
@@ -38,7 +38,7 @@ unsafe fn take<T: for<'a> DecodeKey<'a>>(rest: *mut mp_slice) -> Result<T, Failu
 }
 
 /// # Safety
-/// As [`take`].
+/// See [`take`].
 unsafe fn take_into<T: for<'a> DecodeKey<'a>>(rest: *mut mp_slice, part: *mut T) -> mp_status {
     guard(|| {
         let part = place(part, "the place for the part")?;
@@ -149,7 +149,7 @@ pub unsafe extern "C" fn mp_key_push_bytes(
     guard(|| {
         // SAFETY: the crate's contract.
         let part = unsafe { bytes(part, len, "the part") }?;
-        // A copy: it may be in the key itself, whose memory moves as it grows.
+        // A copy, since `part` may be in the key itself, whose memory moves as it grows.
         let part = part.to_vec();
         // SAFETY: the crate's contract.
         Ok(unsafe { push(key, |out| part.encode_part(out)) })

@@ -49,10 +49,10 @@ fn durability(number: i32) -> Result<Durability, Failure> {
     }
 }
 
-/// The options at `options`; those of MP_TXN_OPTIONS_INIT if that is null.
+/// Returns the options at `options`, or those of MP_TXN_OPTIONS_INIT if that is null.
 ///
 /// # Safety
-/// `options` is null or of options.
+/// `options` is null, or points to options.
 pub(crate) unsafe fn txn_options(
     options: *const mp_txn_options,
     store: Durability,
@@ -95,7 +95,7 @@ pub unsafe extern "C" fn mp_options_free(options: *mut mp_options) {
 /// Changes options.
 ///
 /// # Safety
-/// As [`exclusive`].
+/// See [`exclusive`].
 unsafe fn change(
     options: *mut mp_options,
     how: impl FnOnce(Options) -> Result<Options, Failure>,
@@ -206,7 +206,7 @@ pub unsafe extern "C" fn mp_options_second_tier(
 mod tests {
     use super::*;
 
-    /// The longest wait for a lock of a transaction with these options.
+    /// Returns the longest wait for a lock of a transaction with these options.
     fn waits(options: *const mp_txn_options) -> Option<Duration> {
         // SAFETY: null, or options on the caller's stack.
         let options = unsafe { txn_options(options, Durability::Sync) };

@@ -37,10 +37,10 @@ pub struct mp_range {
     pub high: mp_bound,
 }
 
-/// The range at `range`.
+/// Copies the range at `range`.
 ///
 /// # Safety
-/// `range` is null or of a range whose keys may be read.
+/// `range` is null, or points to a range whose keys may be read.
 pub(crate) unsafe fn key_range(range: *const mp_range) -> Result<KeyRange, Failure> {
     // SAFETY: the caller's promise.
     let Some(range) = (unsafe { range.as_ref() }) else { return Ok(KeyRange::ALL) };
@@ -61,7 +61,7 @@ pub(crate) unsafe fn key_range(range: *const mp_range) -> Result<KeyRange, Failu
 }
 
 /// # Safety
-/// As [`key_range`].
+/// See [`key_range`].
 unsafe fn bound(of: &mp_bound, what: &str) -> Result<Bound<Vec<u8>>, Failure> {
     // SAFETY: the caller's promise.
     let key = || unsafe { bytes(of.key, of.len, what) }.map(<[u8]>::to_vec);

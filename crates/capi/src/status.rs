@@ -1,4 +1,4 @@
-//! Result of a call, and its reason.
+//! Status of a call, and the message of its error.
 
 use std::cell::{Cell, RefCell};
 use std::ffi::{CStr, CString, c_char};
@@ -64,7 +64,7 @@ pub enum mp_status {
 use mp_status::*;
 
 impl mp_status {
-    /// All, for what names them.
+    /// All statuses, for lookups by number and name.
     const ALL: [mp_status; 24] = [
         MP_OK,
         MP_NOT_FOUND,
@@ -117,17 +117,18 @@ impl mp_status {
         }
     }
 
-    /// Returns the status of a number, if it is one.
+    /// Returns the status with a number, if there is one.
     pub(crate) fn of_number(number: i32) -> Option<mp_status> {
         mp_status::ALL.into_iter().find(|status| *status as i32 == number)
     }
 }
 
-/// Why a call failed.
+/// Reason that a call failed.
 pub(crate) enum Failure {
     Misuse(String),
     Fault(Fault),
-    /// The status that a callback returned; the message is that of its last call with it.
+    /// The status that a callback returned. Its message is that of the last call that failed with
+    /// it.
     Callback(mp_status),
 }
 
@@ -138,7 +139,7 @@ impl<E: Into<Fault>> From<E> for Failure {
 }
 
 impl Failure {
-    /// The status; leaves the message for the thread.
+    /// Returns the status, and leaves the message for the thread.
     pub(crate) fn report(self) -> mp_status {
         match self {
             Failure::Misuse(message) => {
@@ -165,11 +166,11 @@ impl Failure {
 
 thread_local! {
     static MESSAGE: RefCell<CString> = RefCell::default();
-    /// The status that the message is of, unless it was forgotten.
+    /// Status that the message belongs to, unless it was forgotten.
     static REPORTED: Cell<Option<mp_status>> = const { Cell::new(None) };
 }
 
-/// From now on no message is known to be of a callback's call: one begins.
+/// Forgets which status the message belongs to, since a callback begins.
 pub(crate) fn forget_reported() {
     REPORTED.set(None);
 }
@@ -179,11 +180,11 @@ pub(crate) fn set_message(message: String) {
     let mut bytes = message.into_bytes();
     bytes.retain(|byte| *byte != 0);
     let text = CString::new(bytes).unwrap_or_default();
-    // A thread that is ending has nobody who would read it.
+    // A thread that is ending will not read it.
     let _ = MESSAGE.try_with(|message| *message.borrow_mut() = text);
 }
 
-/// The thread's message.
+/// Returns the thread's message.
 #[cfg(test)]
 pub(crate) fn message() -> String {
     MESSAGE.with(|message| message.borrow().to_string_lossy().into_owned())
@@ -193,7 +194,7 @@ pub(crate) fn message() -> String {
 /// thread's next error. Never NULL, not to be freed.
 #[unsafe(no_mangle)]
 pub extern "C" fn mp_error_message() -> *const c_char {
-    // The text moves on the heap only when it is replaced.
+    // The text on the heap only moves when it is replaced.
     MESSAGE.try_with(|message| message.borrow().as_ptr()).unwrap_or(c"".as_ptr())
 }
 

@@ -15,7 +15,7 @@ pub struct mp_store {
 }
 
 /// # Safety
-/// `options` is null or of options; `out` is what [`place`] returned.
+/// `options` is null, or points to options; [`place`] returned `out`.
 unsafe fn open(
     options: *const mp_options,
     out: *mut *mut mp_store,

@@ -1,4 +1,4 @@
-//! Trees, and what there is of them in a store.
+//! Trees, and the list of a store's trees.
 
 use std::ffi::{c_char, c_void};
 

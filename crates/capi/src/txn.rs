@@ -20,10 +20,10 @@ pub struct mp_txn {
     is_lent: bool,
 }
 
-/// Makes a call of `tree`, in a transaction or, if that is null, by itself.
+/// Makes a call of `tree`: in a transaction, or on its own if `txn` is null.
 ///
 /// # Safety
-/// As [`handle`].
+/// See [`handle`].
 pub(crate) unsafe fn at<R>(
     tree: *const mp_tree,
     txn: *const mp_txn,
@@ -61,7 +61,7 @@ pub unsafe extern "C" fn mp_txn_begin(
 /// Ends a transaction, and frees it unless mp_transact does.
 ///
 /// # Safety
-/// As [`take`].
+/// See [`take`].
 unsafe fn end(
     txn: *mut mp_txn,
     how: impl FnOnce(&Transaction) -> Result<(), millpond_handles::Fault>,
