@@ -2,8 +2,8 @@
 
 use std::sync::PoisonError;
 
-/// Returns the guard of a latch, also if a thread panicked while it held it: what the latches of
-/// this module guard is whole between any two statements.
+/// Returns the guard of a latch, also if a thread panicked while holding it. The state behind the
+/// latches of this module is sound between any two statements.
 pub(super) fn unpoisoned<T>(result: Result<T, PoisonError<T>>) -> T {
     result.unwrap_or_else(PoisonError::into_inner)
 }
