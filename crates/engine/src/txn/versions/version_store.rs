@@ -73,7 +73,7 @@ pub(super) struct Readers {
     pub(super) kept: usize,
 }
 
-/// The snapshots, locked. What could not wait for this lock ends its snapshot when it is released.
+/// The locked list of snapshots. Its release ends the snapshots that could not wait for the lock.
 pub(super) struct ReadersGuard<'v> {
     versions: &'v VersionStore,
     readers: Option<MutexGuard<'v, Readers>>,
