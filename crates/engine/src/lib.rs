@@ -49,8 +49,8 @@
 //! (backup, shrink, check), `store`, `recovery` and `txn`, the structures `btree`, `hash_index` and
 //! `heap` beside `lock`, `pool` (the buffer pool: frames, latches, translation, replacement), `log`
 //! (the write-ahead log), `tier` (a second-tier cache), `io` (devices and the page store), `page`
-//! (formats). All but what users call is in `internals`, with the cargo feature of that name;
-//! nothing of it is promised.
+//! (formats). Everything but the public API is in `internals`, with the cargo feature of that name,
+//! and carries no promise of stability.
 #![deny(missing_docs)]
 #![cfg_attr(
     any(feature = "model", not(feature = "internals")),
@@ -67,12 +67,12 @@
 #[doc = include_str!("../../../README.md")]
 pub struct Readme;
 
-/// The program of the architecture's page.
+/// Program of the architecture page.
 #[cfg(doctest)]
 #[doc = include_str!("../../../ARCHITECTURE.md")]
 pub struct Architecture;
 
-/// The guide's programs, too, and what other pages have in Rust.
+/// Programs of the guide, and Rust samples of other pages.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/guide.md")]
 pub struct Guide;

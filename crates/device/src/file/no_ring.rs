@@ -1,4 +1,4 @@
-//! io_uring where there is none: no pool of rings can be made, so that nothing is asked of one.
+//! Replacement of io_uring on other systems: no pool of rings can be created, so none is used.
 
 use std::fs::File;
 
@@ -6,7 +6,7 @@ use crate::device::ReadRequest;
 use crate::device::WriteRequest;
 use crate::error::Errno;
 
-/// The rings of one device: there are none.
+/// The rings of a device; there are none.
 #[derive(Debug)]
 pub(super) enum RingPool {}
 

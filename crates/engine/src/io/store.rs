@@ -15,9 +15,9 @@
 //!   (`open_to_recover`), which knows the pages in use. Without a log `open_for_salvage` reads the
 //!   pages that exist.
 //! - **Growth** is by half of the size until that is 1 MiB, and by an eighth of it from 8 MiB on. A
-//!   step has at least 256 KiB and at most 64 MiB, in zeros that are actually written (`io::file`
-//!   has the reason). One thread grows. Others that find no free page wait for it, and those that
-//!   free pages do not.
+//!   step has at least 256 KiB and at most 64 MiB, in zeros that are actually written
+//!   (`file_device.rs` of the device crate has the reason). One thread grows. Others that find no
+//!   free page wait for it, and those that free pages do not.
 //! - **Locks**: `free` is held for the few steps of a bitmap, never during I/O. `growing` comes
 //!   before `free`, and `free` before `map`. `gate` is held shared by everything that changes the
 //!   file and exclusively by closing, so that nothing is written after the store was marked as

@@ -43,7 +43,7 @@ pub struct Roots {
     pub decode: Decode,
 }
 
-/// The catalog in the format of `db::catalog`.
+/// The catalog in the format of `store::catalog`.
 pub const CATALOG: Roots = Roots { owner: CATALOG_OWNER, decode };
 
 fn decode(key: &[u8], value: &[u8]) -> Result<Option<Named>, String> {

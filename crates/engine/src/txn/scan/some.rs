@@ -2,9 +2,8 @@
 //!
 //! A batch is first read without locks, to find its last key, and the range up to that key is
 //! locked. Then the batch is read again, and its present contents are the result (README of `lock`,
-//! "For the caller"). A scan that ends early has locked exactly the keys from its bound to the end
-//! of its batch. Nobody can insert, change or remove an entry in that range; behind it, everybody
-//! can.
+//! "For callers"). A scan that ends early has locked exactly the keys from its bound to the end of
+//! its batch. Nobody can insert, change or remove an entry in that range; behind it, everybody can.
 
 use std::collections::VecDeque;
 use std::ops::Bound;
