@@ -70,7 +70,7 @@ impl mp_buffer {
 /// Returns the buffer at `pointer`.
 ///
 /// # Safety
-/// See [`exclusive`].
+/// Same as [`exclusive`].
 pub(crate) unsafe fn buffer<'a>(
     pointer: *mut mp_buffer,
     what: &str,

@@ -50,7 +50,7 @@ pub unsafe extern "C" fn mp_cursor_close(cursor: *mut mp_cursor) {
 }
 
 /// # Safety
-/// See [`exclusive`].
+/// Same as [`exclusive`].
 unsafe fn move_by(
     cursor: *mut mp_cursor,
     how: impl FnOnce(&mut Cursor) -> Result<bool, Fault>,

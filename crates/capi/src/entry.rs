@@ -16,14 +16,14 @@ fn found(is_there: bool) -> mp_status {
 }
 
 /// # Safety
-/// See [`bytes`].
+/// Same as [`bytes`].
 unsafe fn key<'a>(key: *const c_void, len: usize) -> Result<&'a [u8], Failure> {
     // SAFETY: the caller's promise.
     unsafe { bytes(key, len, "the key") }
 }
 
 /// # Safety
-/// See [`bytes`].
+/// Same as [`bytes`].
 unsafe fn value<'a>(value: *const c_void, len: usize) -> Result<&'a [u8], Failure> {
     // SAFETY: the caller's promise.
     unsafe { bytes(value, len, "the value") }

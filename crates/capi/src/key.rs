@@ -12,7 +12,7 @@ use crate::pointer::{bytes, exclusive, place, set};
 use crate::status::{Failure, mp_status};
 
 /// # Safety
-/// See [`buffer`].
+/// Same as [`buffer`].
 unsafe fn push(key: *mut mp_buffer, part: impl FnOnce(&mut Vec<u8>)) -> mp_status {
     guard(|| {
         // SAFETY: the caller's promise.
@@ -38,7 +38,7 @@ unsafe fn take<T: for<'a> DecodeKey<'a>>(rest: *mut mp_slice) -> Result<T, Failu
 }
 
 /// # Safety
-/// See [`take`].
+/// Same as [`take`].
 unsafe fn take_into<T: for<'a> DecodeKey<'a>>(rest: *mut mp_slice, part: *mut T) -> mp_status {
     guard(|| {
         let part = place(part, "the place for the part")?;

@@ -95,7 +95,7 @@ pub unsafe extern "C" fn mp_options_free(options: *mut mp_options) {
 /// Changes options.
 ///
 /// # Safety
-/// See [`exclusive`].
+/// Same as [`exclusive`].
 unsafe fn change(
     options: *mut mp_options,
     how: impl FnOnce(Options) -> Result<Options, Failure>,

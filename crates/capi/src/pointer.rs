@@ -52,7 +52,7 @@ pub(crate) unsafe fn give<T>(out: *mut *mut T, handle: T) {
 /// Gives a number to the caller.
 ///
 /// # Safety
-/// See [`give`].
+/// Same as [`give`].
 pub(crate) unsafe fn set<T>(out: *mut T, value: T) {
     // SAFETY: the caller's promise.
     unsafe { out.write(value) };
@@ -96,7 +96,7 @@ pub(crate) unsafe fn string<'a>(pointer: *const c_char, what: &str) -> Result<&'
 /// Borrows the name of a file, which on Unix may have any bytes.
 ///
 /// # Safety
-/// See [`string`].
+/// Same as [`string`].
 pub(crate) unsafe fn path<'a>(
     pointer: *const c_char,
     what: &str,

@@ -61,7 +61,7 @@ pub(crate) unsafe fn key_range(range: *const mp_range) -> Result<KeyRange, Failu
 }
 
 /// # Safety
-/// See [`key_range`].
+/// Same as [`key_range`].
 unsafe fn bound(of: &mp_bound, what: &str) -> Result<Bound<Vec<u8>>, Failure> {
     // SAFETY: the caller's promise.
     let key = || unsafe { bytes(of.key, of.len, what) }.map(<[u8]>::to_vec);

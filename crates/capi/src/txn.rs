@@ -23,7 +23,7 @@ pub struct mp_txn {
 /// Makes a call of `tree`: in a transaction, or on its own if `txn` is null.
 ///
 /// # Safety
-/// See [`handle`].
+/// Same as [`handle`].
 pub(crate) unsafe fn at<R>(
     tree: *const mp_tree,
     txn: *const mp_txn,
@@ -61,7 +61,7 @@ pub unsafe extern "C" fn mp_txn_begin(
 /// Ends a transaction, and frees it unless mp_transact does.
 ///
 /// # Safety
-/// See [`take`].
+/// Same as [`take`].
 unsafe fn end(
     txn: *mut mp_txn,
     how: impl FnOnce(&Transaction) -> Result<(), millpond_handles::Fault>,

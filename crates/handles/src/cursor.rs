@@ -84,7 +84,7 @@ impl Cursor {
     /// Moves to the last entry. Returns `true` if there is one.
     ///
     /// # Errors
-    /// See [`Cursor::first`].
+    /// Same as [`Cursor::first`].
     pub fn last(&mut self) -> Result<bool, Fault> {
         self.go(false, self.within.clone())
     }
@@ -92,7 +92,7 @@ impl Cursor {
     /// Moves to the first entry at or above `key`. Returns `true` if there is one.
     ///
     /// # Errors
-    /// See [`Cursor::first`].
+    /// Same as [`Cursor::first`].
     pub fn seek(&mut self, key: &[u8]) -> Result<bool, Fault> {
         let start = later(&self.within.start, Bound::Included(key.to_vec()));
         self.go(true, KeyRange { start, end: self.within.end.clone() })
@@ -101,7 +101,7 @@ impl Cursor {
     /// Moves to the last entry at or below `key`. Returns `true` if there is one.
     ///
     /// # Errors
-    /// See [`Cursor::first`].
+    /// Same as [`Cursor::first`].
     pub fn seek_back(&mut self, key: &[u8]) -> Result<bool, Fault> {
         let end = earlier(&self.within.end, Bound::Included(key.to_vec()));
         self.go(false, KeyRange { start: self.within.start.clone(), end })
@@ -112,7 +112,7 @@ impl Cursor {
     /// may find more.
     ///
     /// # Errors
-    /// See [`Cursor::first`].
+    /// Same as [`Cursor::first`].
     #[expect(clippy::should_implement_trait, reason = "it may move back, too")]
     pub fn next(&mut self) -> Result<bool, Fault> {
         self.step(true)
@@ -122,7 +122,7 @@ impl Cursor {
     /// the beginning of the range it behaves like [`Cursor::next`] at the end.
     ///
     /// # Errors
-    /// See [`Cursor::first`].
+    /// Same as [`Cursor::first`].
     pub fn prev(&mut self) -> Result<bool, Fault> {
         self.step(false)
     }

@@ -43,7 +43,7 @@ impl Transaction {
     /// Begins a transaction; without options, with those of the store.
     ///
     /// # Errors
-    /// See [`Db::begin`].
+    /// Same as [`Db::begin`].
     pub fn begin(db: &Db, options: Option<TxnOptions>) -> Result<Transaction, Fault> {
         Ok(Transaction { shared: Arc::new(Shared::begin(db, options)?) })
     }
@@ -61,7 +61,7 @@ impl Transaction {
     /// Commits the transaction. It and its cursors end in any case.
     ///
     /// # Errors
-    /// See [`Txn::commit`].
+    /// Same as [`Txn::commit`].
     pub fn commit(&self) -> Result<(), Fault> {
         let mut state = self.shared.lock();
         let done = state.take()?.commit();
@@ -71,7 +71,7 @@ impl Transaction {
     /// Rolls the transaction back, and ends it and its cursors.
     ///
     /// # Errors
-    /// See [`Txn::abort`].
+    /// Same as [`Txn::abort`].
     pub fn abort(&self) -> Result<(), Fault> {
         let mut state = self.shared.lock();
         let done = state.take()?.abort();

@@ -87,7 +87,7 @@ impl CachedStore {
     /// `options.path` still names the list beside it.
     ///
     /// # Errors
-    /// See [`CachedStore::open`].
+    /// Same as [`CachedStore::open`].
     #[doc(hidden)]
     pub fn over(
         inner: Arc<dyn ObjectStore>,

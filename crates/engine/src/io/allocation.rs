@@ -116,7 +116,7 @@ impl PageStore {
     /// reserved for undo.
     ///
     /// # Errors
-    /// Those of [`PageStore::allocate_up_to`].
+    /// Same as [`PageStore::allocate_up_to`].
     pub fn allocate_for_undo(&self, most: usize) -> Result<Vec<PageId>, AllocateError> {
         let full = match self.allocate_up_to(most) {
             Err(AllocateError::Grow(error)) if error.is_disk_full() => error,

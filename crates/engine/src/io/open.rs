@@ -52,7 +52,7 @@ impl PageStore {
     /// the blocks of the drive, to which the store may have been copied.
     ///
     /// # Errors
-    /// Those of [`FileDevice::open`].
+    /// Same as [`FileDevice::open`].
     pub(crate) fn open_file(
         path: &Path,
         options: &FileOptions,
@@ -80,7 +80,7 @@ impl PageStore {
     /// Like [`PageStore::open`], for the store on `device`.
     ///
     /// # Errors
-    /// Those of [`PageStore::open`].
+    /// Same as [`PageStore::open`].
     pub fn open_on(
         device: Arc<dyn Device>,
         page_size: Option<PageSize>,
@@ -173,7 +173,7 @@ impl PageStore {
     /// Like [`PageStore::open_for_salvage`], for the contents of `device`.
     ///
     /// # Errors
-    /// Those of [`PageStore::open_for_salvage`].
+    /// Same as [`PageStore::open_for_salvage`].
     pub fn salvage_on(
         device: Arc<dyn Device>,
         page_size: Option<PageSize>,

@@ -51,7 +51,7 @@ impl PageStore {
     /// return something else the second time.
     ///
     /// # Errors
-    /// Those of [`PageStore::open_on`] and [`PageStore::open_to_recover`].
+    /// Same as [`PageStore::open_on`] and [`PageStore::open_to_recover`].
     pub fn open_with_log(
         device: Arc<dyn Device>,
         page_size: Option<PageSize>,

@@ -428,7 +428,7 @@ impl PageStore {
     /// Makes writes of these pages durable; others may become durable, too.
     ///
     /// # Errors
-    /// Those of [`PageStore::sync`].
+    /// Same as [`PageStore::sync`].
     pub fn sync_pages(&self, pages: &[Range<PageId>]) -> Result<(), SyncError> {
         let _gate = self.usable()?;
         if self.map.is_some() {

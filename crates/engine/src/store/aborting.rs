@@ -34,7 +34,7 @@ impl<M: PoolStrategy> StoreTxn<M> {
     /// checkpoint to make some; if that does not help, the store continues the undo.
     ///
     /// # Errors
-    /// Those of [`Transaction::abort`]; [`TxnError::UndoPending`].
+    /// Same as [`Transaction::abort`]; [`TxnError::UndoPending`].
     pub(in crate::store) fn undo(&mut self) -> Result<(), Error> {
         let Err(error) = self.try_undo() else { return Ok(()) };
         let (Some(checkpointer), Some(log)) = (self.store.checkpointer(), self.store.txns.log())

@@ -120,7 +120,7 @@ impl<M: PoolStrategy> Store<M> {
     /// does not exist.
     ///
     /// # Errors
-    /// [`Error::OtherType`], and those of [`Store::tree`].
+    /// [`Error::OtherType`], or any error of [`Store::tree`].
     pub fn tree_of(self: &Arc<Self>, name: &str, types: &TypeNames) -> Result<StoreTree<M>, Error> {
         self.as_tree(name, self.found_or_new(name, Structure::Tree, types)?)
     }
@@ -128,7 +128,7 @@ impl<M: PoolStrategy> Store<M> {
     /// Opens the tree of that name.
     ///
     /// # Errors
-    /// [`Error::NoTree`], and those of [`Store::tree`].
+    /// [`Error::NoTree`], or any error of [`Store::tree`].
     pub fn open_tree(self: &Arc<Self>, name: &str) -> Result<StoreTree<M>, Error> {
         self.as_tree(name, self.existing(name, Structure::Tree)?)
     }
@@ -136,7 +136,7 @@ impl<M: PoolStrategy> Store<M> {
     /// Creates an empty tree.
     ///
     /// # Errors
-    /// [`Error::Exists`], and those of [`Store::tree`].
+    /// [`Error::Exists`], or any error of [`Store::tree`].
     pub fn create_tree(self: &Arc<Self>, name: &str) -> Result<StoreTree<M>, Error> {
         self.as_tree(name, self.create(name, Structure::Tree)?)
     }
@@ -144,7 +144,7 @@ impl<M: PoolStrategy> Store<M> {
     /// Returns the hash index of that name, and creates it if it does not exist.
     ///
     /// # Errors
-    /// Those of [`Store::tree`].
+    /// Same as [`Store::tree`].
     pub fn hash_index(self: &Arc<Self>, name: &str) -> Result<StoreHashIndex<M>, Error> {
         self.hash_index_of(name, &TypeNames::default())
     }
@@ -153,7 +153,7 @@ impl<M: PoolStrategy> Store<M> {
     /// it does not exist.
     ///
     /// # Errors
-    /// Those of [`Store::tree_of`].
+    /// Same as [`Store::tree_of`].
     pub fn hash_index_of(
         self: &Arc<Self>,
         name: &str,
@@ -165,7 +165,7 @@ impl<M: PoolStrategy> Store<M> {
     /// Opens the hash index of that name.
     ///
     /// # Errors
-    /// [`Error::NoStructure`], and those of [`Store::tree`].
+    /// [`Error::NoStructure`], or any error of [`Store::tree`].
     pub fn open_hash_index(self: &Arc<Self>, name: &str) -> Result<StoreHashIndex<M>, Error> {
         self.as_hash_index(name, self.existing(name, Structure::Hash)?)
     }
@@ -173,7 +173,7 @@ impl<M: PoolStrategy> Store<M> {
     /// Creates an empty hash index.
     ///
     /// # Errors
-    /// [`Error::Exists`], and those of [`Store::tree`].
+    /// [`Error::Exists`], or any error of [`Store::tree`].
     pub fn create_hash_index(self: &Arc<Self>, name: &str) -> Result<StoreHashIndex<M>, Error> {
         self.as_hash_index(name, self.create(name, Structure::Hash)?)
     }
@@ -181,7 +181,7 @@ impl<M: PoolStrategy> Store<M> {
     /// Returns the heap of that name, and creates it if it does not exist.
     ///
     /// # Errors
-    /// Those of [`Store::tree`].
+    /// Same as [`Store::tree`].
     pub fn heap(self: &Arc<Self>, name: &str) -> Result<StoreHeap<M>, Error> {
         self.heap_of(name, &TypeNames::default())
     }
@@ -190,7 +190,7 @@ impl<M: PoolStrategy> Store<M> {
     /// exist.
     ///
     /// # Errors
-    /// Those of [`Store::tree_of`].
+    /// Same as [`Store::tree_of`].
     pub fn heap_of(self: &Arc<Self>, name: &str, types: &TypeNames) -> Result<StoreHeap<M>, Error> {
         self.as_heap(name, self.found_or_new(name, Structure::Heap, types)?)
     }
@@ -198,7 +198,7 @@ impl<M: PoolStrategy> Store<M> {
     /// Opens the heap of that name.
     ///
     /// # Errors
-    /// [`Error::NoStructure`], and those of [`Store::tree`].
+    /// [`Error::NoStructure`], or any error of [`Store::tree`].
     pub fn open_heap(self: &Arc<Self>, name: &str) -> Result<StoreHeap<M>, Error> {
         self.as_heap(name, self.existing(name, Structure::Heap)?)
     }
@@ -206,7 +206,7 @@ impl<M: PoolStrategy> Store<M> {
     /// Creates an empty heap.
     ///
     /// # Errors
-    /// [`Error::Exists`], and those of [`Store::tree`].
+    /// [`Error::Exists`], or any error of [`Store::tree`].
     pub fn create_heap(self: &Arc<Self>, name: &str) -> Result<StoreHeap<M>, Error> {
         self.as_heap(name, self.create(name, Structure::Heap)?)
     }

@@ -73,7 +73,7 @@ impl Snapshot {
     /// in the meantime, each key with a version is looked up in the pages.
     ///
     /// # Errors
-    /// See [`Snapshot::get`].
+    /// Same as [`Snapshot::get`].
     pub fn count<P: Pages>(&self, tree: &BTree<P>) -> Result<Option<u64>, TxnError> {
         let (owner, rows) = (tree.owner(), self.manager.rows());
         // The count first, the versions afterwards, like with pages.

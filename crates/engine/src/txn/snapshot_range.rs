@@ -338,7 +338,7 @@ impl<'t, P: Pages> SnapshotRange<'t, P> {
     /// Returns the next entry from the back.
     ///
     /// # Errors
-    /// See [`SnapshotRange::next`].
+    /// Same as [`SnapshotRange::next`].
     pub fn next_back(&mut self) -> Result<Option<Entry<'_>>, TxnError> {
         self.step(false)?;
         Ok(self.shown(false))

@@ -32,7 +32,7 @@ pub trait Structure: Send + Sync {
     /// Returns the value of `key`.
     ///
     /// # Errors
-    /// See [`Structure::find`].
+    /// Same as [`Structure::find`].
     fn value(&self, key: &[u8]) -> Result<Option<Vec<u8>>, PoolError>;
 
     /// Sets or removes the entry of a key, if the request's condition holds.
@@ -44,7 +44,7 @@ pub trait Structure: Send + Sync {
     /// Lets `f` change the bytes of a value in place.
     ///
     /// # Errors
-    /// See [`Structure::find`].
+    /// Same as [`Structure::find`].
     fn update(
         &self,
         key: &[u8],
@@ -56,7 +56,7 @@ pub trait Structure: Send + Sync {
     /// Frees the remains of an entry that the committed transaction `tx` removed.
     ///
     /// # Errors
-    /// See [`Structure::find`].
+    /// Same as [`Structure::find`].
     fn release(&self, key: &[u8], tx: u64) -> Result<(), PoolError> {
         let _ = (key, tx);
         Ok(())
@@ -87,7 +87,7 @@ pub trait Structure: Send + Sync {
     /// the beginning of a key; `u64::MAX` is the end. Not for trees, which have cursors.
     ///
     /// # Errors
-    /// See [`Structure::find`].
+    /// Same as [`Structure::find`].
     fn batch(&self, from: u64, forward: bool, batch: &mut Batch) -> Result<Option<u64>, PoolError> {
         let _ = (from, forward, batch);
         Ok(None)
@@ -114,19 +114,19 @@ pub trait LargeValues {
     /// Opens an orphan that the log names.
     ///
     /// # Errors
-    /// See [`LargeValues::attach`].
+    /// Same as [`LargeValues::attach`].
     fn detached(&self, value: crate::btree::LargeValue) -> Result<Detached, PoolError>;
 
     /// Reads a detached value.
     ///
     /// # Errors
-    /// See [`LargeValues::attach`].
+    /// Same as [`LargeValues::attach`].
     fn read_detached(&self, value: &Detached) -> Result<Vec<u8>, PoolError>;
 
     /// Reads up to `max` bytes of a detached value from `offset`, at least one, into `out`.
     ///
     /// # Errors
-    /// See [`LargeValues::attach`].
+    /// Same as [`LargeValues::attach`].
     fn read_detached_from(
         &self,
         value: &Detached,
@@ -137,7 +137,7 @@ pub trait LargeValues {
     /// Frees the pages of a detached value.
     ///
     /// # Errors
-    /// See [`LargeValues::attach`].
+    /// Same as [`LargeValues::attach`].
     fn free_detached(&self, value: Detached) -> Result<(), PoolError>;
 }
 
@@ -183,13 +183,13 @@ pub trait Keyed {
     /// Sets or removes the entry of a key, if the request's condition holds.
     ///
     /// # Errors
-    /// See [`Keyed::large`].
+    /// Same as [`Keyed::large`].
     fn put(&self, request: WriteRequest<'_>) -> Result<WriteOutcome, Self::Error>;
 
     /// Like [`Keyed::put`], for a value whose pages are written already.
     ///
     /// # Errors
-    /// See [`Keyed::large`].
+    /// Same as [`Keyed::large`].
     fn put_large(
         &self,
         request: WriteRequest<'_>,

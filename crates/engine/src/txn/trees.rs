@@ -23,13 +23,13 @@ pub trait Trees {
     /// Reads a large value that was detached from such a tree.
     ///
     /// # Errors
-    /// See [`Trees::value`].
+    /// Same as [`Trees::value`].
     fn large(&mut self, owner: u32, value: &Detached) -> Result<Vec<u8>, TxnError>;
 
     /// Reads up to `max` bytes of such a value from `offset`, at least one, into `out`.
     ///
     /// # Errors
-    /// See [`Trees::value`].
+    /// Same as [`Trees::value`].
     fn large_from(
         &mut self,
         owner: u32,

@@ -91,7 +91,7 @@ impl NbdDevice {
     /// Opens an export over an existing connection.
     ///
     /// # Errors
-    /// See [`NbdDevice::open`].
+    /// Same as [`NbdDevice::open`].
     pub fn over(stream: UnixStream, export: &str) -> Result<NbdDevice, NbdError> {
         let name = format!("nbd:{export}");
         let connection = Connection::over(Socket::Unix(stream), export, None);

@@ -16,7 +16,7 @@ impl Volume {
     /// Zeroes bytes. Unless `keeps_room`, whole blocks of them may become a hole of the file.
     ///
     /// # Errors
-    /// See [`Volume::write`].
+    /// Same as [`Volume::write`].
     pub fn write_zeros(
         &self,
         offset: u64,
@@ -45,7 +45,7 @@ impl Volume {
     /// blocks keep their content.
     ///
     /// # Errors
-    /// See [`Volume::write`].
+    /// Same as [`Volume::write`].
     pub fn trim(&self, offset: u64, length: u32, is_durable: bool) -> Result<(), VolumeError> {
         self.check_writable()?;
         self.check(offset, length.into())?;

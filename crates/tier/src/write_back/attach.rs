@@ -81,7 +81,7 @@ impl BackDevice {
     /// Returns `true` if `fast`, as the second tier of `below`, has data that `below` lacks.
     ///
     /// # Errors
-    /// See [`BackDevice::open`].
+    /// Same as [`BackDevice::open`].
     pub fn is_pair(below: &dyn Device, fast: &dyn Device) -> Result<bool, TierError> {
         Ok(pair(below, fast)?.is_some())
     }
@@ -90,7 +90,7 @@ impl BackDevice {
     /// does.
     ///
     /// # Errors
-    /// See [`BackDevice::open`].
+    /// Same as [`BackDevice::open`].
     pub fn options_of(
         below: &dyn Device,
         fast: &dyn Device,

@@ -80,7 +80,7 @@ impl BackTier {
     /// Returns `true` if `fast`, as the second tier of `below`, has data that `below` lacks.
     ///
     /// # Errors
-    /// See [`BackTier::open`].
+    /// Same as [`BackTier::open`].
     pub fn is_pair(below: &dyn Device, fast: &dyn Device) -> Result<bool, TierError> {
         BackDevice::is_pair(below, fast)
     }
@@ -89,7 +89,7 @@ impl BackTier {
     /// does.
     ///
     /// # Errors
-    /// See [`BackTier::open`].
+    /// Same as [`BackTier::open`].
     pub fn options_of(
         below: &dyn Device,
         fast: &dyn Device,

@@ -64,7 +64,7 @@ impl OwnPolicies {
     /// Parses and checks a policy: one of these, or one that ships with Millpond.
     ///
     /// # Errors
-    /// Those of [`PolicyChoice::parse`].
+    /// Same as [`PolicyChoice::parse`].
     pub(crate) fn choose(&self, text: &str) -> Result<PolicyChoice, PolicyError> {
         let spec = Spec::parse(text)?;
         match self.0.iter().find(|(id, _)| *id == spec.id) {

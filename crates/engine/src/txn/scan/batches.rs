@@ -107,7 +107,7 @@ impl Snapshot {
     /// Like [`Structure::batch`], for the snapshot's view, in the order of positions.
     ///
     /// # Errors
-    /// See [`Snapshot::look`].
+    /// Same as [`Snapshot::look`].
     pub fn batch(
         &self,
         structure: &dyn Structure,

@@ -311,7 +311,7 @@ impl VersionStore {
     /// direction. Returns `true` if there may be more than the `limit` keys that were looked at.
     ///
     /// # Errors
-    /// See [`VersionStore::seen`].
+    /// Same as [`VersionStore::seen`].
     pub(in crate::txn) fn window(
         &self,
         reader: &Reader,
