@@ -6,16 +6,16 @@ use crate::guard::guard;
 use crate::pointer::exclusive;
 use crate::status::{Failure, mp_status};
 
-/// Bytes that the library gives: a value, a key, a report. Begin with MP_BUFFER_INIT, pass it to
-/// as many calls as you like, which replace what is in it and use its memory again, and end with
-/// mp_buffer_free. Copies of the struct are not buffers of their own.
+/// Bytes that the library returns: a value, a key, a report. Initialise it with MP_BUFFER_INIT,
+/// pass it to any number of calls, and free it with mp_buffer_free. Each call replaces the content
+/// and reuses the memory. A copy of the struct is not a buffer of its own.
 #[repr(C)]
 pub struct mp_buffer {
-    /// The bytes, and a zero behind them that does not count. NULL until a call has filled it.
+    /// The bytes, followed by a zero that does not count. NULL until a call has filled it.
     pub data: *mut c_void,
     /// Number of bytes.
     pub len: usize,
-    /// Number of bytes that fit into its memory.
+    /// Bytes of its memory.
     pub capacity: usize,
 }
 
@@ -79,8 +79,8 @@ pub(crate) unsafe fn buffer<'a>(
     unsafe { exclusive(pointer, what) }
 }
 
-/// Frees a buffer's memory and makes it an empty one again, of which nothing happens if it is
-/// freed once more. NULL is no error.
+/// Frees a buffer's memory and empties the buffer, so that freeing it again does nothing. NULL is
+/// allowed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mp_buffer_free(buffer: *mut mp_buffer) {
     guard(|| {

@@ -6,54 +6,54 @@ use std::ffi::{CStr, CString, c_char};
 use millpond::ErrorKind;
 use millpond_handles::Fault;
 
-/// Result of a call. Negative: an error, see mp_error_message.
+/// Result of a call. A negative one is an error, with a message from mp_error_message.
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum mp_status {
-    /// Done.
+    /// The call succeeded.
     MP_OK = 0,
-    /// There is no such key, or no further entry. Not an error.
+    /// The key does not exist, or there is no further entry. Not an error.
     MP_NOT_FOUND = 1,
-    /// An argument that no call may have: a null pointer, a string that is not UTF-8, an unknown
+    /// An argument is invalid in every call: a null pointer, a string that is not UTF-8, an unknown
     /// constant.
     MP_MISUSE = -1,
-    /// A fault of the library's. Please report it, with the message.
+    /// A bug in the library. Please report it, with the message.
     MP_PANIC = -2,
-    /// An option, a policy, a name or an argument that is not possible.
+    /// An option, a policy, a name or an argument is invalid.
     MP_INVALID = -3,
-    /// There is no such store or tree, and none was to be created.
+    /// The store or tree does not exist, and was not to be created.
     MP_NO_SUCH = -4,
-    /// There is one already.
+    /// It exists already.
     MP_EXISTS = -5,
     /// The structure has another type, or belongs to another store.
     MP_OTHER_TYPE = -6,
-    /// A key or a value that does not fit.
+    /// A key or a value is too long.
     MP_TOO_LONG = -7,
-    /// Another process, or other handles, have it.
+    /// Another process or another handle uses it.
     MP_IN_USE = -8,
     /// The store is open for reading only.
     MP_READ_ONLY = -9,
-    /// The transaction lost in a deadlock: abort it, and the same one may succeed.
+    /// The transaction lost in a deadlock: abort it and try again.
     MP_DEADLOCK = -10,
-    /// A lock was waited for too long: abort the transaction, and the same one may succeed.
+    /// A wait for a lock was too long: abort the transaction and try again.
     MP_TIMEOUT = -11,
-    /// A call outside the transaction would wait for the transaction whose callback it is made in.
+    /// A call outside the transaction would wait for the transaction whose callback made it.
     MP_OWN_TRANSACTION = -12,
-    /// The transaction, savepoint, snapshot or cursor cannot go on.
+    /// The transaction, savepoint, snapshot or cursor cannot continue.
     MP_TRANSACTION_FAILED = -13,
-    /// Memory does not suffice for what was asked for.
+    /// Memory is not enough for the request.
     MP_MEMORY = -14,
-    /// The device is full. What is stored is intact.
+    /// The device is full. Stored data is intact.
     MP_DISK_FULL = -15,
     /// The device or the operating system failed.
     MP_IO = -16,
     /// Stored data differs from the data that was written.
     MP_DAMAGED = -17,
-    /// Something that belongs to the store, such as its log, is missing.
+    /// A part of the store, such as its log, is missing.
     MP_INCOMPLETE = -18,
-    /// The format is one that this version does not know.
+    /// This version does not know the format.
     MP_VERSION = -19,
-    /// A callback cancelled it.
+    /// A callback cancelled the call.
     MP_CANCELLED = -20,
     /// Any other error.
     MP_OTHER = -21,
@@ -190,15 +190,15 @@ pub(crate) fn message() -> String {
     MESSAGE.with(|message| message.borrow().to_string_lossy().into_owned())
 }
 
-/// Returns the message of this thread's last error; empty if none has occurred. It stays until the
-/// thread's next error. Never NULL, not to be freed.
+/// Returns the message of this thread's last error, or an empty one if none has occurred. It stays
+/// until the thread's next error. It is never NULL, and must not be freed.
 #[unsafe(no_mangle)]
 pub extern "C" fn mp_error_message() -> *const c_char {
     // The text on the heap only moves when it is replaced.
     MESSAGE.try_with(|message| message.borrow().as_ptr()).unwrap_or(c"".as_ptr())
 }
 
-/// The name of a status, such as "MP_TIMEOUT". Never NULL, not to be freed.
+/// Returns the name of a status, such as "MP_TIMEOUT". It is never NULL, and must not be freed.
 #[unsafe(no_mangle)]
 pub extern "C" fn mp_status_name(status: i32) -> *const c_char {
     name_of(status).as_ptr()
@@ -234,7 +234,7 @@ fn name_of(status: i32) -> &'static CStr {
     }
 }
 
-/// The library's version, such as "0.1.0". Never NULL, not to be freed.
+/// Returns the library's version, such as "0.1.0". It is never NULL, and must not be freed.
 #[unsafe(no_mangle)]
 pub extern "C" fn mp_version() -> *const c_char {
     const VERSION: &CStr =
