@@ -67,7 +67,7 @@ pub(crate) struct Object {
 }
 
 impl Object {
-    /// Number of parts of an object of `size` bytes.
+    /// Returns the number of parts of an object of `size` bytes.
     pub fn parts_of(size: u64, part: u64) -> u64 {
         size.div_ceil(part).max(1)
     }

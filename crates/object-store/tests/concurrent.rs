@@ -41,7 +41,8 @@ impl World {
         Path::from(format!("p/{number}"))
     }
 
-    /// A version that no other path has: its lowest digits are the path's.
+    /// Returns the content's version number, which no other path has: its lowest digits are the
+    /// path's.
     fn content_of(number: u64, version: u64) -> u64 {
         version * PATHS + number
     }
@@ -149,7 +150,7 @@ async fn run(world: &Arc<World>, seed: u64, tasks: u64, steps: u64) -> (u64, u64
     (right, failed)
 }
 
-/// Once all writes have ended, reads return the content of the store behind.
+/// Checks, once all writes have ended, that reads return the content of the store behind.
 async fn compare(store: &CachedStore, far: &Far) {
     for number in 0..PATHS {
         let path = World::path(number);

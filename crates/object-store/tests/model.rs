@@ -163,7 +163,7 @@ impl Story {
         [answer(upload(stores[0]).await, show), answer(upload(stores[1]).await, show)]
     }
 
-    /// One request to both.
+    /// Sends one request to both.
     async fn step(&mut self, stores: [&dyn ObjectStore; 2]) -> [Answer; 2] {
         let path = self.path();
         let [one, other] = stores;

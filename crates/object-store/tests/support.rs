@@ -225,12 +225,12 @@ pub fn options(policy: &str, parts: u64, freshness: Freshness) -> CacheOptions {
     }
 }
 
-/// A cache in memory.
+/// Returns a store with a cache in memory.
 pub fn cached(inner: Arc<dyn ObjectStore>, options: CacheOptions) -> CachedStore {
     CachedStore::over(inner, Arc::new(MemoryDevice::new()), options).unwrap()
 }
 
-/// Byte `at` of version `version`; eight bytes identify the version.
+/// Returns byte `at` of version `version`; eight bytes identify the version.
 fn byte(version: u64, at: u64) -> u8 {
     let mixed = (version.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (at / 8))
         .wrapping_mul(0xd6e8_feb8_6659_fd93);

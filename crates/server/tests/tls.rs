@@ -84,7 +84,7 @@ impl Secured {
         NbdDevice::open(&self.uri(certificates).parse().unwrap(), &NbdOptions::default())
     }
 
-    /// A client that has asked for TLS, and may begin it.
+    /// Returns a client that has asked for TLS, and may begin it.
     fn raw(&self) -> TcpStream {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port())).unwrap();
         stream.set_read_timeout(Some(LIMIT)).unwrap();

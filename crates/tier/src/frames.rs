@@ -75,7 +75,7 @@ pub(super) struct Frames {
     pub(super) dirty: Dirty,
 }
 
-/// Number of frames of a tier that has room for `slots` copies.
+/// Returns the number of frames of a tier that has room for `slots` copies.
 pub(super) fn frames_of(slots: u32) -> u32 {
     slots - SPARE_SLOTS.min(slots / 8)
 }

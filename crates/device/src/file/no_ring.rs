@@ -11,7 +11,7 @@ use crate::error::Errno;
 pub(super) enum RingPool {}
 
 impl RingPool {
-    /// The system has no io_uring.
+    /// Fails, since the system has no io_uring.
     pub(super) fn new(_: u32) -> Result<RingPool, Errno> {
         Err(Errno(libc::ENOSYS))
     }

@@ -172,7 +172,7 @@ mod tests {
         bytes
     }
 
-    /// First bytes of the sectors of each device, over many draws.
+    /// Returns the first bytes of the sectors of each device, over many draws.
     fn images(supply: &PowerSupply) -> BTreeSet<Vec<Vec<u8>>> {
         let sectors = |device: &Arc<FaultyDevice>| -> Vec<u8> {
             let bytes = bytes(device);

@@ -40,7 +40,7 @@ mod tests {
     use crate::store::{Builder, Store};
     use millpond_device::MemoryDevice;
 
-    /// A store whose housekeeping takes no checkpoint in a test that logs so little.
+    /// Returns a store whose housekeeping takes no checkpoint in a test that logs so little.
     fn store() -> Arc<Store<SwizzledAny>> {
         let device = || Arc::new(MemoryDevice::new());
         Builder::devices(device(), device(), &Options::new()).open().unwrap()

@@ -38,7 +38,7 @@ impl<S> Open<S> {
 
 /// Holds a structure of any kind open.
 pub(crate) trait Holds: Send + Sync {
-    /// The structure.
+    /// Returns the structure.
     fn held(&self) -> &dyn txn::Structure;
 }
 

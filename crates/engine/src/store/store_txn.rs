@@ -185,7 +185,7 @@ impl<M: PoolStrategy> StoreTxn<M> {
         }
     }
 
-    /// Kept away from the path of successful calls.
+    /// Records an error, away from the path of successful calls.
     #[cold]
     #[inline(never)]
     fn failed(&mut self, error: Error) -> Error {

@@ -38,7 +38,7 @@ pub struct NbdUri {
 }
 
 impl NbdUri {
-    /// The export's name; empty for the default one.
+    /// Returns the export's name; empty for the default one.
     pub fn export(&self) -> &str {
         &self.export
     }

@@ -78,7 +78,7 @@ impl<'s, S: Read + Write> Negotiation<'s, S> {
         }
     }
 
-    /// The client's flags.
+    /// Returns the client's flags.
     pub fn client_flags(&self) -> u32 {
         self.client_flags
     }

@@ -32,17 +32,17 @@ impl Room {
         u64::from(length) + 2 * u64::from(block)
     }
 
-    /// All blocks, including the bytes around the request.
+    /// Returns all blocks, including the bytes around the request.
     pub(super) fn whole(&mut self) -> &mut [u8] {
         &mut self.buffer
     }
 
-    /// All blocks, including the bytes around the request.
+    /// Returns all blocks, including the bytes around the request.
     pub(super) fn whole_ref(&self) -> &[u8] {
         &self.buffer
     }
 
-    /// Byte ranges of the buffer before and behind the request.
+    /// Returns the byte ranges of the buffer before and behind the request.
     pub(super) fn others(&self) -> (Range<usize>, Range<usize>) {
         (0..self.bytes.start, self.bytes.end..self.buffer.len())
     }

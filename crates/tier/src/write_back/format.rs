@@ -71,7 +71,7 @@ pub(super) struct Record {
 }
 
 impl Record {
-    /// The copy at `offset` is gone.
+    /// Returns the record of a copy at `offset` that is gone.
     pub fn gone(offset: u64) -> Record {
         Record { kind: Kind::Gone, entry: Entry { offset, ..Entry::default() } }
     }

@@ -394,7 +394,7 @@ impl BackDevice {
     }
 }
 
-/// The first error of a request is its result.
+/// Makes the first error of a request its result.
 fn set(results: &mut [Result<(), DeviceError>], request: usize, error: DeviceError) {
     if let Some(result) = results.get_mut(request) {
         *result = std::mem::replace(result, Ok(())).and(Err(error));

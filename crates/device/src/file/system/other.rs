@@ -8,12 +8,12 @@ use crate::error::Errno;
 /// No flag opens a file for direct I/O.
 pub(crate) const DIRECT: Option<i32> = None;
 
-/// Direct I/O does not exist.
+/// Returns `None`: direct I/O does not exist.
 pub(crate) fn direct_alignment(_: &File) -> Option<Alignment> {
     None
 }
 
-/// Advice does not exist.
+/// Does nothing: advice does not exist.
 pub(crate) fn expect_random_reads(_: &File) {}
 
 /// Makes all written bytes durable: on a Mac, where `fsync` leaves them in the drive's cache, by
@@ -28,17 +28,17 @@ pub(crate) fn sync_data(file: &File) -> Result<(), Errno> {
     .map_err(Errno::from)
 }
 
-/// Syncs of ranges do not exist.
+/// Returns `false`: syncs of ranges do not exist.
 pub(crate) fn knows_ranges(_: &File) -> bool {
     false
 }
 
-/// A list of locks does not exist.
+/// Returns `None`: a list of locks does not exist.
 pub(crate) fn place_in_locks(_: &Metadata) -> Option<String> {
     None
 }
 
-/// Wake-ups cannot be changed.
+/// Returns `false`: wake-ups cannot be changed.
 #[cfg(feature = "simulated")]
 pub(crate) fn wake_punctually() -> bool {
     false

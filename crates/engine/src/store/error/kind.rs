@@ -41,7 +41,7 @@ pub enum ErrorKind {
     Invalid,
     /// The store, tree, hash index or heap does not exist, and was not to be created.
     NotFound,
-    /// It exists already.
+    /// The store, structure or file exists already.
     Exists,
     /// The structure has another type or another kind, or belongs to another store.
     OtherType,
@@ -466,7 +466,7 @@ mod tests {
 
     use super::*;
 
-    /// The kind of `error`, below the pool.
+    /// Returns the kind of `error`, below the pool.
     fn stored(error: impl StdError + Send + Sync + 'static) -> ErrorKind {
         Error::Pool(PoolError::Storage(StorageError(Arc::new(error)))).kind()
     }

@@ -115,7 +115,7 @@ fn limits_above(root: &Path, path: &str, files: &[&str]) -> Vec<MemoryLimit> {
 mod tests {
     use super::*;
 
-    /// A made-up system of these files.
+    /// Creates a made-up system of these files.
     fn system(files: &[(&str, &str)]) -> (tempfile::TempDir, SystemRoots) {
         let dir = tempfile::tempdir().unwrap();
         for (path, text) in files {

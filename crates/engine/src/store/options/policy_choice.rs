@@ -117,7 +117,7 @@ impl Visitor for Search {
 }
 
 impl Hosting {
-    /// Hosting under a mutex.
+    /// Returns the hosting of a policy under a mutex.
     fn closed<P: Policy>() -> Hosting {
         Hosting {
             any: HostedPolicy::any::<P>,
@@ -128,7 +128,7 @@ impl Hosting {
         }
     }
 
-    /// Hosting open to all threads, unless each hit is to be delivered at once.
+    /// Returns hosting open to all threads, unless each hit is to be delivered at once.
     fn open<P: OpenPolicy>() -> Hosting {
         Hosting {
             any: |spec, shape, mode| match mode {

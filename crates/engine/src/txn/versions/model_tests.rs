@@ -44,7 +44,7 @@ fn value_of(image: Option<Image<'_>>) -> Value {
 }
 
 impl Model {
-    /// A writer changes some entries and commits.
+    /// Changes some entries as a writer, and commits.
     fn write(&mut self, random: &mut fastrand::Rng) {
         let stamp = CommitStamp::new();
         let mut changed = Vec::new();
