@@ -732,7 +732,7 @@ enum mp_status mp_open_memory(const struct mp_options *options, struct mp_store 
  * Closes a store. Everything is durable then, and the store can be opened again at once, here or
  * in another process. The handle is gone whatever is returned. Calls on remaining handles (trees,
  * transactions, cursors, snapshots) return MP_CLOSED. A transaction that is still open has not
- * committed: the next opening undoes it, like after a crash. NULL is allowed. In the child of a
+ * committed: the next opening undoes it, as after a crash. NULL is allowed. In the child of a
  * fork the call does nothing, and returns MP_IN_USE.
  */
 enum mp_status mp_close(struct mp_store *store);

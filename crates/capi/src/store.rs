@@ -63,7 +63,7 @@ pub unsafe extern "C" fn mp_open_memory(
 /// Closes a store. Everything is durable then, and the store can be opened again at once, here or
 /// in another process. The handle is gone whatever is returned. Calls on remaining handles (trees,
 /// transactions, cursors, snapshots) return MP_CLOSED. A transaction that is still open has not
-/// committed: the next opening undoes it, like after a crash. NULL is allowed. In the child of a
+/// committed: the next opening undoes it, as after a crash. NULL is allowed. In the child of a
 /// fork the call does nothing, and returns MP_IN_USE.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mp_close(store: *mut mp_store) -> mp_status {

@@ -124,7 +124,7 @@ impl Transaction {
     /// Rolls back to a savepoint, which stays. Later savepoints and all cursors end.
     ///
     /// # Errors
-    /// [`Fault::NoSavepoint`], or see [`Txn::rollback_to`].
+    /// [`Fault::NoSavepoint`], or any error of [`Txn::rollback_to`].
     pub fn rollback_to(&self, number: usize) -> Result<(), Fault> {
         let savepoint = {
             let mut state = self.shared.lock();
@@ -163,7 +163,7 @@ impl Transaction {
 }
 
 /// Runs `work` in a transaction and commits it, unless `work` has ended it. A transaction that
-/// loses in a deadlock is retried, like in [`Db::transact_with`].
+/// loses in a deadlock is retried, as in [`Db::transact_with`].
 ///
 /// ```
 /// use millpond::{Db, Options, TransactOptions};

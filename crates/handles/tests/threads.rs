@@ -170,7 +170,7 @@ fn a_transaction_is_of_the_thread_that_claimed_it_and_of_no_other_that_makes_a_c
     std::thread::scope(|scope| {
         scope.spawn(|| {
             put().expect("it is put");
-            // It waits like for any other transaction.
+            // It waits as for any other transaction.
             let other = Transaction::begin(&db, Some(options)).expect("a transaction");
             let refused = other.call(|txn| txn.tree(&tree).put(b"k", b"y"));
             assert!(refused.is_err_and(|fault| fault.kind() == millpond::ErrorKind::Timeout));

@@ -206,7 +206,7 @@ pub(super) fn length_of(file: &File, block: u64) -> Result<u64, Errno> {
 }
 
 /// Allocates the blocks that a file lacks, or warns once. A file system that cannot allocate ahead
-/// is left alone, like during a growth.
+/// is left alone, as during a growth.
 pub(super) fn fill_holes(file: &File, path: &Path) {
     let Ok(found) = file.metadata() else { return };
     let missing = found.len().saturating_sub(found.blocks().saturating_mul(512));

@@ -88,7 +88,7 @@ impl RingPool {
         }
     }
 
-    /// Writes all requests at depth; `done` receives the results like in [`RingPool::read`].
+    /// Writes all requests at depth; `done` receives the results as in [`RingPool::read`].
     pub(super) fn write(
         &self,
         file: &File,

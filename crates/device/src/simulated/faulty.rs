@@ -62,7 +62,7 @@ struct State {
     fail_next_sync: bool,
     /// Bytes by which the device may still grow.
     room: Option<u64>,
-    /// Set if writes find no room either, like on thinly provisioned storage.
+    /// Set if writes find no room either, as on thinly provisioned storage.
     is_full: bool,
     struck: u64,
     journal: Option<Journal>,

@@ -45,7 +45,7 @@ impl PageStore {
     }
 
     /// Opens the store on `device` for writing, and with a log. Returns whether it has to be
-    /// recovered, like after [`PageStore::open_to_recover`]. If it was closed, it stays marked so
+    /// recovered, as after [`PageStore::open_to_recover`]. If it was closed, it stays marked so
     /// until the first [`PageStore::set_log_position`]: nothing may be changed before, and nothing
     /// at all before [`PageStore::confirm`]. The superblock is read once: a faulty drive might
     /// return something else the second time.

@@ -100,7 +100,7 @@ impl PageStore {
         if let Some(mut map) = self.map() {
             map.set_ids(pages);
         }
-        // Before `free` is unlocked, like in a growth.
+        // Before `free` is unlocked, as in a growth.
         self.pages.store(pages, Ordering::Release);
         Ok(old - pages)
     }

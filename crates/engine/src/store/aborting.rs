@@ -34,7 +34,7 @@ impl<M: PoolStrategy> StoreTxn<M> {
     /// checkpoint to make some; if that does not help, the store continues the undo.
     ///
     /// # Errors
-    /// Same as [`Transaction::abort`]; [`TxnError::UndoPending`].
+    /// [`TxnError::UndoPending`], or any error of [`Transaction::abort`].
     pub(in crate::store) fn undo(&mut self) -> Result<(), Error> {
         let Err(error) = self.try_undo() else { return Ok(()) };
         let (Some(checkpointer), Some(log)) = (self.store.checkpointer(), self.store.txns.log())

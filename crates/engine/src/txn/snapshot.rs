@@ -76,7 +76,7 @@ impl Snapshot {
     /// Same as [`Snapshot::get`].
     pub fn count<P: Pages>(&self, tree: &BTree<P>) -> Result<Option<u64>, TxnError> {
         let (owner, rows) = (tree.owner(), self.manager.rows());
-        // The count first, the versions afterwards, like with pages.
+        // The count first, the versions afterwards, as with pages.
         let Some((now, state)) = rows.of(owner) else { return Ok(None) };
         let (mut count, mut changed) = (now.all as i64, Window::default());
         let mut from: Bound<Vec<u8>> = Bound::Unbounded;

@@ -41,7 +41,7 @@ choice! {
         /// References to pages in memory are pointers.
         #[default]
         Swizzled = "swizzled",
-        /// Each reference looks into a hash table, like in classic pools.
+        /// Each reference looks into a hash table, as in classic pools.
         Hashed = "hashed",
         /// References are pointers, the hash table is kept beside them, and pages that refer to
         /// others are never evicted (gilbert 2.4.1).

@@ -61,12 +61,12 @@ pub struct Lab {
     pub batch: Option<u32>,
     /// Write dirty pages in the background on a thread that also reads ahead. Default: yes.
     pub background_writer: bool,
-    /// Page cleaning by the dirty share, like in the systems that li traced (li 2.1.1). The
+    /// Page cleaning by the dirty share, as in the systems that li traced (li 2.1.1). The
     /// eviction threads, whose number must be fixed, are page cleaners then. Writing neighbours
     /// needs `translation = hashed`. Default: pages are written when they are evicted, or to let
     /// the log advance.
     pub cleaning: Option<Cleaning>,
-    /// Read ahead on a miss, like in the systems that li traced (li 5.6.1.3). If the two
+    /// Read ahead on a miss, as in the systems that li traced (li 5.6.1.3). If the two
     /// predecessors of the missing page by page id are in memory, it is read with its successors in
     /// the extent. Only children of the missing page's parent are read. Needs latches and
     /// `background_writer = true`. Default: no, only scans read ahead.

@@ -2,7 +2,7 @@
 //!
 //! # Rules
 //! 1. The versions in the runs are older than those in memory, and the runs are ordered by age. So
-//!    the oldest versions of a key come first, like in memory.
+//!    the oldest versions of a key come first, as in memory.
 //! 2. A writer may put a second version of a key after the first one was spilled. It follows the
 //!    first one and has the same stamp, so no snapshot ever sees it.
 //! 3. The list of runs changes under the latch of the tree's versions, exclusive, and only by the
