@@ -12,6 +12,7 @@ pub mod errors;
 pub mod ids;
 pub mod mark;
 pub mod nearest;
+mod past_poison;
 pub mod read_ahead;
 #[doc(hidden)]
 pub mod rounds;
@@ -26,5 +27,6 @@ pub mod words;
 
 pub use ids::{FrameId, Lsn, PageId, Tick};
 pub use mark::{AccessKind, Mark, PageKind, Reason};
+pub use past_poison::PastPoison;
 pub use seed::Seed;
 pub use size::{Share, Size, SizeError};

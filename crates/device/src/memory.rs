@@ -1,9 +1,9 @@
 //! Memory as a device: for tests, and for stores that need not outlive their process.
 
 use std::path::Path;
-use std::sync::PoisonError;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use millpond_base::PastPoison;
 use millpond_base::sync::unmodelled::RwLock;
 
 use super::device::Alignment;
@@ -41,7 +41,7 @@ impl MemoryDevice {
         let device = Self::new();
         device.extend(bytes.len() as u64);
         device.visit(0, bytes.len() as u64, |chunk, range, done| {
-            let mut chunk = chunk.write().unwrap_or_else(PoisonError::into_inner);
+            let mut chunk = chunk.write().past_poison();
             let count = range.len();
             chunk[range].copy_from_slice(&bytes[done..done + count]);
         });
@@ -57,7 +57,7 @@ impl MemoryDevice {
 
     fn copy_out(&self, offset: u64, bytes: &mut [u8]) {
         self.visit(offset, bytes.len() as u64, |chunk, range, done| {
-            let chunk = chunk.read().unwrap_or_else(PoisonError::into_inner);
+            let chunk = chunk.read().past_poison();
             let count = range.len();
             bytes[done..done + count].copy_from_slice(&chunk[range]);
         });
@@ -71,7 +71,7 @@ impl MemoryDevice {
         length: u64,
         mut each: impl FnMut(&Chunk, std::ops::Range<usize>, usize),
     ) {
-        let chunks = self.chunks.read().unwrap_or_else(PoisonError::into_inner);
+        let chunks = self.chunks.read().past_poison();
         let mut done = 0;
         while done < length {
             let at = offset + done;
@@ -85,7 +85,7 @@ impl MemoryDevice {
     }
 
     fn extend(&self, length: u64) {
-        let mut chunks = self.chunks.write().unwrap_or_else(PoisonError::into_inner);
+        let mut chunks = self.chunks.write().past_poison();
         let count = length.div_ceil(CHUNK) as usize;
         if count > chunks.len() {
             let chunk = || RwLock::new(vec![0; CHUNK as usize].into_boxed_slice());
@@ -132,7 +132,7 @@ impl Device for MemoryDevice {
     fn write(&self, offset: u64, bytes: &[u8]) -> Result<(), DeviceError> {
         self.check(offset, bytes.len() as u64)?;
         self.visit(offset, bytes.len() as u64, |chunk, range, done| {
-            let mut chunk = chunk.write().unwrap_or_else(PoisonError::into_inner);
+            let mut chunk = chunk.write().past_poison();
             let count = range.len();
             chunk[range].copy_from_slice(&bytes[done..done + count]);
         });
@@ -156,14 +156,14 @@ impl Device for MemoryDevice {
     }
 
     fn shrink(&self, length: u64) -> Result<(), DeviceError> {
-        let mut chunks = self.chunks.write().unwrap_or_else(PoisonError::into_inner);
+        let mut chunks = self.chunks.write().past_poison();
         if length >= self.length() {
             return Ok(());
         }
         chunks.truncate(length.div_ceil(CHUNK) as usize);
         // New bytes read as zeros when it grows again.
         if let Some(last) = chunks.last_mut().filter(|_| !length.is_multiple_of(CHUNK)) {
-            let last = last.get_mut().unwrap_or_else(PoisonError::into_inner);
+            let last = last.get_mut().past_poison();
             last[(length % CHUNK) as usize..].fill(0);
         }
         self.length.store(length, Ordering::Release);

@@ -4,9 +4,10 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError};
 
+use millpond_base::PastPoison;
 use millpond_base::sync::unmodelled::RwLock;
 
 use super::device::Alignment;
@@ -39,7 +40,7 @@ impl OverlayDevice {
 
     /// Returns the bytes in memory.
     pub fn bytes_kept(&self) -> u64 {
-        let pieces = self.pieces.read().unwrap_or_else(PoisonError::into_inner);
+        let pieces = self.pieces.read().past_poison();
         pieces.values().flatten().count() as u64 * PIECE
     }
 
@@ -95,7 +96,7 @@ impl Device for OverlayDevice {
 
     fn read(&self, offset: u64, bytes: &mut [u8]) -> Result<(), DeviceError> {
         self.check(offset, bytes.len() as u64)?;
-        let pieces = self.pieces.read().unwrap_or_else(PoisonError::into_inner);
+        let pieces = self.pieces.read().past_poison();
         Self::visit(offset, bytes.len() as u64, |at, range, done| {
             let place = &mut bytes[done..done + range.len()];
             match pieces.get(&at) {
@@ -109,7 +110,7 @@ impl Device for OverlayDevice {
 
     fn write(&self, offset: u64, bytes: &[u8]) -> Result<(), DeviceError> {
         self.check(offset, bytes.len() as u64)?;
-        let mut pieces = self.pieces.write().unwrap_or_else(PoisonError::into_inner);
+        let mut pieces = self.pieces.write().past_poison();
         Self::visit(offset, bytes.len() as u64, |at, range, done| {
             let source = &bytes[done..done + range.len()];
             if range.len() as u64 == PIECE && source.iter().all(|byte| *byte == 0) {

@@ -148,8 +148,8 @@ pub use millpond_profile as profile;
 
 #[cfg(not(any(test, feature = "model")))]
 pub use api::{
-    Autocommit, Cursor, Db, Entries, ExtractIf, HashIndex, Heap, Range, RawTree, Reads, Records,
-    Snapshot, TransactOptions, Tree, Txn, ValueReader, Writes,
+    Autocommit, Cursor, Db, Entries, ExtractIf, HashIndex, Heap, PendingCommit, Range, RawTree,
+    Reads, Records, Snapshot, TransactOptions, Tree, Txn, ValueReader, Writes,
 };
 pub use btree::{BulkOptions, TreeStats};
 pub use encoding::{Key, KeyRange, Value};

@@ -5,9 +5,10 @@
 //! remaining cursors find no range.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use millpond::{Db, Error, ErrorKind, RawTree, Savepoint, Txn, TxnOptions};
+use millpond_base::PastPoison;
 
 use crate::fault::Fault;
 use crate::range_cell::{Context, RangeCell, Source};
@@ -73,7 +74,7 @@ impl Shared {
     pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
         // A panic between two statements of this module leaves nothing half done. A panic within
         // the engine fails the transaction.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().past_poison()
     }
 
     /// Runs `call` on one of the ranges.

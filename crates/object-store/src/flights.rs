@@ -1,9 +1,10 @@
 //! One fetch for equal misses: later requests for a part wait for the first one.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use bytes::Bytes;
+use millpond_base::PastPoison;
 use object_store::path::Path;
 use tokio::sync::watch;
 
@@ -30,7 +31,7 @@ pub(crate) struct Flight<'f> {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    mutex.lock().past_poison()
 }
 
 impl Flights {

@@ -10,8 +10,9 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::{BuildHasher, RandomState};
 use std::ops::Range;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
+use millpond_base::PastPoison;
 use object_store::path::Path;
 
 use crate::object::{Head, Identity, Object};
@@ -91,7 +92,7 @@ impl Registry {
 
     fn tables(&self) -> MutexGuard<'_, Tables> {
         // Each step leaves the tables whole.
-        self.tables.lock().unwrap_or_else(PoisonError::into_inner)
+        self.tables.lock().past_poison()
     }
 
     fn group(&self, path: &Path) -> usize {

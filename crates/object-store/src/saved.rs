@@ -5,8 +5,9 @@ use std::fs::OpenOptions;
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, OnceLock};
 
+use millpond_base::PastPoison;
 use millpond_tier::Identity as TierIdentity;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_128;
@@ -59,11 +60,11 @@ impl Saved {
 
     /// Returns the identity of the current list.
     pub fn identity(&self) -> Option<TierIdentity> {
-        *self.identity.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.identity.lock().past_poison()
     }
 
     fn set(&self, identity: Option<TierIdentity>) {
-        *self.identity.lock().unwrap_or_else(PoisonError::into_inner) = identity;
+        *self.identity.lock().past_poison() = identity;
     }
 
     /// Loads the objects of the last session; none if the list is missing or unreadable.

@@ -16,8 +16,9 @@ use std::io::IoSliceMut;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 
+use millpond_base::PastPoison;
 use millpond_base::sync::unmodelled::Mutex;
 use millpond_base::{Mark, PageId};
 use millpond_device::{Alignment, Device, DeviceError, ReadRequest, WriteRequest};
@@ -155,7 +156,7 @@ impl SecondTier {
     pub(super) fn cache(&self) -> MutexGuard<'_, Cache> {
         // A thread that panicked between two steps of the tables is a bug in them. Copies are
         // verified when they are read.
-        self.cache.lock().unwrap_or_else(PoisonError::into_inner)
+        self.cache.lock().past_poison()
     }
 
     pub(super) fn is_off(&self) -> bool {
@@ -200,7 +201,7 @@ impl SecondTier {
         if end <= self.fast.length() {
             return Ok(());
         }
-        let _growing = self.growing.lock().unwrap_or_else(PoisonError::into_inner);
+        let _growing = self.growing.lock().past_poison();
         if end <= self.fast.length() {
             return Ok(());
         }

@@ -2,9 +2,10 @@
 //! spares readers the wait.
 
 use std::ops::Range;
+use std::sync::MutexGuard;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{MutexGuard, PoisonError};
 
+use millpond_base::PastPoison;
 use millpond_base::sync::unmodelled::Mutex;
 use millpond_device::AlignedBuffer;
 
@@ -57,7 +58,7 @@ impl Waiting {
 
     fn copies(&self) -> MutexGuard<'_, Vec<WaitingCopy>> {
         // Nothing below can panic between two steps.
-        self.copies.lock().unwrap_or_else(PoisonError::into_inner)
+        self.copies.lock().past_poison()
     }
 
     /// Adds waiting copies. Returns `true` if there are too many; the caller then writes them.

@@ -4,13 +4,14 @@
 //! a driver and a tree there is an index into a short array; the closures are handed through, so
 //! nothing is copied, allocated or called virtually that the tree does not do itself.
 
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use millpond::Error;
 use millpond::internals::btree::{BTree, BulkError, BulkOptions, Cursor, WriteError};
 use millpond::internals::pool::{Pages, Pool, PoolError, PoolStrategy};
 use millpond::internals::store::StoreTree;
 use millpond_base::PageId;
+use millpond_base::PastPoison;
 use millpond_workload::live::{Direction, Extent, Scan, Session, Store, TableId};
 
 /// Tables that a store can have.
@@ -155,7 +156,7 @@ impl<P: Pages> TreeStore<P> {
     where
         TreeStoreError: From<E>,
     {
-        let _alone = self.making.lock().unwrap_or_else(PoisonError::into_inner);
+        let _alone = self.making.lock().past_poison();
         if let Some(table) = self.find(name) {
             return Ok(table);
         }

@@ -2,9 +2,10 @@
 //! for, and none begins afterwards. So the next process that has the file never meets a write or a
 //! read of the previous one.
 
+use std::sync::Condvar;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
-use std::sync::{Condvar, PoisonError};
 
+use millpond_base::PastPoison;
 use millpond_base::sync::unmodelled::Mutex;
 
 /// Bit that is set in the count of pending calls once the gate is shut.
@@ -36,9 +37,9 @@ impl Gate {
     /// Shuts the gate, and waits until no call is in progress.
     pub(super) fn shut(&self) {
         self.state.fetch_or(SHUT, SeqCst);
-        let mut ends = self.ends.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut ends = self.ends.lock().past_poison();
         while self.state.load(SeqCst) != SHUT {
-            ends = self.ended.wait(ends).unwrap_or_else(PoisonError::into_inner);
+            ends = self.ended.wait(ends).past_poison();
         }
     }
 }
@@ -46,7 +47,7 @@ impl Gate {
 impl Drop for Passage<'_> {
     fn drop(&mut self) {
         if self.0.state.fetch_sub(1, SeqCst) == SHUT + 1 {
-            drop(self.0.ends.lock().unwrap_or_else(PoisonError::into_inner));
+            drop(self.0.ends.lock().past_poison());
             self.0.ended.notify_all();
         }
     }

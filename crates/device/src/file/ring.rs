@@ -10,10 +10,10 @@
 
 use std::fs::File;
 use std::os::fd::AsRawFd;
-use std::sync::PoisonError;
 use std::time::Duration;
 
 use io_uring::{IoUring, opcode, squeue, types};
+use millpond_base::PastPoison;
 use millpond_base::sync::unmodelled::Mutex;
 
 use super::new_file::take_low_descriptors;
@@ -46,14 +46,14 @@ impl RingPool {
 
     /// Runs `use_it` with a ring, or returns `None` if the kernel gives no more rings.
     fn with<R>(&self, use_it: impl FnOnce(&mut Ring) -> R) -> Option<R> {
-        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let idle = self.idle.lock().past_poison().pop();
         let mut ring = match idle {
             Some(ring) => ring,
             None => Ring::new(self.depth).ok()?,
         };
         let answer = use_it(&mut ring);
         if !ring.broken {
-            let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut idle = self.idle.lock().past_poison();
             if idle.len() < RINGS_KEPT {
                 idle.push(ring);
             }

@@ -12,7 +12,7 @@
 
 use std::ops::Range;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use crate::buffer::AlignedBuffer;
@@ -22,6 +22,7 @@ use crate::memory::MemoryDevice;
 use crate::simulated::crash::{Journal, Lean, SECTOR};
 use crate::simulated::pause;
 use crate::simulated::plug::{DeviceOperation, Fault, Plug, Turn};
+use millpond_base::PastPoison;
 
 /// Frequency of each fault, as a share of the operations (0 to 1).
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
@@ -126,7 +127,7 @@ impl FaultyDevice {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().past_poison()
     }
 
     /// Sets random faults, from now on.

@@ -2,7 +2,9 @@
 //! devices of the supply share.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use millpond_base::PastPoison;
 
 /// A failure of one operation while everything else works.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -109,7 +111,7 @@ pub(super) struct Line(Mutex<Schedule>);
 
 impl Line {
     pub(super) fn schedule(&self) -> MutexGuard<'_, Schedule> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().past_poison()
     }
 }
 

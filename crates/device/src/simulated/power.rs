@@ -21,12 +21,13 @@
 //! [`Errno::NO_DEVICE`]: crate::error::Errno::NO_DEVICE
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use crate::memory::MemoryDevice;
 use crate::simulated::crash::Lean;
 use crate::simulated::faulty::FaultyDevice;
 use crate::simulated::plug::{Aim, Fault, Line, Plug};
+use millpond_base::PastPoison;
 
 /// Devices whose power fails at one moment.
 #[derive(Debug, Default)]
@@ -42,7 +43,7 @@ impl PowerSupply {
     }
 
     fn devices(&self) -> MutexGuard<'_, Vec<Arc<FaultyDevice>>> {
-        self.devices.lock().unwrap_or_else(PoisonError::into_inner)
+        self.devices.lock().past_poison()
     }
 
     /// Adds a device. The bytes of `content` count as durable; `name` is its path in messages.

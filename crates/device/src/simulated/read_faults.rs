@@ -20,9 +20,10 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use millpond_base::PageId;
+use millpond_base::PastPoison;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::device::{Alignment, Device};
@@ -139,7 +140,7 @@ impl ReadFaultDevice {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().past_poison()
     }
 
     /// Sets new faults instead of the old ones; `seed` decides where they strike. Damaged pages

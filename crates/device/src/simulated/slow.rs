@@ -31,12 +31,13 @@ use std::ops::Range;
 use std::path::Path;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use crate::device::{Alignment, Device, ReadRequest, WriteRequest};
 use crate::error::DeviceError;
 use crate::simulated::pause;
+use millpond_base::PastPoison;
 
 /// The moving parts of a disk.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -265,7 +266,7 @@ impl SlowDevice {
         if !self.is_slow.load(Ordering::Relaxed) {
             return self.begin;
         }
-        let mut schedule = self.schedule.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut schedule = self.schedule.lock().past_poison();
         let now = self.begin.elapsed().as_nanos() as u64;
         self.begin + Duration::from_nanos(plan(&mut schedule, &self.profile, now))
     }

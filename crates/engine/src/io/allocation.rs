@@ -1,9 +1,8 @@
 //! Allocation of pages from the free map, freeing of pages, and growth of the store.
-
-use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
 use millpond_base::PageId;
+use millpond_base::PastPoison;
 use millpond_device::DeviceError;
 
 use super::counts::Counters;
@@ -194,7 +193,7 @@ impl PageStore {
     /// # Errors
     /// The store would exceed the largest number of page ids.
     fn add_ids(&self, wanted: u64) -> Result<(), DeviceError> {
-        let _growing = self.growing.lock().unwrap_or_else(PoisonError::into_inner);
+        let _growing = self.growing.lock().past_poison();
         let mut free = self.free_map();
         let missing = wanted.saturating_sub(free.free_pages());
         let step = (free.pages() / GROWTH_PART).clamp(IDS_LEAST, IDS_MOST);
@@ -224,7 +223,7 @@ impl PageStore {
     /// Makes the file longer, unless it already is: it had `old` places, and `wanted` were to be
     /// free.
     pub(super) fn grow_places(&self, old: u64, wanted: u64, need: Need) -> Result<(), DeviceError> {
-        let _growing = self.growing.lock().unwrap_or_else(PoisonError::into_inner);
+        let _growing = self.growing.lock().past_poison();
         if self.rests(need) {
             return Ok(());
         }
@@ -262,7 +261,7 @@ impl PageStore {
 
     /// Grows the store, whose pages are written in place, unless `wanted` pages are free by now.
     fn make_pages(&self, wanted: u64, need: Need) -> Result<(), AllocateError> {
-        let _growing = self.growing.lock().unwrap_or_else(PoisonError::into_inner);
+        let _growing = self.growing.lock().past_poison();
         if self.rests(need) {
             return Ok(());
         }

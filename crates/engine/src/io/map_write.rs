@@ -8,9 +8,9 @@
 
 use std::io::IoSlice;
 use std::ops::Range;
-use std::sync::PoisonError;
 
 use millpond_base::Lsn;
+use millpond_base::PastPoison;
 use millpond_device::{AlignedBuffer, WriteRequest};
 
 use super::allocation::Need;
@@ -196,7 +196,7 @@ impl PageStore {
         lsn: Lsn,
         note: impl FnOnce(u64) -> Result<(), E>,
     ) -> Result<(), E> {
-        let _one = self.saving.lock().unwrap_or_else(PoisonError::into_inner);
+        let _one = self.saving.lock().past_poison();
         let (position, root) = (self.log_position(), self.catalog_root());
         let Some(map) = self.write_map()? else { return Ok(()) };
         self.sync().map_err(not_synced)?;

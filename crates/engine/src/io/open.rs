@@ -1,9 +1,10 @@
 //! Opening and closing of a page store.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError};
 
+use millpond_base::PastPoison;
 use millpond_base::{Lsn, PageId};
 use millpond_device::{AlignedBuffer, Device, FileDevice, FileOptions};
 
@@ -237,7 +238,7 @@ impl PageStore {
         catalog_root: Option<PageId>,
         is_at_rest: impl FnOnce() -> bool,
     ) -> Result<(), CloseError> {
-        let _gate = self.gate.write().unwrap_or_else(PoisonError::into_inner);
+        let _gate = self.gate.write().past_poison();
         let is_open = self.access == Access::Write && !self.closed.load(Ordering::Acquire);
         if is_open && is_at_rest() {
             self.mark_clean(catalog_root)?;

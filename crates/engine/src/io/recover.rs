@@ -11,9 +11,10 @@
 //! to 0 ([`PageStore::set_log_position`]) before anything is changed: the log no longer describes
 //! the contents of the store after that.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError};
 
+use millpond_base::PastPoison;
 use millpond_base::{Lsn, PageId};
 use millpond_device::Device;
 
@@ -113,7 +114,7 @@ impl PageStore {
     /// The store cannot grow, and is unchanged.
     pub fn grow_to(&self, pages: u64) -> Result<(), AllocateError> {
         let _gate = self.usable()?;
-        let _growing = self.growing.lock().unwrap_or_else(PoisonError::into_inner);
+        let _growing = self.growing.lock().past_poison();
         let old = self.pages();
         if pages <= old {
             return Ok(());

@@ -9,11 +9,10 @@
 //! Where pages are written out of place, these are page ids, and the file ends behind the last
 //! taken place. [`PageStore::pack_some`] moves pages at the end to free places before it, and the
 //! ids stay. A move is a write like any other, so the old place is free with the next durable map.
-
-use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
 use millpond_base::PageId;
+use millpond_base::PastPoison;
 use millpond_device::AlignedBuffer;
 
 use super::batch::PageRead;
@@ -91,7 +90,7 @@ impl PageStore {
     /// The store cannot be written.
     pub fn forget_tail(&self) -> Result<u64, AllocateError> {
         let _gate = self.usable()?;
-        let _growing = self.growing.lock().unwrap_or_else(PoisonError::into_inner);
+        let _growing = self.growing.lock().past_poison();
         let (least, unit) = self.bounds();
         let mut free = self.free_map();
         let old = free.pages();
@@ -216,7 +215,7 @@ impl PageStore {
     /// The device fails; the file keeps its length.
     pub fn cut_off(&self) -> Result<u64, AllocateError> {
         let _gate = self.usable()?;
-        let _growing = self.growing.lock().unwrap_or_else(PoisonError::into_inner);
+        let _growing = self.growing.lock().past_poison();
         let old = self.device.length();
         let (least, unit) = self.bounds();
         let places = self.map().map_or(self.pages(), |mut map| map.cut_places(least, unit));

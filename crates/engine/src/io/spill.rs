@@ -10,8 +10,9 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 
+use millpond_base::PastPoison;
 use millpond_base::sync::unmodelled::Mutex;
 use millpond_device::{Process, beside, error::kind_of, file::new_file::create_like, real_path};
 use xxhash_rust::xxh3::xxh3_64;
@@ -233,7 +234,7 @@ impl SpillFile {
     }
 
     fn room(&self) -> MutexGuard<'_, Room> {
-        self.room.lock().unwrap_or_else(PoisonError::into_inner)
+        self.room.lock().past_poison()
     }
 
     /// Returns the bytes from the file's beginning to the end of the last used range.

@@ -3,8 +3,8 @@
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
-use std::sync::PoisonError;
 
+use millpond_base::PastPoison;
 use millpond_base::sync::unmodelled::RwLock;
 
 /// Bytes that are allocated at a time.
@@ -52,7 +52,7 @@ impl SpillStorage {
             SpillStorage::File(file) => return file.write_all_at(bytes, offset),
             SpillStorage::Memory(chunks) => chunks,
         };
-        let mut chunks = chunks.write().unwrap_or_else(PoisonError::into_inner);
+        let mut chunks = chunks.write().past_poison();
         pieces(offset, bytes.len(), |number, from, piece| {
             if chunks.len() <= number {
                 chunks.resize_with(number + 1, Box::default);
@@ -78,7 +78,7 @@ impl SpillStorage {
             SpillStorage::File(file) => return file.read_exact_at(out, offset),
             SpillStorage::Memory(chunks) => chunks,
         };
-        let chunks = chunks.read().unwrap_or_else(PoisonError::into_inner);
+        let chunks = chunks.read().past_poison();
         pieces(offset, out.len(), |number, from, piece| {
             let chunk = chunks.get(number).ok_or_else(ended)?;
             let bytes = chunk.get(from..from + piece.len()).ok_or_else(ended)?;
@@ -93,7 +93,7 @@ impl SpillStorage {
             SpillStorage::File(file) if end <= least => file.set_len(least),
             SpillStorage::File(_) => Ok(()),
             SpillStorage::Memory(chunks) => {
-                let mut chunks = chunks.write().unwrap_or_else(PoisonError::into_inner);
+                let mut chunks = chunks.write().past_poison();
                 chunks.truncate(end.div_ceil(CHUNK as u64) as usize);
                 let most = 2 * chunks.len();
                 chunks.shrink_to(most);

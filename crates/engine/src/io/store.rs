@@ -27,8 +27,9 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, MutexGuard, PoisonError, RwLockReadGuard};
+use std::sync::{Arc, MutexGuard, RwLockReadGuard};
 
+use millpond_base::PastPoison;
 use millpond_base::sync::unmodelled::{Mutex, RwLock};
 use millpond_base::{Lsn, PageId};
 use millpond_device::{Device, DeviceError};
@@ -323,17 +324,17 @@ impl PageStore {
     pub(super) fn free_map(&self) -> MutexGuard<'_, Bitmap> {
         // A thread that panicked between two steps of the map is a bug in the map. Its words are
         // valid at each step, so the rest of the program may continue.
-        self.free.lock().unwrap_or_else(PoisonError::into_inner)
+        self.free.lock().past_poison()
     }
 
     /// Locks the page map, if pages are written out of place. Each of its steps leaves it valid.
     pub(super) fn map(&self) -> Option<MutexGuard<'_, PageMap>> {
-        self.map.as_ref().map(|map| map.lock().unwrap_or_else(PoisonError::into_inner))
+        self.map.as_ref().map(|map| map.lock().past_poison())
     }
 
     pub(super) fn anchor(&self) -> MutexGuard<'_, Anchor> {
         // It is replaced as a whole.
-        self.anchor.lock().unwrap_or_else(PoisonError::into_inner)
+        self.anchor.lock().past_poison()
     }
 
     /// Keeps the store from being closed while it is changed.
@@ -341,7 +342,7 @@ impl PageStore {
         if self.access != Access::Write {
             return Err(Unusable::ReadOnly);
         }
-        let gate = self.gate.read().unwrap_or_else(PoisonError::into_inner);
+        let gate = self.gate.read().past_poison();
         if self.closed.load(Ordering::Acquire) { Err(Unusable::Closed) } else { Ok(gate) }
     }
 

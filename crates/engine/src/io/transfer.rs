@@ -3,8 +3,8 @@
 use std::io::{IoSlice, IoSliceMut};
 use std::ops::Range;
 use std::path::PathBuf;
-use std::sync::PoisonError;
 
+use millpond_base::PastPoison;
 use millpond_base::{PageId, Reason};
 use millpond_device::{AlignedBuffer, DeviceError};
 
@@ -445,7 +445,7 @@ impl PageStore {
         &self,
         sync: impl FnOnce() -> Result<(), DeviceError>,
     ) -> Result<(), SyncError> {
-        let mut failed = self.sync_failed.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut failed = self.sync_failed.lock().past_poison();
         if *failed {
             return Err(SyncError::FailedBefore { path: self.path().to_path_buf() });
         }

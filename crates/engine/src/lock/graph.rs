@@ -4,8 +4,9 @@
 //! would have to follow every grant.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
+use millpond_base::PastPoison;
 use millpond_base::sync::Mutex;
 
 use super::name::Name;
@@ -117,7 +118,7 @@ impl Graph {
             waiting_thread.own.iter().all(|(own, _)| *own != id),
             "owner {id} is not one of those that wait for it"
         );
-        let mut nodes = self.nodes.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut nodes = self.nodes.lock().past_poison();
         nodes
             .enter(id, Node { place, waiter: Arc::clone(waiter), waiting_thread, victim_of: None });
         while let Some(cycle) = cycle_through(&nodes, id, &blockers) {
@@ -140,19 +141,19 @@ impl Graph {
 
     /// Returns the cycle of which `id` is the victim, if there is one.
     pub fn victim_of(&self, id: u64) -> Option<Vec<u64>> {
-        let nodes = self.nodes.lock().unwrap_or_else(PoisonError::into_inner);
+        let nodes = self.nodes.lock().past_poison();
         nodes.waiting.get(&id).and_then(|node| node.victim_of.clone())
     }
 
     /// Wakes all waiting owners, which check again.
     pub fn wake_all(&self) {
-        let nodes = self.nodes.lock().unwrap_or_else(PoisonError::into_inner);
+        let nodes = self.nodes.lock().past_poison();
         nodes.waiting.values().for_each(|node| node.waiter.wake());
     }
 
     /// Removes `id`, which sleeps no more.
     pub fn leave(&self, id: u64) {
-        self.nodes.lock().unwrap_or_else(PoisonError::into_inner).leave(id);
+        self.nodes.lock().past_poison().leave(id);
     }
 }
 

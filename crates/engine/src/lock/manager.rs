@@ -1,9 +1,10 @@
 //! The lock manager: the state that all owners share.
 
 use std::collections::HashMap;
-use std::sync::{Arc, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
+use millpond_base::PastPoison;
 use millpond_base::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use millpond_base::sync::{Mutex, unmodelled::RwLock};
 
@@ -249,17 +250,17 @@ impl LockManager {
     }
 
     pub(super) fn tree(&self, id: u32) -> Arc<Tree> {
-        if let Some(tree) = self.trees.read().unwrap_or_else(PoisonError::into_inner).get(&id) {
+        if let Some(tree) = self.trees.read().past_poison().get(&id) {
             return Arc::clone(tree);
         }
-        let mut trees = self.trees.write().unwrap_or_else(PoisonError::into_inner);
+        let mut trees = self.trees.write().past_poison();
         let tree = || Arc::new(Tree::new(id, self.stripes, &self.filter));
         Arc::clone(trees.entry(id).or_insert_with(tree))
     }
 
     /// Forgets a tree that was dropped, if no owner remembers it.
     pub fn forget_tree(&self, id: u32) {
-        let mut trees = self.trees.write().unwrap_or_else(PoisonError::into_inner);
+        let mut trees = self.trees.write().past_poison();
         for id in [id, id | TREE_ENDS] {
             if trees.get(&id).is_some_and(|tree| Arc::strong_count(tree) == 1) {
                 trees.remove(&id);
@@ -269,7 +270,7 @@ impl LockManager {
 
     /// Strands owner `id`, which keeps its locks: requests that would wait for it fail.
     pub(super) fn strand(&self, id: u64) {
-        self.stranded.lock().unwrap_or_else(PoisonError::into_inner).push(id);
+        self.stranded.lock().past_poison().push(id);
         self.has_stranded.store(true, Ordering::Release);
         // Waiting owners check again; those that enter later see it.
         self.graph.wake_all();
@@ -296,7 +297,7 @@ impl LockManager {
         if !self.has_stranded.load(Ordering::Acquire) {
             return Ok(());
         }
-        let stranded = self.stranded.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let stranded = self.stranded.lock().past_poison().clone();
         let mut blockers = self.blockers(&waits.place, waits.id).into_iter();
         match blockers.find(|blocker| stranded.contains(blocker)) {
             None => Ok(()),

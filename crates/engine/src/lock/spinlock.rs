@@ -15,7 +15,7 @@ pub(crate) use real::{Guard, Spinlock};
 
 #[cfg(feature = "model")]
 mod model {
-    use std::sync::PoisonError;
+    use millpond_base::PastPoison;
 
     use millpond_base::sync::{Mutex, MutexGuard};
 
@@ -30,7 +30,7 @@ mod model {
         }
 
         pub fn lock(&self) -> Guard<'_, T> {
-            self.0.lock().unwrap_or_else(PoisonError::into_inner)
+            self.0.lock().past_poison()
         }
 
         pub fn try_lock(&self) -> Option<Guard<'_, T>> {

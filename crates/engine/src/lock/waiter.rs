@@ -2,9 +2,9 @@
 //! is in a long call.
 
 use std::cell::Cell;
-use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
+use millpond_base::PastPoison;
 use millpond_base::sync::{Condvar, Mutex};
 
 /// Time between two calls of a thread's check.
@@ -61,20 +61,20 @@ impl Waiter {
     }
 
     pub fn wake(&self) {
-        *self.woken.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        *self.woken.lock().past_poison() = true;
         self.event.notify_one();
     }
 
     /// Sleeps until it is woken, or until `deadline`. Returns whether it was woken.
     pub fn sleep(&self, deadline: Instant) -> bool {
-        let mut woken = self.woken.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut woken = self.woken.lock().past_poison();
         while !*woken {
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return false;
             }
             let wait = self.event.wait_timeout(woken, left);
-            woken = wait.unwrap_or_else(PoisonError::into_inner).0;
+            woken = wait.past_poison().0;
         }
         *woken = false;
         true

@@ -8,17 +8,16 @@
 
 use std::io::IoSlice;
 use std::ops::Range;
-use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
 use millpond_base::Lsn;
+use millpond_base::PastPoison;
 use millpond_base::sync::atomic::Ordering;
 use millpond_base::sync::{Condvar, MutexGuard, thread};
 use millpond_device::{AlignedBuffer, DeviceError, WriteRequest};
 
 use super::error::LogError;
 use super::group_commit::{GroupCommitWait, Leader, State};
-use super::locked::locked;
 use super::options::BLOCK;
 use super::ring::Consumer;
 use super::shared::Shared;
@@ -55,7 +54,7 @@ impl Shared {
         }
         let _waiting = what.map(|what| self.statistics.wait(what));
         let mut has_led = false;
-        let mut state = locked(&self.flush.state);
+        let mut state = self.flush.state.lock().past_poison();
         loop {
             if self.ring.durable() >= end {
                 let shared = u64::from(what == Some(Wait::Log) && !has_led);
@@ -85,7 +84,7 @@ impl Shared {
         if state.is_open && state.waiting[side] + 1 >= state.last_group {
             flush.group.notify_one();
         }
-        state = flush.rounds[side].wait(state).unwrap_or_else(PoisonError::into_inner);
+        state = flush.rounds[side].wait(state).past_poison();
         // Woken before its round's end, to lead it or for no reason.
         if state.round <= round {
             state.waiting[side] -= 1;
@@ -110,7 +109,7 @@ impl Shared {
         drop(state);
         let outcome = self.flush_published(end);
         let flush = &self.flush;
-        let mut state = locked(&flush.state);
+        let mut state = flush.state.lock().past_poison();
         match outcome {
             Ok(Some(time)) => state.flush_time = (state.flush_time * 7 + time) / 8,
             Ok(None) => {}
@@ -151,7 +150,7 @@ impl Shared {
                 break;
             }
             let waited = self.flush.group.wait_timeout(state, left);
-            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+            state = waited.past_poison().0;
         }
         state
     }
@@ -159,11 +158,11 @@ impl Shared {
     /// Makes the published records durable; waits a moment for records before `end` that are being
     /// copied. Returns the time that the device took, if it had to do anything.
     fn flush_published(&self, end: u64) -> Result<Option<Duration>, LogError> {
-        let mut leader = locked(&self.flush.leader);
+        let mut leader = self.flush.leader.lock().past_poison();
         let walked = leader.walk_to(end);
         {
             // Asked under the leader's mutex: the background thread may have failed just before.
-            let mut state = locked(&self.flush.state);
+            let mut state = self.flush.state.lock().past_poison();
             if let Some(error) = &state.poison {
                 return Err(error.clone());
             }
@@ -196,7 +195,7 @@ impl Shared {
         // that another thread is still copying.
         const LOOKS: u32 = 1000;
         const NAP: Duration = Duration::from_millis(1);
-        let (mut leader, tail) = (locked(&self.flush.leader), self.ring.tail());
+        let (mut leader, tail) = (self.flush.leader.lock().past_poison(), self.ring.tail());
         let mut walked = leader.walk_to(tail);
         for _ in 0..LOOKS {
             if walked >= tail {
@@ -312,7 +311,7 @@ impl Shared {
 
     /// Nothing becomes durable from now on, and `error` says why; the first one stands.
     pub(super) fn poison(&self, error: LogError) {
-        let mut state = locked(&self.flush.state);
+        let mut state = self.flush.state.lock().past_poison();
         state.poison.get_or_insert(error);
         self.flush.is_poisoned.store(true, Ordering::Release);
         drop(state);
@@ -325,7 +324,7 @@ impl Shared {
         if !self.flush.is_poisoned.load(Ordering::Acquire) {
             return None;
         }
-        locked(&self.flush.state).poison.clone()
+        self.flush.state.lock().past_poison().poison.clone()
     }
 
     /// Makes the file a step longer if it runs short. Called by the background thread.
@@ -336,7 +335,7 @@ impl Shared {
         if !self.segments.runs_short(self.ring.tail()) {
             return Ok(());
         }
-        let _ahead = locked(&self.growing_ahead);
+        let _ahead = self.growing_ahead.lock().past_poison();
         // Another thread may have made it longer.
         if self.segments.runs_short(self.ring.tail()) { self.grow_ahead(0) } else { Ok(()) }
     }
@@ -347,7 +346,7 @@ impl Shared {
         let segments = &self.segments;
         let grown = segments.grow_ahead(least);
         let length = grown.inspect_err(|_| self.count(Counter::LogGrowthFailures, 1))?;
-        let leader = locked(&self.flush.leader);
+        let leader = self.flush.leader.lock().past_poison();
         match segments.device().sync() {
             Ok(()) => segments.give(length),
             // The leader's last writes may be among the lost ones.
@@ -363,7 +362,7 @@ impl Shared {
     #[cold]
     pub(super) fn make_room(&self, end: u64) -> Result<(), LogError> {
         // One that waited here finds the room that the other one has made.
-        let _ahead = locked(&self.growing_ahead);
+        let _ahead = self.growing_ahead.lock().past_poison();
         loop {
             let until = self.segments.room_until(self.ring.tail());
             self.room_until.store(until, Ordering::Release);

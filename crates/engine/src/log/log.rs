@@ -5,13 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use millpond_base::Lsn;
+use millpond_base::PastPoison;
 use millpond_base::sync::Mutex;
 use millpond_base::sync::atomic::Ordering;
 
 use super::counts::LogCounts;
 use super::error::LogError;
 use super::group_commit::GroupCommitWait;
-use super::locked::locked;
+use super::listeners::OnDurable;
 use super::options::BLOCK;
 use super::reader::Reader;
 use super::record::Appended;
@@ -118,6 +119,21 @@ impl Log {
     /// See [`Log::wait_durable`].
     pub fn wait_commit(&self, end: Lsn, most: Duration) -> Result<(), LogError> {
         self.shared.wait(Some(Wait::Log), end.0, GroupCommitWait::AsAFlush(most))
+    }
+
+    /// Makes `call` once everything that ends at `end` or before is durable, or once it is known
+    /// that the log takes nothing more. The background thread makes it soon, even if there is
+    /// nothing to wait for: calls come in the order of their records. Without that thread the
+    /// calling one waits, and makes the call.
+    pub fn when_durable(&self, end: Lsn, call: OnDurable) {
+        let shared = &self.shared;
+        if end > self.tail() {
+            return call(self.wait_durable(end));
+        }
+        match shared.listeners.add(end.0, call) {
+            Ok(()) => shared.alarm.urge(),
+            Err(call) => call(self.wait_durable(end)),
+        }
     }
 
     /// Returns the error for which the log takes nothing more, if any. A write or a sync that
@@ -241,7 +257,7 @@ impl Log {
     pub fn give_back(&self, bytes: u64) -> Result<u64, LogError> {
         let shared = &self.shared;
         // The file does not grow ahead meanwhile, and no thread looks how much room it has.
-        let _ahead = locked(&shared.growing_ahead);
+        let _ahead = shared.growing_ahead.lock().past_poison();
         // Before the reservations are read: a thread that makes one later looks for its room.
         shared.room_until.store(0, Ordering::SeqCst);
         let (size, tail) = (shared.segments.size(), shared.ring.tail());
@@ -333,9 +349,14 @@ impl Log {
     }
 
     fn stop(&self) {
-        let writer = locked(&self.writer).take();
+        let writer = self.writer.lock().past_poison().take();
         if let Some(writer) = writer {
             self.shared.alarm.stop();
+            #[cfg(not(feature = "model"))]
+            if writer.thread().id() == std::thread::current().id() {
+                // The last handle was dropped by a call that this thread made.
+                return;
+            }
             // It does not panic; if it did, there would be nothing left to do about it here.
             let _ = writer.join();
         }

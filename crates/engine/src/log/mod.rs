@@ -10,7 +10,7 @@ mod cut;
 pub mod error;
 mod flush;
 mod group_commit;
-mod locked;
+mod listeners;
 // `Log` lives in a file of its own name, as everything else does.
 #[allow(clippy::module_inception)]
 mod log;
@@ -30,6 +30,7 @@ mod writer;
 
 pub use counts::LogCounts;
 pub use error::LogError;
+pub use listeners::OnDurable;
 pub use log::Log;
 pub use options::LogOptions;
 pub use reader::{Found, Reader};

@@ -15,6 +15,7 @@ use millpond_device::{AlignedBuffer, Device};
 
 use super::error::LogError;
 use super::group_commit::Flush;
+use super::listeners::Listeners;
 use super::log::Log;
 use super::options::BLOCK;
 use super::options::LogOptions;
@@ -137,6 +138,7 @@ impl Log {
             segments: Arc::new(segments),
             flush: Flush::new(consumer),
             alarm: Alarm::new(),
+            listeners: Listeners::new(options.flush_interval.is_zero()),
             statistics: Statistics::default(),
             salt,
             record_max: options.buffer_bytes / 4 - HEADER_MAX,

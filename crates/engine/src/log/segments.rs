@@ -7,11 +7,11 @@
 use std::sync::Arc;
 
 use millpond_base::Lsn;
+use millpond_base::PastPoison;
 use millpond_base::sync::{Mutex, MutexGuard};
 use millpond_device::{AlignedBuffer, Device, DeviceError};
 
 use super::error::LogError;
-use super::locked::locked;
 use super::options::BLOCK;
 use super::slots;
 use super::slots::{SlotState, SlotTable, slots_in};
@@ -132,7 +132,7 @@ impl Segments {
     }
 
     pub(super) fn table(&self) -> MutexGuard<'_, SlotTable> {
-        locked(&self.table)
+        self.table.lock().past_poison()
     }
 
     pub(super) fn device(&self) -> &Arc<dyn Device> {
@@ -247,7 +247,7 @@ impl Segments {
         let (slot, is_new) = self.slot(sequence)?;
         let header = slots::slot_offset(slot, self.size);
         if self.table().room(slot, self.size) < bytes {
-            let _growing = locked(&self.growing);
+            let _growing = self.growing.lock().past_poison();
             self.grow(header + BLOCK + bytes)?;
         }
         let is_recycled = is_new && sequence >= self.table().count as u64;
@@ -268,7 +268,7 @@ impl Segments {
                     return Ok((slot, true));
                 }
             }
-            let _growing = locked(&self.growing);
+            let _growing = self.growing.lock().past_poison();
             let next = {
                 let table = self.table();
                 table.free.is_empty().then(|| slots::slot_offset(table.count, self.size))
@@ -330,7 +330,7 @@ impl Segments {
     /// # Errors
     /// If there is no room.
     pub(super) fn grow_ahead(&self, least: u64) -> Result<u64, DeviceError> {
-        let _growing = locked(&self.growing);
+        let _growing = self.growing.lock().past_poison();
         self.cut_rest()?;
         let ready = self.table().ready;
         let grow = |by: u64, whole: bool| {

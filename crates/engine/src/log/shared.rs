@@ -1,14 +1,15 @@
 //! State that all threads of a log share.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use millpond_base::PastPoison;
 use millpond_base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use millpond_base::sync::{Condvar, Mutex};
 
 use super::group_commit::Flush;
-use super::locked::locked;
+use super::listeners::Listeners;
 use super::ring::Ring;
 use super::segments::Segments;
 use crate::stats::Statistics;
@@ -22,6 +23,7 @@ pub(super) struct Shared {
     pub(super) segments: Arc<Segments>,
     pub(super) flush: Flush,
     pub(super) alarm: Alarm,
+    pub(super) listeners: Listeners,
     pub(super) statistics: Statistics,
     pub(super) salt: u64,
     pub(super) path: PathBuf,
@@ -78,16 +80,16 @@ impl Alarm {
     pub(super) fn rouse(&self) {
         // One of the threads that saw it asleep rings.
         if self.is_asleep.swap(false, Ordering::SeqCst) {
-            let _state = locked(&self.state);
+            let _state = self.state.lock().past_poison();
             self.bell.notify_one();
         }
     }
 
-    /// The buffer fills up.
+    /// The buffer fills up, or somebody listens for the end of a flush.
     #[cold]
     #[inline(never)]
     pub(super) fn urge(&self) {
-        let mut state = locked(&self.state);
+        let mut state = self.state.lock().past_poison();
         if !state.is_urgent {
             state.is_urgent = true;
             self.bell.notify_one();
@@ -95,14 +97,14 @@ impl Alarm {
     }
 
     pub(super) fn stop(&self) {
-        locked(&self.state).is_stopping = true;
+        self.state.lock().past_poison().is_stopping = true;
         self.bell.notify_one();
     }
 
     /// Sleeps until there is something to flush, then for `interval` or until it is urgent.
     /// Returns up to where to flush, `None` to stop.
     pub(super) fn next(&self, ring: &Ring, interval: Duration) -> Option<u64> {
-        let mut state = locked(&self.state);
+        let mut state = self.state.lock().past_poison();
         loop {
             if state.is_stopping {
                 return None;
@@ -110,10 +112,10 @@ impl Alarm {
             // Asleep first, then the tail: an append is seen here, or sees that this sleeps
             // (rule 9).
             self.is_asleep.store(true, Ordering::SeqCst);
-            if ring.tail() > ring.durable() {
+            if ring.tail() > ring.durable() || state.is_urgent {
                 break;
             }
-            state = self.bell.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = self.bell.wait(state).past_poison();
         }
         self.is_asleep.store(false, Ordering::SeqCst);
         let target = ring.tail();
@@ -125,10 +127,10 @@ impl Alarm {
                 break;
             }
             let waited = self.bell.wait_timeout(state, left);
-            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+            state = waited.past_poison().0;
         }
         let is_urgent = std::mem::take(&mut state.is_urgent);
-        // Urgent means a need of room: up to now, not up to when the interval began.
+        // Urgent means a need of what comes by now, not of what had come when the interval began.
         (!state.is_stopping).then(|| if is_urgent { ring.tail() } else { target })
     }
 }

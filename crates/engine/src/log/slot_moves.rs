@@ -1,9 +1,9 @@
 //! Shortening a log's file: free slots at its end are cut off, and segments move to its beginning.
 
+use millpond_base::PastPoison;
 use millpond_device::{AlignedBuffer, DeviceError};
 
 use super::error::LogError;
-use super::locked::locked;
 use super::options::BLOCK;
 use super::segments::{SLOTS_LEAST, Segments};
 use super::slots;
@@ -26,7 +26,7 @@ impl Segments {
     /// # Errors
     /// If the device fails; the file is then as long as before.
     pub(super) fn give_back(&self, until: u64) -> Result<u64, DeviceError> {
-        let _growing = locked(&self.growing);
+        let _growing = self.growing.lock().past_poison();
         let mut given = Vec::new();
         let (ready, end) = {
             let mut table = self.table();
@@ -66,7 +66,7 @@ impl Segments {
     /// # Errors
     /// If the device fails. The log is unchanged then.
     pub(super) fn cut_back(&self, end: u64) -> Result<u64, LogError> {
-        let _growing = locked(&self.growing);
+        let _growing = self.growing.lock().past_poison();
         let oldest = self.oldest();
         let (first, last) = (self.sequence(oldest), self.sequence(end.max(1) - 1));
         let kept: Vec<u64> = {

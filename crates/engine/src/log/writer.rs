@@ -3,7 +3,8 @@
 //!
 //! It sleeps while there is nothing to do. A thread that appends to a log whose thread sleeps wakes
 //! it; it then waits for the flush interval, flushes what is not durable by then, and sleeps again.
-//! When half of the buffer is in use it does not wait for the interval's end.
+//! When half of the buffer is in use, or a commit has returned whose end somebody listens for, it
+//! does not wait for the interval's end.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,9 +25,15 @@ pub(super) fn start(shared: &Arc<Shared>, interval: Duration) -> Result<Handle, 
         loop {
             // An error is told to the change that needs the room.
             let _ = own.grow_if_short();
-            let Some(target) = own.alarm.next(&own.ring, interval) else { return };
-            if own.wait(None, target, GroupCommitWait::None).is_err() {
-                return;
+            let Some(target) = own.alarm.next(&own.ring, interval) else {
+                let closed = LogError::Closed { path: own.path().to_path_buf() };
+                let error = own.poisoned().unwrap_or(closed);
+                return own.listeners.finish(own.ring.durable(), &error);
+            };
+            let flushed = own.wait(None, target, GroupCommitWait::None);
+            match flushed {
+                Ok(()) => own.listeners.complete(own.ring.durable(), None),
+                Err(error) => return own.listeners.finish(own.ring.durable(), &error),
             }
         }
     };

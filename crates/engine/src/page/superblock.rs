@@ -35,6 +35,13 @@ use super::page_map::MapEntry;
 use super::size::PageSize;
 
 /// The version of the file format that this code reads and writes.
+///
+/// Version 2: record headers of the log have variable length, some 18 bytes for most instead of 32,
+/// and a check of their own. Version 3: pages out of place and their map; the LSN floor in the
+/// superblock (a new log begins behind the LSNs of the one before); one way to name the record that
+/// another is chained to. Version 4: a value in overflow pages begins in its page of level 1,
+/// behind the references, where that spares a page; an entry may take half a leaf. Version 5:
+/// superblocks have generations, and a log record of its own kind names the durable one.
 pub const FORMAT_VERSION: u32 = 5;
 
 /// Bytes of page 0 that say everything: enough to read before the page size is known.

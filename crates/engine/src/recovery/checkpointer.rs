@@ -12,9 +12,10 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 use std::time::Duration;
 
+use millpond_base::PastPoison;
 use millpond_base::sync::unmodelled::Mutex;
 use millpond_base::{Lsn, PageId, Reason};
 
@@ -108,7 +109,7 @@ impl<M: PoolStrategy> Drop for Pin<'_, M> {
 
 impl<M: PoolStrategy> Checkpointer<M> {
     fn redo(&self) -> MutexGuard<'_, Lsn> {
-        self.redo.lock().unwrap_or_else(PoisonError::into_inner)
+        self.redo.lock().past_poison()
     }
 
     /// Takes a checkpoint; returns where recovery would begin.
@@ -185,7 +186,7 @@ impl<M: PoolStrategy> Checkpointer<M> {
     }
 
     fn pins(&self) -> MutexGuard<'_, BTreeMap<u64, Lsn>> {
-        self.pins.lock().unwrap_or_else(PoisonError::into_inner)
+        self.pins.lock().past_poison()
     }
 
     /// Makes durable what has been written to the data file: all of it or, where ranges are
@@ -279,7 +280,7 @@ impl<M: PoolStrategy> Checkpointer<M> {
     }
 
     fn sweep(&self) -> MutexGuard<'_, Sweep> {
-        self.sweep.lock().unwrap_or_else(PoisonError::into_inner)
+        self.sweep.lock().past_poison()
     }
 
     /// Writes what is dirty; pages whose latches are held, or that others are writing, are waited

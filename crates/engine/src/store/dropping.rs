@@ -8,9 +8,10 @@
 //! transaction's closure, or lends a page. Any other transaction is tied to no thread, so no wait
 //! is long.
 
-use std::sync::{Condvar, MutexGuard, PoisonError};
+use std::sync::{Condvar, MutexGuard};
 use std::time::Duration;
 
+use millpond_base::PastPoison;
 use millpond_base::sync::unmodelled::Mutex;
 
 use crate::pool::PoolStrategy;
@@ -37,7 +38,7 @@ impl Dropped {
             return named;
         }
         let waited = self.0.wait_timeout_while(named, PATIENCE, is_dropping);
-        waited.unwrap_or_else(PoisonError::into_inner).0
+        waited.past_poison().0
     }
 }
 
@@ -63,7 +64,7 @@ impl<'s, M: PoolStrategy> Dropping<'s, M> {
 
 impl<M: PoolStrategy> Drop for Dropping<'_, M> {
     fn drop(&mut self) {
-        let mut named = self.named.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut named = self.named.lock().past_poison();
         if let Some(at) = named.dropping.iter().position(|name| name == self.name) {
             named.dropping.swap_remove(at);
         }

@@ -12,10 +12,11 @@
 //! may make room in the meantime, for example by removing entries. The log keeps the records that
 //! undo needs: nothing is lost if the process ends before.
 
-use std::sync::{Arc, Condvar, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, MutexGuard};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use millpond_base::PastPoison;
 use millpond_base::sync::unmodelled::Mutex;
 
 use crate::pool::PoolError;
@@ -45,12 +46,12 @@ impl Housekeeping {
         let signal = Arc::new(Signal::default());
         let theirs = signal.clone();
         let body = move || {
-            let is_over = || *theirs.stop.lock().unwrap_or_else(PoisonError::into_inner);
+            let is_over = || *theirs.stop.lock().past_poison();
             loop {
                 round(&is_over);
-                let stop = theirs.stop.lock().unwrap_or_else(PoisonError::into_inner);
+                let stop = theirs.stop.lock().past_poison();
                 let wait = theirs.changed.wait_timeout_while(stop, period, |stop| !*stop);
-                if *wait.unwrap_or_else(PoisonError::into_inner).0 {
+                if *wait.past_poison().0 {
                     return;
                 }
             }
@@ -64,7 +65,7 @@ impl Housekeeping {
 
 impl Drop for Housekeeping {
     fn drop(&mut self) {
-        *self.signal.stop.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        *self.signal.stop.lock().past_poison() = true;
         self.signal.changed.notify_all();
         if let Some(thread) = self.thread.take()
             && thread.join().is_err()
@@ -89,7 +90,7 @@ pub(crate) struct Unfinished(Mutex<Vec<(Box<dyn Abort>, TxnError)>>);
 
 impl Unfinished {
     fn lock(&self) -> MutexGuard<'_, Vec<(Box<dyn Abort>, TxnError)>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().past_poison()
     }
 
     /// Takes over a transaction whose abort failed with `error`.

@@ -9,8 +9,9 @@
 //! others have work for the pool. Nothing is held between two steps, so a tree can be dropped.
 
 use std::collections::HashMap;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
+use millpond_base::PastPoison;
 use millpond_base::sync::unmodelled::Mutex;
 
 use crate::pool::{Pages, Pool, PoolStrategy};
@@ -92,7 +93,7 @@ impl<M: PoolStrategy> Merging<M> {
         let before = references_of_others(self.pool.counters());
         let disturbs =
             || references_of_others(self.pool.counters()).saturating_sub(before) > QUIET / 8;
-        let named = self.named.lock().unwrap_or_else(PoisonError::into_inner);
+        let named = self.named.lock().past_poison();
         let trees: HashMap<u32, String> = named.trees().collect();
         drop(named);
         // Dropped trees have no progress.
@@ -120,8 +121,8 @@ fn step<M: PoolStrategy>(
     progress: &mut HashMap<u32, Progress>,
     name: &str,
 ) -> bool {
-    let _gate = gate.lock().unwrap_or_else(PoisonError::into_inner);
-    let opened = named.lock().unwrap_or_else(PoisonError::into_inner).opened(name);
+    let _gate = gate.lock().past_poison();
+    let opened = named.lock().past_poison().opened(name);
     let Some(Opened::Tree(tree)) = opened else { return true };
     if tree.is_resting() {
         return true;

@@ -1,9 +1,10 @@
 //! The names of a store: its catalog, and the open structures.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::SystemTime;
 
+use millpond_base::PastPoison;
 use millpond_base::sync::unmodelled::Mutex;
 
 use crate::pool::{Pages, Pool, PoolStrategy};
@@ -129,7 +130,7 @@ pub(crate) fn name_trees<M: PoolStrategy>(txns: &TransactionManager, named: &Arc
     let named = Arc::downgrade(named);
     locks.name_trees_by(Box::new(move |owner| {
         let named = named.upgrade()?;
-        let named = named.lock().unwrap_or_else(PoisonError::into_inner);
+        let named = named.lock().past_poison();
         let mut open = named.open.iter();
         open.find(|(_, opened)| opened.owner() == owner).map(|(name, _)| name.clone())
     }));

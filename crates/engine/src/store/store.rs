@@ -28,10 +28,11 @@
 //! since otherwise there would be two swips to one page.
 
 use std::panic::Location;
-use std::sync::{Arc, MutexGuard, PoisonError, TryLockError};
+use std::sync::{Arc, MutexGuard, TryLockError};
 use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 
+use millpond_base::PastPoison;
 use millpond_base::sync::unmodelled::Mutex;
 use millpond_base::{FrameId, Lsn, PageId, Reason};
 use millpond_tier::{AnyTier, TierCounts};
@@ -145,7 +146,7 @@ impl<M: PoolStrategy> Store<M> {
     /// [`PoolError::Held`]: it may be waiting for a page that a closure of this thread looks at.
     pub(crate) fn keep_from_merging(&self) -> Result<MutexGuard<'_, ()>, PoolError> {
         if borrowed::pages_borrowed() == 0 {
-            return Ok(self.gate.lock().unwrap_or_else(PoisonError::into_inner));
+            return Ok(self.gate.lock().past_poison());
         }
         borrowed::until(|| match self.gate.try_lock() {
             Ok(gate) => Some(gate),
@@ -199,7 +200,7 @@ impl<M: PoolStrategy> Store<M> {
     }
 
     pub(crate) fn named(&self) -> MutexGuard<'_, Named<M>> {
-        self.named.lock().unwrap_or_else(PoisonError::into_inner)
+        self.named.lock().past_poison()
     }
 
     /// Writes all dirty pages and makes them durable; operations may run in the meantime. See
@@ -349,7 +350,7 @@ impl<M: PoolStrategy> Store<M> {
 
     /// Closes the store while other handles exist.
     fn end(&self) -> Result<(), Error> {
-        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut running = self.running.lock().past_poison();
         if !running.is_open {
             return Ok(());
         }
@@ -416,7 +417,7 @@ impl<M: PoolStrategy> Store<M> {
     /// Keeps everything as it is until the process ends, which is a child of the one that opened
     /// the store. The threads do not exist here, and the files are the parent's.
     fn leave_to_parent(&mut self) {
-        let running = self.running.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let running = self.running.get_mut().past_poison();
         let Running { house, checkpointing, workers, .. } = running;
         std::mem::forget((house.take(), checkpointing.take(), workers.take()));
         std::mem::forget((self.pool.clone(), self.pages.clone(), self.tier.clone()));
@@ -424,7 +425,7 @@ impl<M: PoolStrategy> Store<M> {
     }
 
     fn shut(&mut self) -> Result<(), Error> {
-        let running = self.running.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let running = self.running.get_mut().past_poison();
         // Dropping them waits for their threads.
         (running.house, running.checkpointing, running.workers) = (None, None, None);
         if !std::mem::replace(&mut running.is_open, false) {

@@ -5,6 +5,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use crate::btree::{Detached, WriteCondition, WriteOutcome};
+use crate::log::LogError;
 use crate::pool::PoolStrategy;
 use crate::stats::counters::{Counter, Timing};
 use crate::store::counted::{GET, PUT, ScanCount, write_of};
@@ -425,6 +426,26 @@ impl<M: PoolStrategy> StoreTxn<M> {
             self.store.pool().counters().count(Counter::Commits);
         }
         done
+    }
+
+    /// Commits, and returns before the commit is durable; `ended` is called once it is, or once it
+    /// is known that it may not be.
+    ///
+    /// # Errors
+    /// The transaction is not committed; `ended` is not called.
+    pub fn commit_async(
+        mut self,
+        ended: impl FnOnce(Result<(), LogError>) + Send + 'static,
+    ) -> Result<(), Error> {
+        let end = self.timed(Timing::CommitTime, |txn| {
+            txn.store.may_write()?;
+            let trees = &txn.trees;
+            let end = txn.tx.commit_async(&|owner| trees.find(owner));
+            txn.noted(end)
+        })?;
+        self.store.pool().counters().count(Counter::Commits);
+        self.tx.when_durable(end, Box::new(ended));
+        Ok(())
     }
 
     /// Runs, and occasionally times, a call that needs the whole transaction. It does not clone the

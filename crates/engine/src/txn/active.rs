@@ -22,11 +22,12 @@
 //! that its step had begun.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 use std::time::Duration;
 
 use hashbrown::HashMap;
 use millpond_base::Lsn;
+use millpond_base::PastPoison;
 use millpond_base::sync::unmodelled::Mutex;
 
 use crate::lock::{Spinlock, SpinlockGuard};
@@ -188,7 +189,7 @@ struct Part(Mutex<Transactions>);
 
 impl Part {
     fn lock(&self) -> MutexGuard<'_, Transactions> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().past_poison()
     }
 }
 

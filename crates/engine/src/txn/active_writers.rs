@@ -9,10 +9,9 @@
 //!    completed outermost calls, so that `quiesce` does not wait for a later call.
 //! 3. The other threads share two counters. They use one of them, and the other from the next
 //!    `quiesce` on. So the first one drains, however many calls begin.
-
-use std::sync::PoisonError;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use millpond_base::PastPoison;
 use millpond_base::sync::unmodelled::Mutex;
 
 use crate::pool::{PoolError, borrowed};
@@ -69,7 +68,7 @@ impl ActiveWriters {
     /// # Errors
     /// [`PoolError::Held`]: one of them waits for a page that this thread lends.
     pub(super) fn quiesce(&self) -> Result<(), PoolError> {
-        let _quiescing = self.quiescing.lock().unwrap_or_else(PoisonError::into_inner);
+        let _quiescing = self.quiescing.lock().past_poison();
         for Slot(count) in &self.slots {
             let seen = count.load(Ordering::SeqCst);
             let over = || {

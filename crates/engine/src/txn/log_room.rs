@@ -9,11 +9,12 @@
 //! No thread waits here under a latch. A checkpoint needs no locks, so the locks of a waiting
 //! transaction do not delay it. If checkpoints fail, no thread waits for them.
 
+use std::sync::Condvar;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Condvar, PoisonError};
 use std::time::{Duration, Instant};
 
 use millpond_base::Lsn;
+use millpond_base::PastPoison;
 use millpond_base::sync::unmodelled::Mutex;
 
 use crate::stats::{Statistics, Wait};
@@ -54,7 +55,7 @@ impl LogRoom {
         self.gap.store(gap, Ordering::Release);
         self.redo.store(redo.0, Ordering::Release);
         self.failing.store(false, Ordering::Release);
-        drop(self.moving.lock().unwrap_or_else(PoisonError::into_inner));
+        drop(self.moving.lock().past_poison());
         self.moved.notify_all();
     }
 
@@ -91,7 +92,7 @@ impl LogRoom {
         let _waiting = statistics.wait(Wait::LogSpace);
         std::thread::sleep(MOMENT);
         let begun = Instant::now();
-        let mut guard = self.moving.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut guard = self.moving.lock().past_poison();
         while self.used(tail()) > gap
             && !self.failing.load(Ordering::Acquire)
             && begun.elapsed() < PATIENCE

@@ -1,16 +1,17 @@
 //! The transaction manager: shared state of all transactions of a store.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use millpond_base::Lsn;
+use millpond_base::PastPoison;
 use millpond_base::sync::unmodelled::Mutex;
 use millpond_device::Life;
 
 use crate::io::SpillFile;
 use crate::lock::{LockManager, LockOwner};
-use crate::log::{Log, LogError};
+use crate::log::{Log, LogError, OnDurable};
 use crate::pool::mini_transaction::RowCounts;
 use crate::stats::thread_slot::{SLOTS, thread_slot};
 use crate::txn::active::ActiveTable;
@@ -269,7 +270,7 @@ impl TransactionManager {
     #[cold]
     pub(super) fn keep_left(&self, mut owner: LockOwner) {
         owner.leave_thread();
-        self.left.lock().unwrap_or_else(PoisonError::into_inner).push(owner);
+        self.left.lock().past_poison().push(owner);
     }
 
     /// Ends everything. For transactions that are left, the log has the changes to be undone.
@@ -327,11 +328,25 @@ impl TransactionManager {
         self.durable_commit.fetch_max(end.0, Ordering::AcqRel);
     }
 
+    /// Returns the end of the last registered durable commit; 0 if that is durable by now.
+    pub(super) fn pending_commit(&self) -> Lsn {
+        let commit = Lsn(self.durable_commit.load(Ordering::Acquire));
+        let is_pending = self.log.as_ref().is_some_and(|log| commit > log.durable());
+        if is_pending { commit } else { Lsn(0) }
+    }
+
+    /// Makes `call` once the log is durable up to `end`; at once if `end` is 0 or there is no log.
+    pub(super) fn when_durable(&self, end: Lsn, call: OnDurable) {
+        match &self.log {
+            Some(log) if end != Lsn(0) => log.when_durable(end, call),
+            _ => call(Ok(())),
+        }
+    }
+
     /// Waits until all registered durable commits are durable. A transaction may have read their
     /// changes, since their locks are released before that.
     pub(super) fn await_durable_commits(&self) -> Result<(), LogError> {
         let Some(log) = &self.log else { return Ok(()) };
-        let commit = Lsn(self.durable_commit.load(Ordering::Acquire));
-        if commit > log.durable() { log.wait_durable(commit) } else { Ok(()) }
+        log.wait_durable(self.pending_commit())
     }
 }

@@ -22,7 +22,6 @@ mod trees;
 mod undo;
 mod undo_buffer;
 mod undo_list;
-mod unpoisoned;
 mod versions;
 
 pub use active::{Active, ActiveTable};

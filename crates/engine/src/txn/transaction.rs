@@ -18,7 +18,7 @@ use crate::btree::{
     WriteRequest,
 };
 use crate::lock::{LockMode, LockOwner};
-use crate::log::{LogError, Record};
+use crate::log::{LogError, OnDurable, Record};
 use crate::pool::mini_transaction::kind;
 use crate::pool::{Actor, Reserved};
 use crate::txn::active::add_record;
@@ -362,23 +362,63 @@ impl Transaction {
     /// [`TxnError::Failed`]: it can only be aborted. [`TxnError::Log`]: its durability is unknown,
     /// and the store has to be opened again.
     pub fn commit(&mut self, structure_of: &StructureOf<'_, '_>) -> Result<(), TxnError> {
-        self.running()?;
         let has_entered = self.is_entered;
-        let end = self.end(kind::COMMIT, structure_of);
-        let is_durable = matches!(self.options.durability, Durability::Sync | Durability::Group);
-        if is_durable && let Some(end) = end {
-            self.manager.register_durable_commit(end);
-        }
-        self.release();
+        let end = self.commit_in_memory(structure_of)?;
         let durable = match end {
             Some(end) => self.manager.make_durable(end, self.options.durability),
-            None if is_durable => self.manager.await_durable_commits(),
+            None if self.asks_for_durability() => self.manager.await_durable_commits(),
             None => Ok(()),
         };
         if has_entered {
             self.free_kept(structure_of);
         }
         Ok(durable?)
+    }
+
+    /// Commits without waiting for the log. Returns the position up to which the log has to be
+    /// durable for the commit to be durable; 0 if there is nothing to wait for.
+    ///
+    /// # Errors
+    /// [`TxnError::Failed`]: it can only be aborted.
+    pub fn commit_async(&mut self, structure_of: &StructureOf<'_, '_>) -> Result<Lsn, TxnError> {
+        let has_entered = self.is_entered;
+        let end = self.commit_in_memory(structure_of)?;
+        if has_entered {
+            self.free_kept(structure_of);
+        }
+        Ok(match end {
+            Some(end) => end,
+            None if self.asks_for_durability() => self.manager.pending_commit(),
+            None => Lsn(0),
+        })
+    }
+
+    /// Makes `call` once the log is durable up to `end`, as [`when_durable`] of the log does.
+    ///
+    /// [`when_durable`]: crate::log::Log::when_durable
+    pub fn when_durable(&self, end: Lsn, call: OnDurable) {
+        self.manager.when_durable(end, call);
+    }
+
+    /// Ends the transaction with a commit record, and releases its locks. Returns the end of the
+    /// record, or `None` if the transaction has changed nothing.
+    fn commit_in_memory(
+        &mut self,
+        structure_of: &StructureOf<'_, '_>,
+    ) -> Result<Option<Lsn>, TxnError> {
+        self.running()?;
+        let end = self.end(kind::COMMIT, structure_of);
+        if let Some(end) = end
+            && self.asks_for_durability()
+        {
+            self.manager.register_durable_commit(end);
+        }
+        self.release();
+        Ok(end)
+    }
+
+    fn asks_for_durability(&self) -> bool {
+        matches!(self.options.durability, Durability::Sync | Durability::Group)
     }
 
     /// Aborts: undoes all changes and ends the transaction.

@@ -1,5 +1,6 @@
 //! Built-in policies on traces: sweeps and curves.
 
+use millpond_base::PastPoison;
 use millpond_base::Size;
 use millpond_lab::curve::{CurveError, CurveTask, Curves};
 use millpond_lab::registry::Registry;
@@ -104,7 +105,7 @@ pub(crate) fn simulate<'py>(
         let registry = Registry::builtin();
         Sweep::new(&plan, &registry)?.run(&mut rows)
     });
-    let signals = rows.signals.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let signals = rows.signals.into_inner().past_poison();
     if signals.raised.is_some() {
         return Err(stop_of(signals));
     }

@@ -1,5 +1,6 @@
 //! Sweeps in units: here, on other machines, and the files of both.
 
+use millpond_base::PastPoison;
 use millpond_lab::registry::Registry;
 use millpond_lab::results::{ResultDir, ResultError, SweepFolder};
 use millpond_lab::sweep::{Plan, Shard};
@@ -194,7 +195,7 @@ pub(crate) fn run_unit<'py>(
         let stop = || signals.lock().is_ok_and(|mut signals| signals.stop());
         Unit::read(description)?.run(&Registry::builtin(), 1, Some(name), &stop)
     });
-    let signals = signals.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let signals = signals.into_inner().past_poison();
     if let Some(raised) = signals.raised {
         return Err(raised);
     }

@@ -5,8 +5,9 @@ use std::ops::Range;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, OnceLock};
 
+use millpond_base::PastPoison;
 use millpond_device::{
     Alignment, Device, DeviceError, Errno, Operation, ReadRequest, Tag, WriteRequest,
 };
@@ -158,7 +159,7 @@ impl NbdDevice {
 
     fn idle(&self) -> MutexGuard<'_, Vec<Connection>> {
         // Nothing below can panic between two steps.
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+        self.idle.lock().past_poison()
     }
 
     /// Carries out requests on a free connection.
@@ -174,7 +175,7 @@ impl NbdDevice {
             match idle.pop() {
                 Some(connection) => break Some(connection),
                 None => {
-                    idle = self.returned.wait(idle).unwrap_or_else(PoisonError::into_inner);
+                    idle = self.returned.wait(idle).past_poison();
                 }
             }
         };

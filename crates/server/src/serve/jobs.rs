@@ -2,7 +2,9 @@
 //! belong together are taken together.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard};
+
+use millpond_base::PastPoison;
 
 /// Jobs of several owners. An owner occupies at most half of the workers, or all but one if it is
 /// alone. So an owner with many slow jobs does not take all workers.
@@ -55,7 +57,7 @@ impl<J> Jobs<J> {
 
     fn state(&self) -> MutexGuard<'_, State<J>> {
         // Nothing below can panic between two steps.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().past_poison()
     }
 
     /// Wakes a worker if there is a job for one. Waking costs a system call even if nobody waits.
@@ -105,7 +107,7 @@ impl<J> Jobs<J> {
                 return None;
             }
             state.idle += 1;
-            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = self.changed.wait(state).past_poison();
             state.idle -= 1;
         }
     }

@@ -2,9 +2,10 @@
 
 use std::collections::VecDeque;
 use std::io::IoSlice;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard};
 
 use crate::volume::Room;
+use millpond_base::PastPoison;
 
 /// Maximum number of buffers per system call.
 const PARTS_MAX: usize = 128;
@@ -125,7 +126,7 @@ impl Outbox {
 
     fn state(&self) -> MutexGuard<'_, State> {
         // Nothing below can panic between two steps.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().past_poison()
     }
 
     /// Wakes the threads that wait for a change. Waking costs a system call even if nobody waits.
@@ -157,7 +158,7 @@ impl Outbox {
         let mut state = self.state();
         while !state.is_broken && !state.admits(self, cost) {
             state.is_waiting = true;
-            state = self.room.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = self.room.wait(state).past_poison();
             state.is_waiting = false;
         }
         if state.is_broken {
@@ -222,7 +223,7 @@ impl Outbox {
             if let Some(unsent) = state.unsent.take() {
                 return Some(unsent);
             }
-            state = self.left.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = self.left.wait(state).past_poison();
         }
     }
 

@@ -6,10 +6,11 @@ use std::net::{IpAddr, Shutdown};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use millpond_base::PastPoison;
 use rustix::event::{PollFd, PollFlags, poll};
 
 use super::address::Address;
@@ -60,7 +61,7 @@ struct Inner {
 impl Inner {
     fn connections(&self) -> MutexGuard<'_, HashMap<u64, Arc<Socket>>> {
         // Nothing below can panic between two steps.
-        self.connections.lock().unwrap_or_else(PoisonError::into_inner)
+        self.connections.lock().past_poison()
     }
 
     fn is_stopping(&self) -> bool {
@@ -184,7 +185,7 @@ impl Server {
             }
             let pause = left.unwrap_or(PAUSE).min(PAUSE);
             let waited = self.inner.gone.wait_timeout(connections, pause);
-            connections = waited.unwrap_or_else(PoisonError::into_inner).0;
+            connections = waited.past_poison().0;
         }
     }
 }

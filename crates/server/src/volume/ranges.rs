@@ -7,7 +7,9 @@
 //! ranges that need no wait. So there is no deadlock, and no request waits forever.
 
 use std::ops::Range;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard};
+
+use millpond_base::PastPoison;
 
 /// Ranges of blocks in use.
 #[derive(Debug, Default)]
@@ -48,7 +50,7 @@ pub(super) struct InUse<'r> {
 impl Ranges {
     fn held(&self) -> MutexGuard<'_, Held> {
         // Nothing below can panic between two steps.
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+        self.held.lock().past_poison()
     }
 
     /// Takes blocks to read, once nobody writes them.
@@ -85,7 +87,7 @@ impl Ranges {
         held.all.push(Use { blocks: mine.blocks.clone(), ..mine });
         while is_before(&held, &mine) {
             held.waiting += 1;
-            held = self.changed.wait(held).unwrap_or_else(PoisonError::into_inner);
+            held = self.changed.wait(held).past_poison();
             held.waiting -= 1;
         }
         InUse { ranges: self, ticket }

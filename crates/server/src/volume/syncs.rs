@@ -4,7 +4,9 @@
 //! wait for the next one, and share it.
 
 use std::ops::Range;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard};
+
+use millpond_base::PastPoison;
 
 /// Range to sync: some bytes, or all.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -49,7 +51,7 @@ impl Default for Syncs {
 impl Syncs {
     fn state(&self) -> MutexGuard<'_, State> {
         // A sync is counted as ended even if it panics.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().past_poison()
     }
 
     /// Returns after a sync for `wanted` that began after the call: run with `sync`, or by another
@@ -60,7 +62,7 @@ impl Syncs {
         let mine = state.begun + 1;
         while state.ended < mine {
             if state.begun > state.ended {
-                state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+                state = self.changed.wait(state).past_poison();
                 continue;
             }
             state.begun += 1;

@@ -3,8 +3,9 @@
 use std::io::{self, Read, Write};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
+use millpond_base::PastPoison;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::server::WebPkiClientVerifier;
@@ -203,12 +204,12 @@ impl Tls {
 
     fn state(&self) -> MutexGuard<'_, State> {
         // A thread that panicked in between has broken only its own connection.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().past_poison()
     }
 
     /// Sends due records.
     fn send_due(&self, raw: &mut impl Write) -> io::Result<()> {
-        let _sending = self.sending.lock().unwrap_or_else(PoisonError::into_inner);
+        let _sending = self.sending.lock().past_poison();
         let bytes = self.state().outgoing()?;
         if bytes.is_empty() { Ok(()) } else { raw.write_all(&bytes) }
     }
@@ -265,7 +266,7 @@ impl Tls {
 
     /// Sends all bytes.
     pub fn write(&self, raw: &mut impl Write, bytes: &[u8]) -> io::Result<()> {
-        let _sending = self.sending.lock().unwrap_or_else(PoisonError::into_inner);
+        let _sending = self.sending.lock().past_poison();
         for piece in bytes.chunks(RECORD) {
             let records = {
                 let mut state = self.state();

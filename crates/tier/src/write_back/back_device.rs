@@ -20,9 +20,10 @@
 
 use std::ops::{Deref, DerefMut, Range};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use millpond_base::PastPoison;
 use millpond_base::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use millpond_base::sync::{Condvar, Mutex, MutexGuard};
 use millpond_base::{Mark, PageId};
@@ -149,18 +150,18 @@ impl BackDevice {
 
     pub(crate) fn cache(&self) -> CacheGuard<'_> {
         // A thread that panicked between two steps of the tables is a bug in them.
-        let cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
+        let cache = self.cache.lock().past_poison();
         CacheGuard { cache, arrival: &self.arrival }
     }
 
     /// Waits for a pending read or write of a slot to end, unless one has ended since the count was
     /// `seen`. Returns `true` if another look at the slots is worth it; `false` if none is pending.
     pub(super) fn await_arrival(&self, seen: u64) -> bool {
-        let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut cache = self.cache.lock().past_poison();
         if cache.tables.arrivals == seen && cache.tables.is_under_way() {
             cache.tables.awaited = Some(seen);
             let waited = self.arrival.wait_timeout(cache, LOOK_AGAIN);
-            cache = waited.unwrap_or_else(PoisonError::into_inner).0;
+            cache = waited.past_poison().0;
         }
         cache.tables.awaited = None;
         cache.tables.arrivals != seen || cache.tables.is_under_way()
@@ -197,7 +198,7 @@ impl BackDevice {
         if end <= self.fast.length() {
             return Ok(());
         }
-        let _growing = self.growing.lock().unwrap_or_else(PoisonError::into_inner);
+        let _growing = self.growing.lock().past_poison();
         if end <= self.fast.length() {
             return Ok(());
         }

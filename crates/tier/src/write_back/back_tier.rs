@@ -7,9 +7,10 @@
 
 use std::ops::{Deref, Range};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use millpond_base::PastPoison;
 use millpond_base::sync::thread::{Builder, JoinHandle};
 use millpond_base::sync::unmodelled::Mutex;
 use millpond_device::{Alignment, Device, DeviceError, ReadRequest, WriteRequest};
@@ -70,7 +71,7 @@ impl BackTier {
         match thread.spawn(move || destage_ahead(&device)) {
             Ok(thread) => {
                 self.device.bell.listen(true);
-                *self.destager.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread);
+                *self.destager.lock().past_poison() = Some(thread);
             }
             Err(error) => tracing::warn!(%error, "the second tier does without its thread"),
         }
@@ -111,7 +112,7 @@ impl BackTier {
     fn end_thread(&self) {
         self.device.bell.end();
         self.device.bell.listen(false);
-        let thread = self.destager.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let thread = self.destager.lock().past_poison().take();
         if thread.is_some_and(|thread| thread.join().is_err()) {
             tracing::error!("the second tier's thread ended by a panic");
         }

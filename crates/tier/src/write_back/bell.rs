@@ -1,8 +1,7 @@
 //! An event that wakes a thread for possible work, or ends it.
-
-use std::sync::PoisonError;
 use std::time::Duration;
 
+use millpond_base::PastPoison;
 use millpond_base::sync::atomic::{AtomicBool, Ordering};
 use millpond_base::sync::{Condvar, Mutex, MutexGuard};
 
@@ -26,7 +25,7 @@ pub(super) struct Bell {
 
 impl Bell {
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().past_poison()
     }
 
     /// Records that a thread starts or stops listening.
@@ -59,7 +58,7 @@ impl Bell {
     pub(super) fn wait(&self) -> bool {
         let mut state = self.state();
         while !state.has_rung && !state.is_over {
-            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = self.changed.wait(state).past_poison();
         }
         state.has_rung = false;
         !state.is_over

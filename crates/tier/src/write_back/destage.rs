@@ -5,8 +5,8 @@
 //! any more: three syncs for a batch of slots.
 
 use std::io::{IoSlice, IoSliceMut};
-use std::sync::PoisonError;
 
+use millpond_base::PastPoison;
 use millpond_base::sync::MutexGuard;
 use millpond_base::sync::atomic::Ordering;
 use millpond_device::{AlignedBuffer, DeviceError, ReadRequest, WriteRequest};
@@ -37,7 +37,7 @@ impl BackDevice {
     /// first writes to storage the retiring extents that have waited longest.
     pub(super) fn make_room(&self) -> Result<(), DeviceError> {
         {
-            let _one = self.destaging.lock().unwrap_or_else(PoisonError::into_inner);
+            let _one = self.destaging.lock().past_poison();
             if self.has_room() {
                 return Ok(());
             }
@@ -98,7 +98,7 @@ impl BackDevice {
         if work == Ahead::Nothing || self.has_failed.load(Ordering::Acquire) {
             return Ok(false);
         }
-        let one = self.destaging.lock().unwrap_or_else(PoisonError::into_inner);
+        let one = self.destaging.lock().past_poison();
         self.do_ahead(work, AHEAD, one)
     }
 
@@ -122,14 +122,14 @@ impl BackDevice {
 
     /// Writes these extents to storage, because their places are about to be written in part.
     pub(super) fn destage_these(&self, places: &[u64]) -> Result<(), DeviceError> {
-        let _one = self.destaging.lock().unwrap_or_else(PoisonError::into_inner);
+        let _one = self.destaging.lock().past_poison();
         let taken = self.cache().take_extents(places);
         self.write_below(&taken)
     }
 
     /// Waits until no extent is being written to storage.
     pub(super) fn await_destaging(&self) {
-        drop(self.destaging.lock().unwrap_or_else(PoisonError::into_inner));
+        drop(self.destaging.lock().past_poison());
     }
 
     /// Writes everything to storage except pinned extents.

@@ -1,7 +1,6 @@
 //! The directory on the cache's device, and its journal, which `sync` makes durable.
 
-use std::sync::PoisonError;
-
+use millpond_base::PastPoison;
 use millpond_base::sync::MutexGuard;
 use millpond_base::sync::atomic::Ordering;
 use millpond_device::DeviceError;
@@ -11,7 +10,7 @@ use crate::write_back::format::{Journal, State, batch, batch_offset};
 
 impl BackDevice {
     pub(super) fn journal(&self) -> MutexGuard<'_, Journal> {
-        self.journal.lock().unwrap_or_else(PoisonError::into_inner)
+        self.journal.lock().past_poison()
     }
 
     /// Makes all earlier writes durable.

@@ -2,8 +2,8 @@
 
 use std::io::IoSlice;
 use std::ops::Range;
-use std::sync::PoisonError;
 
+use millpond_base::PastPoison;
 use millpond_base::sync::atomic::Ordering;
 use millpond_device::{DeviceError, Errno, Operation, ReadRequest, WriteRequest};
 use xxhash_rust::xxh3::xxh3_64;
@@ -315,7 +315,7 @@ impl BackDevice {
     /// Writes to the beginning of the device, whose copy is in the cache until the tier is given
     /// up.
     fn write_pinned(&self, offset: u64, bytes: &[u8]) -> Result<(), DeviceError> {
-        let _one = self.writing_pinned.lock().unwrap_or_else(PoisonError::into_inner);
+        let _one = self.writing_pinned.lock().past_poison();
         let mut whole = self.read_own(0, self.pinned_bytes as usize)?;
         let to = offset as usize..offset as usize + bytes.len();
         if let Some(place) = whole.get_mut(to) {

@@ -10,8 +10,8 @@ use super::number::{shown, whole};
 /// damage, not a name. If it is none (or the caller requests it), *all* ids go through a dictionary
 /// and are numbered from 0 by first appearance, so that names and numbers in one file never meet on
 /// one page. A first id that is none before a second one that is a number may be a header, and is
-/// refused: it would be one reference too many. The dictionary is as large as the
-/// trace's distinct ids.
+/// refused: it would be one reference too many. A missing id is an error. The dictionary is as
+/// large as the trace's distinct ids.
 #[derive(Debug, Default)]
 pub(crate) struct Ids {
     mode: Mode,

@@ -2,11 +2,12 @@
 //! checkpoint, threads.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64};
-use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use millpond_base::PageId;
+use millpond_base::PastPoison;
 use millpond_base::sync::unmodelled::Mutex;
 
 use crate::io::{PageStore, SpillFile};
@@ -200,7 +201,7 @@ impl<M: PoolStrategy> Store<M> {
 
 /// Returns the threads of a store that no other thread has yet.
 fn threads_of<M: PoolStrategy>(store: &mut Store<M>) -> &mut Running<M> {
-    store.running.get_mut().unwrap_or_else(PoisonError::into_inner)
+    store.running.get_mut().past_poison()
 }
 
 fn transaction_manager<M: PoolStrategy>(

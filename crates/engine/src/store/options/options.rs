@@ -102,17 +102,6 @@ impl Default for Options {
     }
 }
 
-macro_rules! setters {
-    ($($(#[$doc:meta])* $name:ident: $ty:ty => $value:expr;)*) => {$(
-        $(#[$doc])*
-        #[must_use]
-        pub fn $name(mut self, $name: $ty) -> Self {
-            self.$name = $value;
-            self
-        }
-    )*};
-}
-
 impl Options {
     /// Returns the default options.
     ///
@@ -124,108 +113,149 @@ impl Options {
         Options::default()
     }
 
-    setters! {
-        /// Sets [`Options::memory`](#structfield.memory), in bytes.
-        ///
-        /// ```
-        /// use millpond::Options;
-        /// assert_eq!(Options::new().memory(1 << 30).memory, Some(1 << 30));
-        /// ```
-        memory: u64 => Some(memory);
-        /// Sets [`Options::page_size`](#structfield.page_size), in bytes.
-        ///
-        /// ```
-        /// use millpond::Options;
-        /// Options::new().page_size(8192).check().unwrap();
-        /// assert!(Options::new().page_size(5000).check().is_err());
-        /// ```
-        page_size: u32 => Some(page_size);
-        /// Sets [`Options::compression`](#structfield.compression).
-        ///
-        /// ```
-        /// use millpond::{Compression, Options};
-        /// Options::new().compression(Compression::Lz4).check().unwrap();
-        /// ```
-        compression: Compression => compression;
-        /// Sets [`Options::policy`](#structfield.policy).
-        ///
-        /// ```
-        /// use millpond::Options;
-        /// Options::new().policy("watt(write_weight=2)").check().unwrap();
-        /// ```
-        policy: impl Into<String> => policy.into();
-        /// Sets [`Options::own_policies`](#structfield.own_policies).
-        ///
-        /// ```
-        /// use millpond::{Options, OwnPolicies};
-        /// use millpond_policies::policy::Lru; // a policy of your own, usually
-        /// let own = OwnPolicies::default().with::<Lru>();
-        /// Options::new().own_policies(own).policy("lru").check().unwrap();
-        /// ```
-        own_policies: OwnPolicies => own_policies;
-        /// Sets [`Options::read_only`](#structfield.read_only).
-        ///
-        /// ```
-        /// use millpond::{Db, Error, Options};
-        /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-        /// # let folder = tempfile::tempdir()?;
-        /// let path = folder.path().join("pond.mp");
-        /// let options = Options::new().memory(16 << 20);
-        /// let db = Db::open(&path, options.clone())?;
-        /// db.tree::<String, u32>("birds")?.put("heron", &3)?;
-        /// db.close()?;
-        /// let db = Db::open(&path, options.read_only(true))?;
-        /// let birds = db.tree::<String, u32>("birds")?;
-        /// assert_eq!(birds.get("heron")?, Some(3));
-        /// assert!(matches!(birds.put("heron", &4), Err(Error::ReadOnly)));
-        /// # Ok(()) }
-        /// ```
-        read_only: bool => read_only;
-        /// Sets [`Options::create_if_missing`](#structfield.create_if_missing).
-        ///
-        /// ```
-        /// use millpond::{Db, Error, Options};
-        /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-        /// # let folder = tempfile::tempdir()?;
-        /// let options = Options::new().create_if_missing(false);
-        /// let missing = Db::open(folder.path().join("pond.mp"), options);
-        /// assert!(matches!(missing, Err(Error::NoStore { .. })));
-        /// # Ok(()) }
-        /// ```
-        create_if_missing: bool => create_if_missing;
-        /// Sets [`Options::durability`](#structfield.durability).
-        ///
-        /// ```
-        /// # use millpond::{Db, Durability, Error, Options};
-        /// # fn main() -> Result<(), Error> {
-        /// let db = Db::in_memory(Options::new().memory(16 << 20).durability(Durability::Async))?;
-        /// assert_eq!(db.durability(), Durability::Async);
-        /// # Ok(()) }
-        /// ```
-        durability: Durability => durability;
-        /// Sets [`Options::log_gap`](#structfield.log_gap), in bytes.
-        ///
-        /// ```
-        /// use millpond::Options;
-        /// // A recovery reads 64 MiB of log, about.
-        /// Options::new().log_gap(64 << 20).check().unwrap();
-        /// ```
-        log_gap: u64 => log_gap;
-        /// Sets [`Options::spill_max`](#structfield.spill_max), in bytes.
-        ///
-        /// ```
-        /// use millpond::Options;
-        /// Options::new().spill_max(0).check().unwrap(); // no file beside the store
-        /// ```
-        spill_max: u64 => spill_max;
-        /// Sets [`Options::slow_after`](#structfield.slow_after).
-        ///
-        /// ```
-        /// use millpond::Options;
-        /// use std::time::Duration;
-        /// Options::new().slow_after(Duration::from_millis(20)).check().unwrap();
-        /// ```
-        slow_after: Duration => slow_after;
+    /// Sets [`Options::memory`](#structfield.memory), in bytes.
+    ///
+    /// ```
+    /// use millpond::Options;
+    /// assert_eq!(Options::new().memory(1 << 30).memory, Some(1 << 30));
+    /// ```
+    #[must_use]
+    pub fn memory(self, memory: u64) -> Options {
+        Options { memory: Some(memory), ..self }
+    }
+
+    /// Sets [`Options::page_size`](#structfield.page_size), in bytes.
+    ///
+    /// ```
+    /// use millpond::Options;
+    /// Options::new().page_size(8192).check().unwrap();
+    /// assert!(Options::new().page_size(5000).check().is_err());
+    /// ```
+    #[must_use]
+    pub fn page_size(self, page_size: u32) -> Options {
+        Options { page_size: Some(page_size), ..self }
+    }
+
+    /// Sets [`Options::compression`](#structfield.compression).
+    ///
+    /// ```
+    /// use millpond::{Compression, Options};
+    /// Options::new().compression(Compression::Lz4).check().unwrap();
+    /// ```
+    #[must_use]
+    pub fn compression(self, compression: Compression) -> Options {
+        Options { compression, ..self }
+    }
+
+    /// Sets [`Options::policy`](#structfield.policy).
+    ///
+    /// ```
+    /// use millpond::Options;
+    /// Options::new().policy("watt(write_weight=2)").check().unwrap();
+    /// ```
+    #[must_use]
+    pub fn policy(self, policy: impl Into<String>) -> Options {
+        Options { policy: policy.into(), ..self }
+    }
+
+    /// Sets [`Options::own_policies`](#structfield.own_policies).
+    ///
+    /// ```
+    /// use millpond::{Options, OwnPolicies};
+    /// use millpond_policies::policy::Lru; // a policy of your own, usually
+    /// let own = OwnPolicies::default().with::<Lru>();
+    /// Options::new().own_policies(own).policy("lru").check().unwrap();
+    /// ```
+    #[must_use]
+    pub fn own_policies(self, own_policies: OwnPolicies) -> Options {
+        Options { own_policies, ..self }
+    }
+
+    /// Sets [`Options::read_only`](#structfield.read_only).
+    ///
+    /// ```
+    /// use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let folder = tempfile::tempdir()?;
+    /// let path = folder.path().join("pond.mp");
+    /// let options = Options::new().memory(16 << 20);
+    /// let db = Db::open(&path, options.clone())?;
+    /// db.tree::<String, u32>("birds")?.put("heron", &3)?;
+    /// db.close()?;
+    /// let db = Db::open(&path, options.read_only(true))?;
+    /// let birds = db.tree::<String, u32>("birds")?;
+    /// assert_eq!(birds.get("heron")?, Some(3));
+    /// assert!(matches!(birds.put("heron", &4), Err(Error::ReadOnly)));
+    /// # Ok(()) }
+    /// ```
+    #[must_use]
+    pub fn read_only(self, read_only: bool) -> Options {
+        Options { read_only, ..self }
+    }
+
+    /// Sets [`Options::create_if_missing`](#structfield.create_if_missing).
+    ///
+    /// ```
+    /// use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let folder = tempfile::tempdir()?;
+    /// let options = Options::new().create_if_missing(false);
+    /// let missing = Db::open(folder.path().join("pond.mp"), options);
+    /// assert!(matches!(missing, Err(Error::NoStore { .. })));
+    /// # Ok(()) }
+    /// ```
+    #[must_use]
+    pub fn create_if_missing(self, create_if_missing: bool) -> Options {
+        Options { create_if_missing, ..self }
+    }
+
+    /// Sets [`Options::durability`](#structfield.durability).
+    ///
+    /// ```
+    /// # use millpond::{Db, Durability, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// let db = Db::in_memory(Options::new().memory(16 << 20).durability(Durability::Async))?;
+    /// assert_eq!(db.durability(), Durability::Async);
+    /// # Ok(()) }
+    /// ```
+    #[must_use]
+    pub fn durability(self, durability: Durability) -> Options {
+        Options { durability, ..self }
+    }
+
+    /// Sets [`Options::log_gap`](#structfield.log_gap), in bytes.
+    ///
+    /// ```
+    /// use millpond::Options;
+    /// // A recovery reads 64 MiB of log, about.
+    /// Options::new().log_gap(64 << 20).check().unwrap();
+    /// ```
+    #[must_use]
+    pub fn log_gap(self, log_gap: u64) -> Options {
+        Options { log_gap, ..self }
+    }
+
+    /// Sets [`Options::spill_max`](#structfield.spill_max), in bytes.
+    ///
+    /// ```
+    /// use millpond::Options;
+    /// Options::new().spill_max(0).check().unwrap(); // no file beside the store
+    /// ```
+    #[must_use]
+    pub fn spill_max(self, spill_max: u64) -> Options {
+        Options { spill_max, ..self }
+    }
+
+    /// Sets [`Options::slow_after`](#structfield.slow_after).
+    ///
+    /// ```
+    /// use millpond::Options;
+    /// use std::time::Duration;
+    /// Options::new().slow_after(Duration::from_millis(20)).check().unwrap();
+    /// ```
+    #[must_use]
+    pub fn slow_after(self, slow_after: Duration) -> Options {
+        Options { slow_after, ..self }
     }
 
     /// Sets [`Options::second_tier`](#structfield.second_tier). `bytes` of the file at `path`,

@@ -1,10 +1,11 @@
 //! Statistics of a store as a whole: the counts of its rooms, and the present contents of its
 //! frames.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::Instant;
 
 use millpond_base::FrameId;
+use millpond_base::PastPoison;
 use millpond_base::sync::unmodelled::Mutex;
 use millpond_tier::AnyTier;
 
@@ -58,7 +59,7 @@ impl<M: PoolStrategy> Census<M> {
             stats.log_bytes = log.counts().bytes_appended;
             stats.log_unforgotten = self.txns.room().lead(log.tail());
         }
-        let named = self.named.lock().unwrap_or_else(PoisonError::into_inner);
+        let named = self.named.lock().past_poison();
         (stats.splits, stats.merges) = named.gone;
         for (splits, merges) in named.open.values().map(Opened::tally) {
             stats.splits += splits;

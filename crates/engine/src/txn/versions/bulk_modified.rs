@@ -9,11 +9,11 @@ use std::collections::HashMap;
 use std::sync::RwLockWriteGuard;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use millpond_base::PastPoison;
 use millpond_base::sync::unmodelled::RwLock;
 
 use crate::lock::TreeName;
 use crate::txn::error::TxnError;
-use crate::txn::unpoisoned::unpoisoned;
 use crate::txn::versions::reader::Reader;
 
 /// End of a bulk modification in progress.
@@ -50,7 +50,7 @@ pub(in crate::txn) struct BulkModifiedTrees {
 
 impl BulkModifiedTrees {
     fn write(&self) -> RwLockWriteGuard<'_, HashMap<u32, Vec<BulkModified>>> {
-        unpoisoned(self.by_tree.write())
+        self.by_tree.write().past_poison()
     }
 
     /// Begins a bulk modification of `tree`, which is locked as a whole.
@@ -88,7 +88,7 @@ impl BulkModifiedTrees {
         if self.trees.load(Ordering::SeqCst) == 0 {
             return Ok(visible);
         }
-        let by_tree = unpoisoned(self.by_tree.read());
+        let by_tree = self.by_tree.read().past_poison();
         for each in by_tree.get(&tree).into_iter().flatten() {
             if reader.timestamp >= each.until {
                 continue;

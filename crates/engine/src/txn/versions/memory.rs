@@ -7,9 +7,9 @@ use std::sync::atomic::Ordering;
 use crate::io::{SpillError, SpillFile};
 use crate::txn::commit_stamp::COMMITTING;
 use crate::txn::error::{TxnError, why_not_spilled};
-use crate::txn::unpoisoned::unpoisoned;
 use crate::txn::versions::spilled::Horizon;
 use crate::txn::versions::version_store::{Readers, VersionStore};
+use millpond_base::PastPoison;
 
 /// Sorts the trees by their bytes of versions, largest first. The bytes are read once: writers
 /// change them, and a sort needs a fixed order.
@@ -29,7 +29,7 @@ impl VersionStore {
     #[cold]
     pub(in crate::txn) fn spill(&self) -> Result<(), Option<Arc<SpillError>>> {
         let Some(file) = &self.spill else { return Err(None) };
-        let _spilling = unpoisoned(self.spilling.lock());
+        let _spilling = self.spilling.lock().past_poison();
         let mut is_merged = false;
         // Other writers add versions in the meantime, and may exceed the limit on their own. Those
         // are spilled, too: a writer over the limit waits for this mutex.
@@ -55,7 +55,7 @@ impl VersionStore {
     /// half of the limit was free already.
     fn spill_trees(&self, file: &Arc<SpillFile>, all: bool) -> Result<Option<usize>, SpillError> {
         debug_assert!(self.spilling.try_lock().is_err(), "the caller holds the mutex of spilling");
-        let mut trees: Vec<_> = unpoisoned(self.trees.read()).values().cloned().collect();
+        let mut trees: Vec<_> = self.trees.read().past_poison().values().cloned().collect();
         largest_first(&mut trees, |tree| tree.bytes.load(Ordering::Relaxed));
         let mut moved = None;
         for tree in trees {
@@ -79,7 +79,7 @@ impl VersionStore {
 
     /// Returns the read timestamps of the present snapshots.
     fn horizon(&self) -> Horizon {
-        let timestamps = unpoisoned(self.read_timestamps.lock());
+        let timestamps = self.read_timestamps.lock().past_poison();
         let now = self.clock.load(Ordering::SeqCst);
         Horizon { read_timestamps: timestamps.each(), now }
     }
@@ -87,8 +87,8 @@ impl VersionStore {
     /// Drops versions that no snapshot needs from the spill file.
     fn merge_all_runs(&self) {
         let Some(file) = &self.spill else { return };
-        let _spilling = unpoisoned(self.spilling.lock());
-        let (horizon, trees) = (self.horizon(), unpoisoned(self.trees.read()).clone());
+        let _spilling = self.spilling.lock().past_poison();
+        let (horizon, trees) = (self.horizon(), self.trees.read().past_poison().clone());
         for tree in trees.values() {
             match tree.merge(file, &horizon, true) {
                 Ok(changed) => self.charge(changed),
@@ -115,7 +115,7 @@ impl VersionStore {
 
     /// Drops all versions.
     pub(in crate::txn) fn clear(&self) {
-        let trees: Vec<_> = unpoisoned(self.trees.read()).values().cloned().collect();
+        let trees: Vec<_> = self.trees.read().past_poison().values().cloned().collect();
         for tree in trees {
             self.bytes.fetch_sub(tree.clear(), Ordering::Relaxed);
         }
@@ -123,8 +123,8 @@ impl VersionStore {
 
     /// Drops the versions that no snapshot needs (rule 5).
     pub(super) fn collect(&self, readers: &mut Readers) {
-        let timestamps = unpoisoned(self.read_timestamps.lock()).each();
-        let trees: Vec<_> = unpoisoned(self.trees.read()).values().cloned().collect();
+        let timestamps = self.read_timestamps.lock().past_poison().each();
+        let trees: Vec<_> = self.trees.read().past_poison().values().cloned().collect();
         for tree in trees {
             let is_needed = |since, ended| {
                 let first = timestamps.partition_point(|reader| *reader < since);

@@ -16,11 +16,11 @@ use std::ops::Bound;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
+use millpond_base::PastPoison;
 use millpond_base::sync::unmodelled::{Mutex, RwLock};
 
 use crate::io::{SpillError, SpillFile};
 use crate::txn::commit_stamp::{COMMITTING, CommitStamp};
-use crate::txn::unpoisoned::unpoisoned;
 use crate::txn::versions::bucket::Bucket;
 use crate::txn::versions::first_key::{FirstKey, Key};
 use crate::txn::versions::run::{Run, RunCursor, RunWriter};
@@ -94,7 +94,7 @@ impl Ranges {
             }
         }
         if let Some((_, bucket)) = bucket_of(self, key) {
-            unpoisoned(bucket.lock()).seen(key, timestamp, out);
+            bucket.lock().past_poison().seen(key, timestamp, out);
         }
         Ok(())
     }
@@ -117,7 +117,7 @@ impl Ranges {
         loop {
             let next = if forward { buckets.next() } else { buckets.next_back() };
             let Some((first, bucket)) = next else { return };
-            let mut bucket = unpoisoned(bucket.lock());
+            let mut bucket = bucket.lock().past_poison();
             let begin = match lower {
                 Bound::Included(key) if first.bytes() <= key => bucket.chain_of(key).start,
                 Bound::Excluded(key) if first.bytes() <= key => bucket.chain_of(key).end,
@@ -200,9 +200,9 @@ impl TreeVersions {
 
     /// Returns `true` if the writer with `stamp` has not yet put a version of `key` in memory.
     pub(super) fn wants(&self, key: &[u8], stamp: &Arc<CommitStamp>) -> bool {
-        let ranges = unpoisoned(self.ranges.read());
+        let ranges = self.ranges.read().past_poison();
         bucket_of(&ranges, key)
-            .is_none_or(|(_, bucket)| unpoisoned(bucket.lock()).wants(key, stamp))
+            .is_none_or(|(_, bucket)| bucket.lock().past_poison().wants(key, stamp))
     }
 
     /// Puts a version of `key`, unless the writer with `stamp` has done so. `newest` is the largest
@@ -215,13 +215,13 @@ impl TreeVersions {
         (newest, total): (&AtomicU64, &AtomicUsize),
     ) {
         loop {
-            let ranges = unpoisoned(self.ranges.read());
+            let ranges = self.ranges.read().past_poison();
             let Some((_, bucket)) = bucket_of(&ranges, key) else {
                 drop(ranges);
                 self.add_first(total);
                 continue;
             };
-            let mut bucket = unpoisoned(bucket.lock());
+            let mut bucket = bucket.lock().past_poison();
             let taken = bucket.memory();
             bucket.put(key, stamp, before, newest);
             // Bytes are charged while the mutex is held, so that a thread that finds and drops the
@@ -252,7 +252,7 @@ impl TreeVersions {
     /// Adds the bucket of all keys, if there is none.
     #[cold]
     fn add_first(&self, total: &AtomicUsize) {
-        let mut ranges = unpoisoned(self.ranges.write());
+        let mut ranges = self.ranges.write().past_poison();
         if ranges.buckets.is_empty() {
             let bucket = Bucket::new(&[], None);
             self.charge(0, bucket.memory(), total);
@@ -268,7 +268,7 @@ impl TreeVersions {
         let mut ranges = match self.ranges.try_write() {
             Ok(ranges) => ranges,
             Err(_) if !must => return,
-            Err(_) => unpoisoned(self.ranges.write()),
+            Err(_) => self.ranges.write().past_poison(),
         };
         let behind = (Bound::Excluded(Key::new(key)), Bound::Unbounded);
         let upper = ranges.buckets.range(behind).next().map(|(first, _)| first.clone());
@@ -276,7 +276,7 @@ impl TreeVersions {
         let Some((lower, bucket)) = ranges.buckets.range_mut(up_to).next_back() else {
             return;
         };
-        let bucket = unpoisoned(bucket.get_mut());
+        let bucket = bucket.get_mut().past_poison();
         let taken = bucket.memory();
         if !bucket.is_full(1) {
             return;
@@ -297,7 +297,7 @@ impl TreeVersions {
         timestamp: u64,
         out: &mut Window,
     ) -> Result<(), SpillError> {
-        unpoisoned(self.ranges.read()).seen(key, timestamp, out)
+        self.ranges.read().past_poison().seen(key, timestamp, out)
     }
 
     /// Takes the latch and calls [`Ranges::window`].
@@ -308,14 +308,14 @@ impl TreeVersions {
         how: (bool, usize),
         out: &mut Window,
     ) -> Result<bool, SpillError> {
-        unpoisoned(self.ranges.read()).window(timestamp, bounds, how, out)
+        self.ranges.read().past_poison().window(timestamp, bounds, how, out)
     }
 
     /// Drops the versions in memory for which `keep` returns `false`; see [`Bucket::retain`].
     pub(super) fn retain(&self, keep: impl Fn(u64, u64) -> bool, total: &AtomicUsize) {
         let mut has_empty = false;
-        for bucket in unpoisoned(self.ranges.read()).buckets.values() {
-            let mut bucket = unpoisoned(bucket.lock());
+        for bucket in self.ranges.read().past_poison().buckets.values() {
+            let mut bucket = bucket.lock().past_poison();
             let taken = bucket.memory();
             bucket.retain(&keep);
             self.charge(taken, bucket.memory(), total);
@@ -328,10 +328,10 @@ impl TreeVersions {
 
     /// Removes empty buckets; the ones before them take over their ranges.
     fn remove_empty(&self, total: &AtomicUsize) {
-        let mut ranges = unpoisoned(self.ranges.write());
+        let mut ranges = self.ranges.write().past_poison();
         let mut left: Vec<(FirstKey, Bucket)> = Vec::new();
         for (first, bucket) in std::mem::take(&mut ranges.buckets) {
-            let bucket = unpoisoned(bucket.into_inner());
+            let bucket = bucket.into_inner().past_poison();
             if bucket.len() == 0 {
                 self.charge(first.bytes().len() + bucket.memory(), 0, total);
             } else if left.is_empty() {
@@ -355,10 +355,12 @@ impl TreeVersions {
     /// Moves the versions in memory to the file. Returns the bytes of memory that this frees and
     /// takes.
     pub(super) fn spill(&self, file: &Arc<SpillFile>) -> Result<(usize, usize), SpillError> {
-        let mut ranges = unpoisoned(self.ranges.write());
+        let mut ranges = self.ranges.write().past_poison();
         let mut writer = RunWriter::new(file, 0);
         for bucket in ranges.buckets.values_mut() {
-            unpoisoned(bucket.get_mut())
+            bucket
+                .get_mut()
+                .past_poison()
                 .each(|key, stamp, before| writer.push(key, stamp, before))?;
         }
         let Some(run) = writer.finish()? else { return Ok((0, 0)) };
@@ -378,7 +380,7 @@ impl TreeVersions {
     ) -> Result<(usize, usize), SpillError> {
         let (mut given, mut taken) = (0, 0);
         loop {
-            let runs = unpoisoned(self.ranges.read()).runs.clone();
+            let runs = self.ranges.read().past_poison().runs.clone();
             let Some(level) = runs.last().map(|run| run.level) else { break };
             let same = runs.iter().rev().take_while(|run| all || run.level == level).count();
             if same < if all { 1 } else { FAN_IN } {
@@ -388,7 +390,7 @@ impl TreeVersions {
             let merging = runs.get(from..).unwrap_or(&[]);
             let level = merging.first().map_or(level, |run| run.level) + 1;
             let merged = merge(file, merging, level, horizon)?;
-            let mut ranges = unpoisoned(self.ranges.write());
+            let mut ranges = self.ranges.write().past_poison();
             let now = ranges.runs.get(from..).unwrap_or(&[]);
             if now.len() != same || !now.iter().zip(merging).all(|(a, b)| Arc::ptr_eq(a, b)) {
                 // The snapshot epoch is over, and they are gone.
@@ -408,7 +410,7 @@ impl TreeVersions {
 
     /// Drops all versions. Returns the bytes of memory that this frees.
     pub(super) fn clear(&self) -> usize {
-        let mut ranges = unpoisoned(self.ranges.write());
+        let mut ranges = self.ranges.write().past_poison();
         let runs = ranges.runs.drain(..).map(|run| run.bytes).sum::<usize>();
         let buckets = std::mem::take(&mut ranges.buckets);
         self.is_used.store(false, Ordering::SeqCst);

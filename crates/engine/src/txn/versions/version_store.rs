@@ -40,6 +40,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, MutexGuard, TryLockError};
 
 use hashbrown::HashMap;
+use millpond_base::PastPoison;
 use millpond_base::sync::unmodelled::{Mutex, RwLock};
 
 use crate::io::SpillFile;
@@ -48,7 +49,6 @@ use crate::pool::borrowed::pages_borrowed;
 use crate::txn::commit_stamp::CommitStamp;
 use crate::txn::error::TxnError;
 use crate::txn::trees::Look;
-use crate::txn::unpoisoned::unpoisoned;
 use crate::txn::versions::bulk_modified::{BulkModifiedTrees, Visible};
 use crate::txn::versions::found_before::Before;
 use crate::txn::versions::reader::{ReadTimestamps, Reader, ReaderKey};
@@ -102,7 +102,7 @@ impl Drop for ReadersGuard<'_> {
             drop(readers);
             // A thread that adds an ended snapshot tries to lock afterwards. If that fails, it came
             // before the lock was released just now, and its snapshot is found here.
-            if !unpoisoned(self.versions.ended.lock()).is_empty() {
+            if !self.versions.ended.lock().past_poison().is_empty() {
                 self.readers = self.versions.try_lock_readers();
             }
         }
@@ -172,13 +172,13 @@ impl VersionStore {
     /// Loses all snapshots of `snapshot_epoch`: `error` prevented puts of versions.
     pub(in crate::txn) fn lose_epoch(&self, snapshot_epoch: u64, error: TxnError) {
         debug_assert_eq!(snapshot_epoch % 2, 1, "a snapshot epoch is odd");
-        *unpoisoned(self.why_lost.lock()) = Some(Arc::new(error));
+        *self.why_lost.lock().past_poison() = Some(Arc::new(error));
         self.lost_epoch.store(snapshot_epoch, Ordering::SeqCst);
     }
 
     /// Returns the error of a snapshot whose epoch is lost.
     fn lost_with_epoch(&self, reader: &Reader) -> TxnError {
-        let Some(error) = unpoisoned(self.why_lost.lock()).clone() else { return reader.lost() };
+        let Some(error) = self.why_lost.lock().past_poison().clone() else { return reader.lost() };
         let what = "the versions of what a transaction changed could not be kept".to_string();
         TxnError::SnapshotUnreadable { caller: reader.caller.to_string(), what, error }
     }
@@ -212,11 +212,11 @@ impl VersionStore {
     /// Returns the number of open snapshots.
     pub(in crate::txn) fn snapshots(&self) -> u64 {
         // Not `readers`: the thread that holds them may wait for a page that this thread lends.
-        unpoisoned(self.read_timestamps.lock()).len()
+        self.read_timestamps.lock().past_poison().len()
     }
 
     pub(super) fn lock_readers(&self) -> ReadersGuard<'_> {
-        ReadersGuard { versions: self, readers: Some(unpoisoned(self.readers.lock())) }
+        ReadersGuard { versions: self, readers: Some(self.readers.lock().past_poison()) }
     }
 
     pub(super) fn try_readers(&self) -> Option<ReadersGuard<'_>> {
@@ -233,14 +233,14 @@ impl VersionStore {
     }
 
     fn tree(&self, tree: u32) -> Arc<TreeVersions> {
-        if let Some(found) = unpoisoned(self.trees.read()).get(&tree) {
+        if let Some(found) = self.trees.read().past_poison().get(&tree) {
             return found.clone();
         }
-        unpoisoned(self.trees.write()).entry(tree).or_default().clone()
+        self.trees.write().past_poison().entry(tree).or_default().clone()
     }
 
     fn tree_with_versions(&self, tree: u32) -> Option<Arc<TreeVersions>> {
-        let trees = unpoisoned(self.trees.read());
+        let trees = self.trees.read().past_poison();
         trees.get(&tree).filter(|tree| tree.is_used()).cloned()
     }
 
@@ -367,7 +367,7 @@ impl VersionStore {
         }
         let snapshot_epoch = self.snapshot_epoch.load(Ordering::SeqCst);
         let timestamp = {
-            let mut timestamps = unpoisoned(self.read_timestamps.lock());
+            let mut timestamps = self.read_timestamps.lock().past_poison();
             let timestamp = self.clock.load(Ordering::SeqCst);
             assert!(timestamps.last().is_none_or(|last| last <= timestamp), "the clock grows");
             timestamps.add(timestamp);
@@ -397,7 +397,7 @@ impl VersionStore {
 
     /// Ends a snapshot.
     pub(in crate::txn) fn end(&self, reader: &Reader) {
-        unpoisoned(self.ended.lock()).push(reader.key());
+        self.ended.lock().past_poison().push(reader.key());
         if pages_borrowed() == 0 {
             drop(self.lock_readers());
         } else {
@@ -409,7 +409,7 @@ impl VersionStore {
 
     /// Forgets the ended snapshots, and drops versions if that is worth it.
     pub(super) fn forget_over(&self, readers: &mut Readers) {
-        let ended = std::mem::take(&mut *unpoisoned(self.ended.lock()));
+        let ended = std::mem::take(&mut *self.ended.lock().past_poison());
         let before = readers.all.len();
         ended.into_iter().for_each(|key| self.forget(readers, key));
         if readers.all.is_empty() {
@@ -424,7 +424,7 @@ impl VersionStore {
     /// Forgets a snapshot, unless it is forgotten already.
     pub(super) fn forget(&self, readers: &mut Readers, key: ReaderKey) {
         if readers.all.remove(&key).is_some() {
-            unpoisoned(self.read_timestamps.lock()).remove(key.0);
+            self.read_timestamps.lock().past_poison().remove(key.0);
         }
     }
 
