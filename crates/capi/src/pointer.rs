@@ -26,7 +26,7 @@ pub(crate) unsafe fn exclusive<'a, T>(pointer: *mut T, what: &str) -> Result<&'a
     unsafe { pointer.as_mut() }.ok_or_else(|| null(what))
 }
 
-/// Takes back a handle.
+/// Takes ownership of a handle.
 ///
 /// # Safety
 /// `pointer` is null, or was made by [`give`] and not taken since.

@@ -126,7 +126,7 @@ impl Registry {
         }
     }
 
-    /// Takes back numbers that were reserved and not used.
+    /// Frees reserved numbers that were not used.
     pub fn give_back(&self, unused: Range<u64>) {
         let mut tables = self.tables();
         tables.spare.retain(|range| !range.is_empty());

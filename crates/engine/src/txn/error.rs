@@ -151,9 +151,9 @@ pub enum TxnError {
         #[source]
         error: Option<SpillError>,
     },
-    /// Active transactions have replaced or removed so many large values that the memory for their
-    /// handles is full. The change was not made. The transaction can be rolled back, aborted, or
-    /// committed as it is.
+    /// The memory for handles of large values is full, because active transactions have replaced or
+    /// removed many of them. The change was not made. The transaction can be rolled back, aborted,
+    /// or committed as it is.
     #[error(
         "active transactions have replaced or removed more large values than fit into the {limit} \
          bytes of memory for that; {}, or give the store more memory (Options::memory)",
