@@ -111,7 +111,7 @@ typedef enum mp_status {
      */
     MP_NO_SUCH = -4,
     /**
-     * It exists already.
+     * The store or tree exists already.
      */
     MP_EXISTS = -5,
     /**

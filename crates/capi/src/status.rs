@@ -23,7 +23,7 @@ pub enum mp_status {
     MP_INVALID = -3,
     /// The store or tree does not exist, and was not to be created.
     MP_NO_SUCH = -4,
-    /// It exists already.
+    /// The store or tree exists already.
     MP_EXISTS = -5,
     /// The structure has another type, or belongs to another store.
     MP_OTHER_TYPE = -6,

@@ -15,10 +15,10 @@
 //! | `disk` | 0.1 ms | 0.1 ms | 8.3 ms | – | 1 | 150 | seeks 0.5–16 ms over 1 TB, 8.3 ms a turn |
 //! | `array` | 0.1 ms | 0.1 ms | 6 ms | – | 4 | 320 | each: seeks 0.4–10 ms over 146 GB, 6 ms a turn, stripes of 64 KiB |
 //!
-//! `nvme` is a drive like that of leanstore VI (2.7 GB/s), `sata` a consumer drive of that time,
-//! `disk` turns 7,200 times a minute, `array` is four SCSI disks at 10,000 turns as in li 4.4.2.
-//! Queues are served first come, first served: a real disk that sorts its queue does better under
-//! depth.
+//! `nvme` is a drive like that of leanstore VI (2.7 GB/s), and `sata` a consumer drive of that
+//! time. `disk` turns 7,200 times a minute. `array` is four SCSI disks at 10,000 turns as in li
+//! 4.4.2. Queues are served first come, first served: a real disk that sorts its queue does better
+//! under depth.
 //!
 //! One thread that waits for one request sleeps once for it, which costs a processor up to 40 µs.
 //! So two processors cannot show more than some 50,000 single requests a second of `nvme`. A batch

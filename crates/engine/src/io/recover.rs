@@ -169,12 +169,12 @@ impl PageStore {
         differing.all(|page| self.is_reserved(PageId(page)))
     }
 
-    /// Writes into the superblock, durably, that recovery begins at `position` of the log (0 if
-    /// there is no log), and the places of the catalog and of the new page map, if there is one.
-    /// The store stays marked as open. All other writes that have returned become durable, too.
-    /// Returns the superblock's generation: once the log has recorded it durably, the map's places
-    /// can be released. The generation is the log position if no superblock had it, and otherwise
-    /// the next number.
+    /// Writes the superblock, durably, with the `position` of the log at which recovery begins (0
+    /// if there is no log), and with the places of the catalog and of the new page map, if any. The
+    /// store stays marked as open. All other writes that have returned become durable, too. Returns
+    /// the superblock's generation: once the log has recorded it durably, the map's places can be
+    /// released. The generation is the log position if no superblock had it, and otherwise the next
+    /// number.
     ///
     /// # Errors
     /// The device fails: a crash then leaves either the old superblock or this one.

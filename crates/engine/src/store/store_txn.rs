@@ -428,8 +428,8 @@ impl<M: PoolStrategy> StoreTxn<M> {
         done
     }
 
-    /// Commits, and returns before the commit is durable; `ended` is called once it is, or once it
-    /// is known that it may not be.
+    /// Commits, and returns before the commit is durable. `ended` is called once the commit is
+    /// durable, or the log has failed.
     ///
     /// # Errors
     /// The transaction is not committed; `ended` is not called.

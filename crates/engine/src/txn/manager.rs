@@ -335,7 +335,7 @@ impl TransactionManager {
         if is_pending { commit } else { Lsn(0) }
     }
 
-    /// Makes `call` once the log is durable up to `end`; at once if `end` is 0 or there is no log.
+    /// Runs `call` once the log is durable up to `end`; at once if `end` is 0 or there is no log.
     pub(super) fn when_durable(&self, end: Lsn, call: OnDurable) {
         match &self.log {
             Some(log) if end != Lsn(0) => log.when_durable(end, call),

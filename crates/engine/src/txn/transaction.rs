@@ -393,7 +393,7 @@ impl Transaction {
         })
     }
 
-    /// Makes `call` once the log is durable up to `end`, as [`when_durable`] of the log does.
+    /// Runs `call` once the log is durable up to `end`, like [`when_durable`] of the log.
     ///
     /// [`when_durable`]: crate::log::Log::when_durable
     pub fn when_durable(&self, end: Lsn, call: OnDurable) {
