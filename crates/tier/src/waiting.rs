@@ -51,7 +51,7 @@ impl Waiting {
         self.most.store(WAITING_MAX.min(spare as usize / 4), Ordering::Relaxed);
     }
 
-    /// Returns `true` if copies wait.
+    /// Returns `true` if copies may wait.
     pub fn is_on(&self) -> bool {
         self.most.load(Ordering::Relaxed) > 0
     }

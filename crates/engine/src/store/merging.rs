@@ -2,8 +2,8 @@
 //! trees take little more room than their data.
 //!
 //! A tree counts the room that becomes free in its leaves. A new pass over the tree is due once
-//! that is a sixty-fourth of the bytes that the last pass saw; less than that adds little to the
-//! free space that a pass leaves anyway. A pass takes steps of some leaves
+//! that room, in pages, is a sixty-fourth of the leaves that the last pass saw. Less than that adds
+//! little to the free space that a pass leaves anyway. A pass takes steps of some leaves
 //! ([`BTree::compact`](crate::btree::BTree::compact)), round after round, and is bounded twice. A
 //! round reads no more than `ROUND_BYTES` of leaves, which bounds its I/O. It ends as soon as
 //! others have work for the pool. Nothing is held between two steps, so a tree can be dropped.
@@ -29,8 +29,8 @@ const STEP: u32 = 32;
 const QUIET: u64 = 100_000;
 /// Pages that must have become free in leaves before a pass is worthwhile.
 const PAGES_LEAST: u64 = 4;
-/// A pass also waits until one in this many leaves could be freed. The free space that waits then
-/// adds less than two percent to the tree.
+/// Divisor of the leaves that gives the pages of free room that a pass also waits for. The free
+/// space that waits then adds less than two percent to the tree.
 const PART: u64 = 64;
 
 /// Progress of the background merge in a tree.
