@@ -9,6 +9,7 @@ pub mod cleaning;
 #[cfg(all(feature = "critical-sections", not(feature = "model")))]
 mod counted_locks;
 pub mod errors;
+mod face;
 pub mod ids;
 pub mod mark;
 pub mod nearest;
@@ -25,6 +26,7 @@ pub mod sync_list;
 pub mod uuid;
 pub mod words;
 
+pub use face::{Face, Parameter, Spelled};
 pub use ids::{FrameId, Lsn, PageId, Tick};
 pub use mark::{AccessKind, Mark, PageKind, Reason};
 pub use past_poison::PastPoison;

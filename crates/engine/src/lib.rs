@@ -130,6 +130,7 @@ mod io;
 mod lock;
 mod log;
 mod page;
+mod parameters;
 mod pool;
 mod recovery;
 pub mod report;

@@ -503,7 +503,7 @@ fn check_strategies(options: &Options) -> Result<(), Error> {
     let chosen = Combination::choose(lab.translation, lab.latching, &policy, lab.records);
     match chosen.map_err(LabError::from)? {
         Combination::SwizzledAny => Ok(()),
-        #[cfg(feature = "lab")]
+        #[cfg(feature = "recording")]
         laboratory => Err(LabError::NotForUsers { combination: laboratory.to_string() }.into()),
     }
 }

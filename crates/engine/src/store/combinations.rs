@@ -17,7 +17,8 @@
 //! ```
 //! [`Db`](crate::Db) is compiled only for the first, whatever the policy, so that an embedder
 //! compiles the engine once. The others are the laboratory's. They exist with the cargo feature
-//! `lab`, and are reached through [`Combination::visit`] and [`Store<M>`](super::Store).
+//! `lab`; the one that records needs `recording`, too. They are reached through
+//! [`Combination::visit`] and [`Store<M>`](super::Store).
 //!
 //! Hot halves: `watt` is that of the policy `watt`. `any` is the hook of any policy, found at run
 //! time ([`AnyHook`]), which costs a predicted branch or two more per hit. Policies that keep
@@ -103,8 +104,8 @@ macro_rules! combinations {
         )* }
         laboratory { $(
             $(#[$lab_doc:meta])*
-            $lab_name:ident = $translation:ident, $latching:ident, $lab_half:ident,
-                $records:literal:
+            $lab_name:ident if $feature:literal =
+                $translation:ident, $latching:ident, $lab_half:ident, $records:literal:
                 Compiled<$lab_latch:ty, $lab_hook:ty, $($lab_flags:literal),*>;
         )* }
     ) => {
@@ -114,7 +115,7 @@ macro_rules! combinations {
         )*
         $(
             $(#[$lab_doc])*
-            #[cfg(feature = "lab")]
+            #[cfg(feature = $feature)]
             pub type $lab_name = Compiled<$lab_latch, $lab_hook, $($lab_flags),*>;
         )*
 
@@ -122,14 +123,14 @@ macro_rules! combinations {
         #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
         pub enum Combination {
             $($(#[$doc])* $name,)*
-            $($(#[$lab_doc])* #[cfg(feature = "lab")] $lab_name,)*
+            $($(#[$lab_doc])* #[cfg(feature = $feature)] $lab_name,)*
         }
 
         impl Combination {
             /// All compiled combinations.
             pub const ALL: &[Combination] = &[
                 $(Combination::$name,)*
-                $(#[cfg(feature = "lab")] Combination::$lab_name,)*
+                $(#[cfg(feature = $feature)] Combination::$lab_name,)*
             ];
 
             /// Returns the translation of page ids to frames.
@@ -137,7 +138,7 @@ macro_rules! combinations {
                 match self {
                     $(Combination::$name => TranslationMode::Swizzled,)*
                     $(
-                        #[cfg(feature = "lab")]
+                        #[cfg(feature = $feature)]
                         Combination::$lab_name => TranslationMode::$translation,
                     )*
                 }
@@ -148,7 +149,7 @@ macro_rules! combinations {
                 match self {
                     $(Combination::$name => LatchingMode::Optimistic,)*
                     $(
-                        #[cfg(feature = "lab")]
+                        #[cfg(feature = $feature)]
                         Combination::$lab_name => LatchingMode::$latching,
                     )*
                 }
@@ -158,7 +159,7 @@ macro_rules! combinations {
             pub fn hot_half(self) -> HotHalf {
                 match self {
                     $(Combination::$name => HotHalf::$half,)*
-                    $(#[cfg(feature = "lab")] Combination::$lab_name => HotHalf::$lab_half,)*
+                    $(#[cfg(feature = $feature)] Combination::$lab_name => HotHalf::$lab_half,)*
                 }
             }
 
@@ -166,7 +167,7 @@ macro_rules! combinations {
             pub fn records(self) -> bool {
                 match self {
                     $(Combination::$name => false,)*
-                    $(#[cfg(feature = "lab")] Combination::$lab_name => $records,)*
+                    $(#[cfg(feature = $feature)] Combination::$lab_name => $records,)*
                 }
             }
 
@@ -175,7 +176,7 @@ macro_rules! combinations {
                 match self {
                     $(Combination::$name => <$name as PoolStrategy>::TREES_ONLY,)*
                     $(
-                        #[cfg(feature = "lab")]
+                        #[cfg(feature = $feature)]
                         Combination::$lab_name => <$lab_name as PoolStrategy>::TREES_ONLY,
                     )*
                 }
@@ -186,7 +187,7 @@ macro_rules! combinations {
                 match self {
                     $(Combination::$name => visit.visit::<$name>(),)*
                     $(
-                        #[cfg(feature = "lab")]
+                        #[cfg(feature = $feature)]
                         Combination::$lab_name => visit.visit::<$lab_name>(),
                     )*
                 }
@@ -202,19 +203,19 @@ combinations! {
     }
     laboratory {
         /// Page table, shared latches, any policy: a conventional engine, with transactions.
-        HashedLatchedAny = Hashed, Latched, Any, false: Compiled<Latched, AnyHook, false>;
+        HashedLatchedAny if "lab" = Hashed, Latched, Any, false: Compiled<Latched, AnyHook, false>;
         /// Swips and shared latches: the classic pool with swips, or with lean eviction.
-        SwizzledLatchedAny = Swizzled, Latched, Any, false: Compiled<Latched, AnyHook, true>;
+        SwizzledLatchedAny if "lab" = Swizzled, Latched, Any, false: Compiled<Latched, AnyHook, true>;
         /// Graefe's pointer swizzling: swips, the page table beside them, pages that refer to
         /// others never evicted; with shared latches and transactions, as gilbert measured it.
-        TableLatchedAny = SwizzledTable, Latched, Any, false:
+        TableLatchedAny if "lab" = SwizzledTable, Latched, Any, false:
             Compiled<Latched, AnyHook, true, false, true>;
         /// Page table, optimistic latches, any policy.
-        HashedAny = Hashed, Optimistic, Any, false: Compiled<Optimistic, AnyHook, false>;
+        HashedAny if "lab" = Hashed, Optimistic, Any, false: Compiled<Optimistic, AnyHook, false>;
         /// Swips, no latches, WATT: for one thread.
-        SwizzledUnlatchedWatt = Swizzled, None, Watt, false: Compiled<Unlatched, WattHook, true>;
+        SwizzledUnlatchedWatt if "lab" = Swizzled, None, Watt, false: Compiled<Unlatched, WattHook, true>;
         /// Swips, optimistic latches, any policy, recording the page references.
-        SwizzledAnyRecording = Swizzled, Optimistic, Any, true:
+        SwizzledAnyRecording if "recording" = Swizzled, Optimistic, Any, true:
             Compiled<Optimistic, AnyHook, true, true>;
     }
 }
@@ -288,8 +289,9 @@ impl fmt::Display for Combination {
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error(
     "translation={translation} latching={latching}{} policy={policy} is not compiled; there are:\
-     {exist}",
-    if *records { " recording" } else { "" }
+     {exist}{}",
+    if *records { " recording" } else { "" },
+    if cfg!(feature = "lab") { "" } else { "\n  more with the cargo feature `lab`" }
 )]
 pub struct CombinationError {
     /// The requested translation.
@@ -336,7 +338,10 @@ pub fn host_for<T: HitHook>(
     let hosted = match TypeId::of::<T>() == TypeId::of::<AnyHook>() {
         true => policy.host(shape, mode)?.cast(),
         #[cfg(feature = "lab")]
-        false => policy.host_own(shape, mode)?.downcast().ok().map(|hosted| *hosted),
+        false => policy
+            .host_own(shape, mode)?
+            .and_then(|hosted| hosted.downcast().ok())
+            .map(|hosted| *hosted),
         #[cfg(not(feature = "lab"))]
         false => None,
     };

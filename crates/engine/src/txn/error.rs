@@ -11,6 +11,7 @@ use crate::heap;
 use crate::io::SpillError;
 use crate::lock::{LockError, TreeName};
 use crate::log::LogError;
+use crate::parameters::{MEMORY, SPILL_MAX};
 use crate::pool::PoolError;
 
 /// Reason that a transaction cannot continue.
@@ -72,7 +73,7 @@ pub enum TxnError {
     #[error(
         "the snapshot that thread '{thread}' began at {caller} {age:.1?} ago is lost: what was \
          changed since then exceeds the memory for versions, and {}; begin another one, keep it \
-         for a shorter time, give the store more memory (Options::memory){}",
+         for a shorter time, give the store more memory ({MEMORY}){}",
         why_not_spilled(error),
         advice(error.as_deref())
     )]
@@ -110,7 +111,7 @@ pub enum TxnError {
     #[error(
         "no snapshot can begin: the versions of what active transactions and calls under way have \
          changed take {bytes} bytes, there are {limit}, and {}; try again when they are over, \
-         give the store more memory (Options::memory){}",
+         give the store more memory ({MEMORY}){}",
         why_not_spilled(error),
         advice(error.as_deref())
     )]
@@ -128,7 +129,7 @@ pub enum TxnError {
     /// be rolled back, aborted, or committed as it is.
     #[error(
         "the undo records of the transaction need more than the {limit} bytes of memory that there \
-         are for them, and {}; {}, or give the store more memory (Options::memory){}",
+         are for them, and {}; {}, or give the store more memory ({MEMORY}){}",
         match error {
             Some(error) => in_short(error),
             None => "what a store in memory may spill is used up".into(),
@@ -156,7 +157,7 @@ pub enum TxnError {
     /// or committed as it is.
     #[error(
         "active transactions have replaced or removed more large values than fit into the {limit} \
-         bytes of memory for that; {}, or give the store more memory (Options::memory)",
+         bytes of memory for that; {}, or give the store more memory ({MEMORY})",
         match self.is_retriable() {
             true => "others have most of it: roll the transaction back and try again",
             false => "commit the transaction as it is or abort it, change less in one",
@@ -218,11 +219,11 @@ pub(in crate::txn) fn in_short(error: &SpillError) -> String {
 }
 
 /// Returns further advice, if there is any.
-fn advice(error: Option<&SpillError>) -> &'static str {
+fn advice(error: Option<&SpillError>) -> String {
     match error {
-        None => "",
-        Some(SpillError::Full { .. }) => ", or a larger spill file (Options::spill_max)",
-        Some(_) => ", or mend the spill file's folder or drive",
+        None => String::new(),
+        Some(SpillError::Full { .. }) => format!(", or a larger spill file ({SPILL_MAX})"),
+        Some(_) => ", or mend the spill file's folder or drive".to_string(),
     }
 }
 

@@ -16,7 +16,6 @@ use pyo3::types::PyDict;
 
 use super::table::columns;
 use super::trace::{Trace, failed};
-use crate::error::in_python;
 use crate::signals::{Signals, interruptibly};
 
 /// Takes the rows of a sweep.
@@ -43,7 +42,7 @@ impl Observer for Rows {
 }
 
 pub(super) fn wrong(error: impl std::fmt::Display) -> PyErr {
-    PyValueError::new_err(in_python(&error.to_string()))
+    PyValueError::new_err(error.to_string())
 }
 
 pub(super) fn specs(policies: &[String]) -> PyResult<Vec<Spec>> {

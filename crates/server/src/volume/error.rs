@@ -1,11 +1,15 @@
 //! Errors of a volume.
 
+use millpond_base::Parameter;
 use std::path::PathBuf;
 
 use millpond_device::{DeviceError, OpenFileError};
 use millpond_tier::TierError;
 
 use crate::protocol::errors;
+
+/// Parameter that serves a file for reading only.
+const READ_ONLY: Parameter = Parameter::new("read_only");
 
 /// Reason that a request to a volume failed.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -88,8 +92,8 @@ pub enum OpenVolumeError {
     },
     /// The backing file is not writable.
     #[error(
-        "the backing file cannot be served for reading and writing: {0}; `--read-only` serves it \
-         for reading"
+        "the backing file cannot be served for reading and writing: {0}; {READ_ONLY} serves it for \
+         reading"
     )]
     NotWritable(OpenFileError),
     /// The backing file cannot be opened.

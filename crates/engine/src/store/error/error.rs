@@ -10,6 +10,7 @@ use crate::btree::{BulkError, StreamError, WriteError};
 use crate::encoding::codec::DecodeError;
 use crate::io::{AllocateError, CloseError, CreateError, OpenError, SyncError};
 use crate::lock::LockError;
+use crate::parameters::CREATE;
 use crate::pool::PoolError;
 use crate::recovery::{LogDamage, RecoveryError};
 use crate::store::combinations::PolicyFitError;
@@ -57,7 +58,7 @@ pub enum Error {
     #[error(transparent)]
     Tier(#[from] TierError),
     /// The store does not exist, and the options do not create it.
-    #[error("there is no store at {}: allow create_if_missing, or name another", path.display())]
+    #[error("there is no store at {}: allow {CREATE}, or name another", path.display())]
     NoStore {
         /// Path of the missing store.
         path: PathBuf,

@@ -43,7 +43,8 @@ pub struct Options {
     /// A compressed store is smaller, and takes more CPU time for each page read or written.
     /// Default: no compression.
     pub compression: Compression,
-    /// The replacement policy, such as `watt(write_weight=2)`; `millpond policies` lists them.
+    /// The replacement policy, such as `watt(write_weight=2)`: `tide`, `watt`, `lru`, `clock` or
+    /// `random`. With the cargo feature `all-policies`, any that `millpond policies` lists.
     /// Default: `tide`.
     pub policy: String,
     /// The program's own policies, which [`Options::policy`](Options#structfield.policy) may name.
@@ -263,7 +264,8 @@ impl Options {
     /// between memory and the store's file. Unless it writes back ([`Options::write_back`]), the
     /// store is complete without it: the file may be lost or removed while the store is closed. Its
     /// tables in memory are part of [`Options::memory`](#structfield.memory): 130 bytes for each
-    /// page with `t2-lru`, 330 with `tq`.
+    /// page with `t2-lru`, 330 with `tq`. Other policies than `t2-lru`, `tq`, `tide-io` and those
+    /// of [`Options::policy`](#structfield.policy) need the cargo feature `all-policies`.
     ///
     /// ```
     /// use millpond::{Db, Options};

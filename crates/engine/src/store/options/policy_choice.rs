@@ -8,8 +8,12 @@ use millpond_policies::any_hook::AnyHook;
 use millpond_policies::chosen::ChosenPolicy;
 pub use millpond_policies::chosen::PolicyError;
 use millpond_policies::config::Spec;
+#[cfg(feature = "lab")]
+use millpond_policies::contract::PolicySpec;
 use millpond_policies::contract::{OpenPolicy, Policy, Shape};
 use millpond_policies::info::Tier;
+#[cfg(feature = "lab")]
+use millpond_policies::policy::Watt;
 use millpond_policies::registry::{Visitor, visit_all};
 
 use crate::pool::{HitDelivery, HostedPolicy, HostingError};
@@ -30,9 +34,9 @@ type Host<H> = fn(&Spec, &Shape, HitDelivery) -> Result<H, HostingError>;
 struct Hosting {
     /// Host for any hot half.
     any: Host<HostedPolicy<AnyHook>>,
-    /// Host for its own hot half.
+    /// Host for its own hot half, if a combination is compiled for that.
     #[cfg(feature = "lab")]
-    own: Host<Box<dyn Any>>,
+    own: Option<Host<Box<dyn Any>>>,
 }
 
 impl fmt::Debug for PolicyChoice {
@@ -60,7 +64,12 @@ impl PolicyChoice {
         let mut search = Search { id: chosen.info.id, found: None };
         visit_all(&mut search);
         let unknown = || PolicyError::Unknown { id: search.id.to_string(), hint: String::new() };
-        let host = search.found.ok_or_else(unknown)?;
+        #[cfg_attr(not(feature = "lab"), expect(unused_mut))]
+        let mut host = search.found.ok_or_else(unknown)?;
+        #[cfg(feature = "lab")]
+        if chosen.info.id == <Watt as PolicySpec>::INFO.id {
+            host.own = Some(own_watt);
+        }
         Ok(PolicyChoice { chosen, host })
     }
 
@@ -85,14 +94,18 @@ impl PolicyChoice {
         (self.host.any)(&self.chosen.spec, shape, mode)
     }
 
-    /// Creates the policy with its host, a [`HostedPolicy`] for its own hot half.
+    /// Creates the policy with its host, a [`HostedPolicy`] for its own hot half. `None` if no
+    /// combination is compiled for that: for all policies but `watt`.
+    ///
+    /// # Errors
+    /// [`HostingError`].
     #[cfg(feature = "lab")]
     pub(crate) fn host_own(
         &self,
         shape: &Shape,
         mode: HitDelivery,
-    ) -> Result<Box<dyn Any>, HostingError> {
-        (self.host.own)(&self.chosen.spec, shape, mode)
+    ) -> Result<Option<Box<dyn Any>>, HostingError> {
+        self.host.own.map(|own| own(&self.chosen.spec, shape, mode)).transpose()
     }
 }
 
@@ -122,9 +135,7 @@ impl Hosting {
         Hosting {
             any: HostedPolicy::any::<P>,
             #[cfg(feature = "lab")]
-            own: |spec, shape, mode| {
-                Ok(Box::new(HostedPolicy::<P::Hook>::closed::<P>(spec, shape, mode)?))
-            },
+            own: None,
         }
     }
 
@@ -138,12 +149,17 @@ impl Hosting {
                 }
             },
             #[cfg(feature = "lab")]
-            own: |spec, shape, mode| match mode {
-                HitDelivery::Exact => (Hosting::closed::<P>().own)(spec, shape, mode),
-                HitDelivery::Auto | HitDelivery::Batched => {
-                    Ok(Box::new(HostedPolicy::<P::Hook>::open::<P>(spec, shape)?))
-                }
-            },
+            own: None,
         }
     }
+}
+
+/// Hosts `watt` for a pool that is compiled for its hot half.
+#[cfg(feature = "lab")]
+fn own_watt(spec: &Spec, shape: &Shape, mode: HitDelivery) -> Result<Box<dyn Any>, HostingError> {
+    type Hosted = HostedPolicy<<Watt as PolicySpec>::Hook>;
+    Ok(Box::new(match mode {
+        HitDelivery::Exact => Hosted::closed::<Watt>(spec, shape, mode)?,
+        HitDelivery::Auto | HitDelivery::Batched => Hosted::open::<Watt>(spec, shape)?,
+    }))
 }
