@@ -10,13 +10,13 @@ use super::device::Alignment;
 use super::device::Device;
 use super::error::DeviceError;
 
-/// Bytes of a chunk, each under a lock of its own. A multiple of every page size, so that a page
-/// lies in one chunk and is read and written whole.
+/// Bytes of a chunk, each with its own lock. A multiple of every page size, so that a page is in
+/// one chunk and is read and written whole.
 const CHUNK: u64 = 256 << 10;
 
 type Chunk = RwLock<Box<[u8]>>;
 
-/// Bytes in memory, growing by chunks.
+/// A device in memory, which grows by chunks.
 #[derive(Debug)]
 pub struct MemoryDevice {
     /// Locked exclusively while chunks are added, shared otherwise.
@@ -26,17 +26,17 @@ pub struct MemoryDevice {
 }
 
 impl MemoryDevice {
-    /// An empty device that is full at 1 TiB.
+    /// Returns an empty device that is full at 1 TiB.
     pub fn new() -> MemoryDevice {
         Self::with_capacity(1 << 40)
     }
 
-    /// An empty device that is full at `capacity` bytes.
+    /// Returns an empty device that is full at `capacity` bytes.
     pub fn with_capacity(capacity: u64) -> MemoryDevice {
         MemoryDevice { chunks: RwLock::default(), length: AtomicU64::new(0), capacity }
     }
 
-    /// A device that holds `bytes`.
+    /// Returns a device with the content `bytes`.
     pub fn from_bytes(bytes: &[u8]) -> MemoryDevice {
         let device = Self::new();
         device.extend(bytes.len() as u64);
@@ -48,7 +48,7 @@ impl MemoryDevice {
         device
     }
 
-    /// A copy of all bytes.
+    /// Returns a copy of all bytes.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = vec![0; self.length() as usize];
         self.copy_out(0, &mut bytes);
@@ -63,8 +63,8 @@ impl MemoryDevice {
         });
     }
 
-    /// Calls `each` with every chunk that bytes `offset` to `offset + length` touch, the range
-    /// within the chunk, and the bytes already visited. The range lies within the device.
+    /// Calls `each` with every chunk that bytes `offset` to `offset + length` touch, the range in
+    /// the chunk, and the number of bytes already visited. The range must be within the device.
     fn visit(
         &self,
         offset: u64,
@@ -161,7 +161,7 @@ impl Device for MemoryDevice {
             return Ok(());
         }
         chunks.truncate(length.div_ceil(CHUNK) as usize);
-        // What is new when it grows again reads as zeros.
+        // New bytes read as zeros when it grows again.
         if let Some(last) = chunks.last_mut().filter(|_| !length.is_multiple_of(CHUNK)) {
             let last = last.get_mut().past_poison();
             last[(length % CHUNK) as usize..].fill(0);

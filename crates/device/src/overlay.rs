@@ -1,5 +1,5 @@
-//! A device that keeps writes in memory, over one that is only read: it shows the effect of a
-//! recovery on a store, without changing the store.
+//! A device that keeps writes in memory, over a read-only one. It shows the effect of a recovery on
+//! a store, without changing the store.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -14,13 +14,13 @@ use super::device::Alignment;
 use super::device::Device;
 use super::error::DeviceError;
 
-/// Bytes of a piece of memory. A reader of a part finds the rest below.
+/// Bytes of a piece of memory. A partial write copies the rest from below.
 const PIECE: u64 = 4096;
 
-/// A device that keeps writes in memory, above a device that is only read.
+/// A device that keeps writes in memory, above a read-only device.
 pub struct OverlayDevice {
     below: Arc<dyn Device>,
-    /// `None`: zeros, for which a log that is cut off needs no memory.
+    /// Pieces by number. `None` means zeros, so that a log that is cut needs no memory.
     pieces: RwLock<HashMap<u64, Option<Box<[u8]>>>>,
     length: AtomicU64,
 }
@@ -38,7 +38,7 @@ impl OverlayDevice {
         OverlayDevice { below, pieces: RwLock::default(), length }
     }
 
-    /// Bytes in memory.
+    /// Returns the bytes in memory.
     pub fn bytes_kept(&self) -> u64 {
         let pieces = self.pieces.read().past_poison();
         pieces.values().flatten().count() as u64 * PIECE

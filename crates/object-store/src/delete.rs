@@ -18,7 +18,8 @@ fn lock(writes: &Writes) -> MutexGuard<'_, HashMap<Path, Vec<Write>>> {
 }
 
 impl Core {
-    /// Deletes objects. What the object store does not confirm by name, nobody knows to be done.
+    /// Deletes objects. An object whose deletion the object store does not confirm by name is left
+    /// in doubt.
     pub fn delete(
         self: &Arc<Self>,
         locations: BoxStream<'static, Result<Path>>,

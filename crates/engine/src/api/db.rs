@@ -181,8 +181,8 @@ impl Db {
         Ok(Db { store: builder.naming(names).open()? })
     }
 
-    /// Ends all waits for locks. Bindings call it before they close, because they wait for the
-    /// calls under way.
+    /// Ends all waits for locks. Bindings call it before they close, because they wait for calls in
+    /// progress.
     #[doc(hidden)]
     pub fn end_waits(&self) {
         if let Some(locks) = self.store.transactions().locks() {

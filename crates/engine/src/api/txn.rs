@@ -1,4 +1,4 @@
-//! Transactions as users see them.
+//! Transactions in the public API.
 
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard};
@@ -47,7 +47,7 @@ use millpond_base::PastPoison;
 pub struct Txn {
     id: u64,
     txn: Mutex<DbTxn>,
-    /// The thread that is in a call; 0 if none is.
+    /// The thread that is in a call; 0 if there is none.
     caller: AtomicU64,
     /// The [`Outcome`] of the last call.
     outcome: AtomicU8,
@@ -77,7 +77,7 @@ impl Outcome {
     }
 }
 
-/// A call under way, with exclusive access to the transaction.
+/// A call in progress, with exclusive access to the transaction.
 struct Call<'t> {
     txn: MutexGuard<'t, DbTxn>,
     caller: &'t AtomicU64,

@@ -1,4 +1,4 @@
-//! The bytes of a spill file: in a file, or, of a store that has no folder, in memory.
+//! The bytes of a spill file: in a file, or in memory for a store without a folder.
 
 use std::fs::File;
 use std::io;
@@ -14,7 +14,7 @@ const CHUNK: usize = 256 << 10;
 pub(super) enum SpillStorage {
     /// In a file.
     File(File),
-    /// In memory, by chunks; those that nothing was put into are empty.
+    /// In memory, by chunks; unused chunks are empty.
     Memory(RwLock<Vec<Box<[u8]>>>),
 }
 
@@ -22,8 +22,8 @@ fn ended() -> io::Error {
     io::ErrorKind::UnexpectedEof.into()
 }
 
-/// Calls `each` with the pieces of `len` bytes at `offset`: the chunk, where the piece begins in
-/// it, and where it is in the whole.
+/// Calls `each` with the pieces of `len` bytes at `offset`: the chunk, the piece's beginning in the
+/// chunk, and its position in the whole.
 fn pieces(
     offset: u64,
     len: usize,
@@ -41,7 +41,7 @@ fn pieces(
 }
 
 impl SpillStorage {
-    /// No bytes, in memory.
+    /// Returns an empty storage in memory.
     pub(super) fn in_memory() -> SpillStorage {
         SpillStorage::Memory(RwLock::default())
     }
@@ -60,7 +60,7 @@ impl SpillStorage {
             let chunk = chunks.get_mut(number).ok_or_else(ended)?;
             if chunk.is_empty() {
                 let mut fresh = Vec::new();
-                // What does not fit is an error of this write, not the end of the process.
+                // A lack of memory fails this write instead of the process.
                 fresh.try_reserve_exact(CHUNK).map_err(|_| io::ErrorKind::OutOfMemory)?;
                 fresh.resize(CHUNK, 0);
                 *chunk = fresh.into_boxed_slice();
@@ -87,7 +87,7 @@ impl SpillStorage {
         })
     }
 
-    /// Nothing behind `end` is used any more. A file is cut when next to nothing is left.
+    /// Releases everything behind `end`. A file is cut once next to nothing is left.
     pub(super) fn cut(&self, end: u64, least: u64) -> io::Result<()> {
         match self {
             SpillStorage::File(file) if end <= least => file.set_len(least),

@@ -1,9 +1,9 @@
-//! The combinations of strategies that are compiled, and how a policy gets its host.
+//! The compiled combinations of strategies, and the hosting of a policy in each of them.
 //!
-//! Translation, latching and the hot half of the policy lie on the path of every page reference,
-//! so they are types ([`PoolStrategy`]): what a run does not use costs it nothing. Each combination
-//! is pool and structures compiled once more, so there are at most twelve; which one a store runs
-//! with is decided when it is opened ([`Combination::choose`]), and a call costs one `match`.
+//! Translation, latching and the hot half of the policy are on the path of every page reference. So
+//! they are types ([`PoolStrategy`]), and an unused strategy costs nothing at run time. Each
+//! combination compiles pool and structures once more, so there are at most twelve. A store chooses
+//! its combination when it is opened ([`Combination::choose`]), and a call costs one `match`.
 //!
 //! ```text
 //! combination             translation     latching    hook  what it is for
@@ -15,15 +15,15 @@
 //! SwizzledUnlatchedWatt   swizzled        none        watt  what latching costs; one thread
 //! SwizzledAnyRecording    swizzled        optimistic  any   any policy, with its references
 //! ```
-//! [`Db`](crate::Db) is compiled for the first only, whatever the policy: so an embedder compiles
-//! the engine once. The others are the laboratory's: they exist with the cargo feature `lab`, the
-//! one that records with `recording`, too. They are reached through [`Combination::visit`] and
-//! [`Store<M>`](super::Store).
+//! [`Db`](crate::Db) is compiled only for the first, whatever the policy, so that an embedder
+//! compiles the engine once. The others are the laboratory's. They exist with the cargo feature
+//! `lab`; the one that records needs `recording`, too. They are reached through
+//! [`Combination::visit`] and [`Store<M>`](super::Store).
 //!
-//! Hot halves: `watt` is that of `watt`. `any` stands for the hook of any policy, found at run time
-//! ([`AnyHook`]): a hit costs a predicted branch or two more. Policies that keep something in the
-//! frame, except WATT, S3-FIFO and `tide`, also cost an indirect call. [`Combination::policies`]
-//! lists which policies run with which combination.
+//! Hot halves: `watt` is that of the policy `watt`. `any` is the hook of any policy, found at run
+//! time ([`AnyHook`]), which costs a predicted branch or two more per hit. Policies that keep
+//! something in the frame, except WATT, S3-FIFO and `tide`, also cost an indirect call.
+//! [`Combination::policies`] lists the policies that run with a combination.
 
 use std::any::{TypeId, type_name};
 use std::fmt;
@@ -44,9 +44,8 @@ use crate::store::options::policy_choice::PolicyChoice;
 /// The hot half of `watt`.
 pub type WattHook = <Watt as PolicySpec>::Hook;
 
-/// A combination as a type: latching, hot half, whether references are swizzled, whether they are
-/// recorded, and whether a page table is kept beside swips. Only those with a name in this module
-/// are used by [`Db`](crate::Db).
+/// A combination as a type: latching, hot half, swizzling, recording of references, and a page
+/// table beside swips. [`Db`](crate::Db) uses only those with a name in this module.
 pub struct Compiled<
     L,
     T,
@@ -66,16 +65,17 @@ where
     const SWIZZLES: bool = SWIZZLES;
     const HAS_TABLE: bool = KEEPS_TABLE || !SWIZZLES;
     const RECORDS: bool = RECORDS;
-    // What users run, and the conventional engines that gilbert 2 measures, have transactions.
+    // The users' combination, and the conventional engines that gilbert 2 measures, have
+    // transactions.
     const TREES_ONLY: bool = SWIZZLES != L::OPTIMISTIC && !KEEPS_TABLE || RECORDS;
 }
 
 /// The hot half that a combination is compiled for.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum HotHalf {
-    /// A hit notes the time.
+    /// A hit records the time.
     Watt,
-    /// A hit does what the policy's own hot half says, which is found at run time.
+    /// A hit calls the policy's own hot half, which is found at run time.
     Any,
 }
 
@@ -92,7 +92,7 @@ impl HotHalf {
 pub trait Visit {
     /// Result of the work.
     type Output;
-    /// Does the work for the combination `M`.
+    /// Runs the work for the combination `M`.
     fn visit<M: PoolStrategy>(self) -> Self::Output;
 }
 
@@ -119,7 +119,7 @@ macro_rules! combinations {
             pub type $lab_name = Compiled<$lab_latch, $lab_hook, $($lab_flags),*>;
         )*
 
-        /// A combination by its name; the module's table says what each is for.
+        /// A combination by its name; the module's table has the purpose of each.
         #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
         pub enum Combination {
             $($(#[$doc])* $name,)*
@@ -127,7 +127,7 @@ macro_rules! combinations {
         }
 
         impl Combination {
-            /// All that are compiled.
+            /// All compiled combinations.
             pub const ALL: &[Combination] = &[
                 $(Combination::$name,)*
                 $(#[cfg(feature = $feature)] Combination::$lab_name,)*
@@ -171,7 +171,7 @@ macro_rules! combinations {
                 }
             }
 
-            /// Returns `true` if stores that run with it have no hash indexes and no heaps.
+            /// Returns `true` if its stores have neither hash indexes nor heaps.
             pub fn has_trees_only(self) -> bool {
                 match self {
                     $(Combination::$name => <$name as PoolStrategy>::TREES_ONLY,)*
@@ -182,7 +182,7 @@ macro_rules! combinations {
                 }
             }
 
-            /// Hands the combination's type to `visit`.
+            /// Passes the combination's type to `visit`.
             pub fn visit<V: Visit>(self, visit: V) -> V::Output {
                 match self {
                     $(Combination::$name => visit.visit::<$name>(),)*
@@ -220,10 +220,10 @@ combinations! {
     }
 }
 impl Combination {
-    /// The compiled combination for these choices.
+    /// Returns the compiled combination for these choices.
     ///
     /// # Errors
-    /// [`CombinationError`], which lists what there is.
+    /// [`CombinationError`], which lists the existing ones.
     pub fn choose(
         translation: TranslationMode,
         latching: LatchingMode,
@@ -247,7 +247,7 @@ impl Combination {
         })
     }
 
-    /// The shipped policies that run with it, by name.
+    /// Returns the names of the shipped policies that run with it.
     pub fn policies(self) -> Vec<&'static str> {
         struct Names(Vec<&'static str>);
         impl Visitor for Names {
@@ -285,7 +285,7 @@ impl fmt::Display for Combination {
     }
 }
 
-/// Strategies that are not compiled together.
+/// These strategies are not compiled together.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error(
     "translation={translation} latching={latching}{} policy={policy} is not compiled; there are:\
@@ -294,39 +294,39 @@ impl fmt::Display for Combination {
     if cfg!(feature = "lab") { "" } else { "\n  more with the cargo feature `lab`" }
 )]
 pub struct CombinationError {
-    /// The translation asked for.
+    /// The requested translation.
     pub translation: TranslationMode,
-    /// The latching asked for.
+    /// The requested latching.
     pub latching: LatchingMode,
-    /// The policy asked for.
+    /// The requested policy.
     pub policy: &'static str,
-    /// True if recording was requested.
+    /// Set if recording was requested.
     pub records: bool,
     /// The existing combinations, one per line.
     pub exist: String,
 }
 
-/// Why a policy cannot be hosted.
+/// Reason that a policy cannot be hosted.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PolicyFitError {
-    /// A parameter of the policy cannot be, or it keeps too much beside each frame.
+    /// A parameter of the policy is invalid, or it keeps too much beside each frame.
     #[error(transparent)]
     Policy(#[from] HostingError),
-    /// The policy has another hot half than the combination.
+    /// The policy's hot half differs from that of the combination.
     #[error(
         "policy '{policy}' does not fit a pool that is compiled for {touch}: choose the \
          combination by the policy"
     )]
     HotHalf {
-        /// The policy.
+        /// Name of the policy.
         policy: &'static str,
         /// The hot half of the combination.
         touch: &'static str,
     },
 }
 
-/// The policy with its host, for a combination with hot half `T`.
+/// Returns the policy with its host, for a combination with the hot half `T`.
 ///
 /// # Errors
 /// [`PolicyFitError`].

@@ -13,12 +13,13 @@ impl BackDevice {
         self.journal.lock().past_poison()
     }
 
-    /// Makes everything durable that was written.
+    /// Makes all earlier writes durable.
     pub(super) fn commit(&self) -> Result<(), DeviceError> {
         self.with_journal(|journal| self.write_changes(journal))
     }
 
-    /// Like `commit`, with a directory of clean copies, too: the tier is closed, or is given up.
+    /// Like `commit`, with clean copies in the directory, too: the tier is being closed, or given
+    /// up.
     pub(super) fn close_as(&self, state: State) -> Result<(), DeviceError> {
         self.with_journal(|journal| {
             journal.header.state = state;
@@ -42,8 +43,8 @@ impl BackDevice {
         done
     }
 
-    /// Makes all earlier writes to both devices durable. Called after the records of these writes
-    /// have been built, so that it covers all bytes that they name.
+    /// Makes all earlier writes to both devices durable. The records of these writes must exist
+    /// already, so that it covers all bytes that they name.
     fn sync_data(&self) -> Result<(), DeviceError> {
         if self.below_is_ahead.swap(false, Ordering::AcqRel) {
             self.below.sync()?;

@@ -1,4 +1,4 @@
-//! A replacement policy of the pool, named by text or a user's own, with its hosts.
+//! A replacement policy of the pool, Millpond's or the program's own, with its hosts.
 
 #[cfg(feature = "lab")]
 use std::any::Any;
@@ -32,9 +32,9 @@ type Host<H> = fn(&Spec, &Shape, HitDelivery) -> Result<H, HostingError>;
 /// Hosting of a policy.
 #[derive(Clone, Copy)]
 struct Hosting {
-    /// Whatever its hot half.
+    /// Host for any hot half.
     any: Host<HostedPolicy<AnyHook>>,
-    /// For its own hot half, if a combination is compiled for that.
+    /// Host for its own hot half, if a combination is compiled for that.
     #[cfg(feature = "lab")]
     own: Option<Host<Box<dyn Any>>>,
 }
@@ -46,7 +46,7 @@ impl fmt::Debug for PolicyChoice {
 }
 
 impl PolicyChoice {
-    /// Reads and checks a policy.
+    /// Parses and checks a policy.
     ///
     /// # Errors
     /// [`PolicyError`]: no policy has that name, it cannot run in a store, or a parameter is wrong.
@@ -54,8 +54,8 @@ impl PolicyChoice {
         PolicyChoice::of_spec(Spec::parse(text)?, Vec::new())
     }
 
-    /// Returns the shipped policy that `spec` names. `others` are further names that a user may
-    /// have meant, for the hint.
+    /// Returns the shipped policy that `spec` names. `others` are further names for the hint, which
+    /// a user may have meant.
     pub(in crate::store) fn of_spec(
         spec: Spec,
         others: Vec<&'static str>,
@@ -79,7 +79,7 @@ impl PolicyChoice {
         Ok(PolicyChoice { chosen, host: Hosting::closed::<P>() })
     }
 
-    /// Returns `P`, which all threads use at once, with the parameters of `spec`.
+    /// Returns `P`, a policy that all threads use at once, with the parameters of `spec`.
     pub(crate) fn of_open<P: OpenPolicy>(spec: &Spec) -> Result<PolicyChoice, PolicyError> {
         let chosen = ChosenPolicy::of::<P>(spec, Tier::First)?;
         Ok(PolicyChoice { chosen, host: Hosting::open::<P>() })
@@ -130,7 +130,7 @@ impl Visitor for Search {
 }
 
 impl Hosting {
-    /// Under a mutex.
+    /// Returns the hosting of a policy under a mutex.
     fn closed<P: Policy>() -> Hosting {
         Hosting {
             any: HostedPolicy::any::<P>,
@@ -139,7 +139,7 @@ impl Hosting {
         }
     }
 
-    /// Open to all threads, unless each hit is to be delivered at once.
+    /// Returns hosting open to all threads, unless each hit is to be delivered at once.
     fn open<P: OpenPolicy>() -> Hosting {
         Hosting {
             any: |spec, shape, mode| match mode {

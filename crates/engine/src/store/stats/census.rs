@@ -1,5 +1,5 @@
-//! Statistics of a store as a whole: what its rooms have counted, and what its frames hold at the
-//! moment.
+//! Statistics of a store as a whole: the counts of its rooms, and the present contents of its
+//! frames.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -17,8 +17,9 @@ use crate::store::opened::Opened;
 use crate::store::stats::Stats;
 use crate::txn::TransactionManager;
 
-/// Headers that a census looks at, about. In a larger pool it takes every n-th one and counts it n
-/// times: a walk over the headers of a large pool costs a cache and a TLB miss for each.
+/// Approximate number of headers that a census examines. In a larger pool it takes every n-th one
+/// and counts it n times: a walk over the headers of a large pool costs a cache miss and a TLB miss
+/// for each.
 const LOOKS: u32 = 1 << 15;
 
 /// The parts of a store that its statistics are taken from.
@@ -31,7 +32,7 @@ pub(crate) struct Census<M: PoolStrategy> {
     pub(crate) opened: Instant,
 }
 
-/// The statistics of the rooms that count: pool, log, locks.
+/// Returns the statistics of the rooms that count: pool, log, locks.
 pub(crate) fn rooms<'s, M: PoolStrategy>(
     pool: &'s Pool<M>,
     txns: &'s TransactionManager,
@@ -42,7 +43,7 @@ pub(crate) fn rooms<'s, M: PoolStrategy>(
 }
 
 impl<M: PoolStrategy> Census<M> {
-    /// A snapshot.
+    /// Takes a snapshot.
     pub(crate) fn take(&self) -> Stats {
         let (log, locks) = (self.txns.log(), self.txns.locks());
         let mut stats = Stats::collect(&rooms(&self.pool, &self.txns));

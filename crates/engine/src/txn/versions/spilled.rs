@@ -1,11 +1,10 @@
-//! The versions of one tree: in memory, in buckets of ranges of keys, and in runs in the spill
-//! file.
+//! The versions of one tree: in memory, in buckets of key ranges, and in runs in the spill file.
 //!
 //! # Rules
-//! 1. The versions in the runs are older than those in memory, and the runs are in the order of
-//!    their age. So of the versions of a key the oldest come first, as in memory.
-//! 2. A writer may put a second version of a key when the first one was spilled. It follows the
-//!    first one, with the same stamp; so no snapshot ever sees it.
+//! 1. The versions in the runs are older than those in memory, and the runs are ordered by age. So
+//!    the oldest versions of a key come first, as in memory.
+//! 2. A writer may put a second version of a key after the first one was spilled. It follows the
+//!    first one and has the same stamp, so no snapshot ever sees it.
 //! 3. The list of runs changes under the latch of the tree's versions, exclusive, and only by the
 //!    holder of the mutex of spilling. Runs are merged outside that latch: a run does not change.
 //! 4. Buckets are added, split and removed under that latch, exclusive. Their versions change under
@@ -28,7 +27,7 @@ use crate::txn::versions::run::{Run, RunCursor, RunWriter};
 use crate::txn::versions::version::{Image, Version};
 use crate::txn::versions::window::Window;
 
-/// Runs of a level that are merged to one of the next.
+/// Number of runs of a level that are merged into one of the next.
 const FAN_IN: usize = 8;
 /// Multiple of the intended size at which a writer waits to split a bucket.
 const CROWDED: usize = 8;
@@ -36,7 +35,7 @@ const CROWDED: usize = 8;
 /// The state that the latch guards.
 #[derive(Default)]
 pub(super) struct Ranges {
-    /// By the first key of their range; the first one's is empty.
+    /// Buckets by the first key of their range; the first bucket's is empty.
     buckets: BTreeMap<FirstKey, Mutex<Bucket>>,
     runs: Vec<Arc<Run>>,
 }
@@ -45,13 +44,13 @@ pub(super) struct Ranges {
 #[derive(Default)]
 pub(super) struct TreeVersions {
     ranges: RwLock<Ranges>,
-    /// True if there may be versions.
+    /// Set if there may be versions.
     is_used: AtomicBool,
     /// Bytes that the versions in memory take.
     pub(super) bytes: AtomicUsize,
 }
 
-/// The read timestamps of the snapshots, and a timestamp that later snapshots do not precede.
+/// Read timestamps of the snapshots, and a timestamp that later snapshots do not precede.
 pub(super) struct Horizon {
     pub(super) read_timestamps: Vec<u64>,
     pub(super) now: u64,
@@ -74,7 +73,7 @@ impl Horizon {
     }
 }
 
-/// Returns the bucket of the range that `key` is in, and the first key of that range.
+/// Returns the bucket whose range has `key`, and the first key of that range.
 fn bucket_of<'r>(ranges: &'r Ranges, key: &[u8]) -> Option<(&'r FirstKey, &'r Mutex<Bucket>)> {
     let up_to = (Bound::Unbounded, Bound::Included(Key::new(key)));
     ranges.buckets.range(up_to).next_back()
@@ -85,7 +84,7 @@ impl Ranges {
         !self.buckets.is_empty() || !self.runs.is_empty()
     }
 
-    /// Appends what a snapshot at `timestamp` sees of `key`.
+    /// Appends the version of `key` for a snapshot at `timestamp`.
     fn seen(&self, key: &[u8], timestamp: u64, out: &mut Window) -> Result<(), SpillError> {
         for run in &self.runs {
             if let Some(found) = run.find(key, |stamp| stamp > timestamp)? {
@@ -100,8 +99,8 @@ impl Ranges {
         Ok(())
     }
 
-    /// Appends what a snapshot at `timestamp` sees of versions in memory of keys between the
-    /// bounds, until `out` has `max` keys.
+    /// Appends the versions in memory for a snapshot at `timestamp` of keys between the bounds,
+    /// until `out` has `max` keys.
     fn in_memory(
         &self,
         timestamp: u64,
@@ -136,8 +135,8 @@ impl Ranges {
         }
     }
 
-    /// Appends what a snapshot at `timestamp` sees of keys between the bounds, as
-    /// [`VersionStore::window`](crate::txn::versions::version_store::VersionStore::window) does.
+    /// Appends the versions for a snapshot at `timestamp` of keys between the bounds, like
+    /// [`VersionStore::window`](crate::txn::versions::version_store::VersionStore::window).
     fn window(
         &self,
         timestamp: u64,
@@ -225,8 +224,8 @@ impl TreeVersions {
             let mut bucket = bucket.lock().past_poison();
             let taken = bucket.memory();
             bucket.put(key, stamp, before, newest);
-            // Bytes are charged while the mutex is held: a thread that finds the version and drops
-            // it finds it charged.
+            // Bytes are charged while the mutex is held, so that a thread that finds and drops the
+            // version finds it charged.
             self.charge(taken, bucket.memory(), total);
             let (is_full, is_crowded) = (bucket.is_full(1), bucket.is_full(CROWDED));
             drop(bucket);
@@ -238,7 +237,7 @@ impl TreeVersions {
         }
     }
 
-    /// Charges what a bucket takes `now`, to which `before` was charged.
+    /// Charges the difference between a bucket's bytes before and `now`.
     fn charge(&self, before: usize, now: usize, total: &AtomicUsize) {
         for bytes in [total, &self.bytes] {
             if now > before {
@@ -262,7 +261,8 @@ impl TreeVersions {
         }
     }
 
-    /// Splits the full bucket that `key` is in, if the latch is free, or `must` be waited for.
+    /// Splits the full bucket of `key`, if the latch is free, or after a wait if it `must` be
+    /// split.
     #[cold]
     fn split(&self, key: &[u8], must: bool, total: &AtomicUsize) {
         let mut ranges = match self.ranges.try_write() {
@@ -290,7 +290,7 @@ impl TreeVersions {
         ranges.buckets.insert(FirstKey::new(&first), Mutex::new(second));
     }
 
-    /// Appends what a snapshot at `timestamp` sees of `key`.
+    /// Appends the version of `key` for a snapshot at `timestamp`.
     pub(super) fn seen(
         &self,
         key: &[u8],
@@ -311,7 +311,7 @@ impl TreeVersions {
         self.ranges.read().past_poison().window(timestamp, bounds, how, out)
     }
 
-    /// Drops from memory the versions for which `keep` returns `false`, as [`Bucket::retain`].
+    /// Drops the versions in memory for which `keep` returns `false`; see [`Bucket::retain`].
     pub(super) fn retain(&self, keep: impl Fn(u64, u64) -> bool, total: &AtomicUsize) {
         let mut has_empty = false;
         for bucket in self.ranges.read().past_poison().buckets.values() {
@@ -326,7 +326,7 @@ impl TreeVersions {
         }
     }
 
-    /// Removes empty buckets: the ranges before them get theirs.
+    /// Removes empty buckets; the ones before them take over their ranges.
     fn remove_empty(&self, total: &AtomicUsize) {
         let mut ranges = self.ranges.write().past_poison();
         let mut left: Vec<(FirstKey, Bucket)> = Vec::new();
@@ -408,7 +408,7 @@ impl TreeVersions {
         Ok((given, taken))
     }
 
-    /// Forgets everything. Returns the bytes of memory that this frees.
+    /// Drops all versions. Returns the bytes of memory that this frees.
     pub(super) fn clear(&self) -> usize {
         let mut ranges = self.ranges.write().past_poison();
         let runs = ranges.runs.drain(..).map(|run| run.bytes).sum::<usize>();
