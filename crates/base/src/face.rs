@@ -45,7 +45,7 @@ impl Face {
 /// use millpond_base::Parameter;
 /// const MAP_IDS: Parameter = Parameter::new("map_ids");
 /// assert_eq!(format!("{MAP_IDS} numbers pages"), "`map_ids` numbers pages");
-/// assert_eq!(MAP_IDS.set_to("true").to_string(), "`map_ids=true`");
+/// assert_eq!(MAP_IDS.set_to("true").to_string(), "`map_ids` true");
 /// assert_eq!(MAP_IDS.on_command_line(), "--map-ids");
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -67,12 +67,9 @@ impl Parameter {
         Parameter { name, flag }
     }
 
-    /// Returns the parameter with a value, as a caller would write it.
+    /// Returns the parameter, followed by a value.
     pub fn set_to(self, value: impl fmt::Display) -> impl fmt::Display {
-        fmt::from_fn(move |f| match Face::shown() {
-            Face::CommandLine => write!(f, "{} {value}", self.on_command_line()),
-            Face::Rust | Face::Python => write!(f, "`{}={value}`", self.name),
-        })
+        fmt::from_fn(move |f| write!(f, "{self} {value}"))
     }
 
     /// Returns the parameter's flag.
@@ -130,11 +127,11 @@ mod tests {
         const FORMAT: Parameter = Parameter::with_flag("format", "trace_format");
         const SAID: Spelled = Spelled { rust: "r", command_line: "c", python: "p" };
         let said = || format!("{FORMAT} {} {SAID}", FORMAT.set_to("csv"));
-        assert_eq!(said(), "`format` `format=csv` r");
+        assert_eq!(said(), "`format` `format` csv r");
         Face::CommandLine.show();
         assert_eq!(said(), "--trace-format --trace-format csv c");
         Face::Python.show();
-        assert_eq!(said(), "`format` `format=csv` p");
+        assert_eq!(said(), "`format` `format` csv p");
         Face::Rust.show();
     }
 }

@@ -56,12 +56,12 @@ fn the_first_reference_is_never_taken_for_a_header() {
     let mapped = ReadOptions { ops: "gets=R,cas=W".parse().unwrap(), ..columns("page=1,op=2") };
     let text = "17,gets\n18,cas\n19,get\n";
     assert_eq!(pages(read("t.csv", text, &mapped)), [17, 18, 19]);
-    refused(read("t.csv", text, &columns("page=1,op=2")), "--ops gets=R");
+    refused(read("t.csv", text, &columns("page=1,op=2")), "`ops` gets=R");
     // A size that is not known is none, and no reason to lose the reference.
     assert_eq!(pages(read("t.csv", "17,\n18,5\n", &columns("page=1,size=2"))), [17, 18]);
     refused(read("t.csv", "17,-1\n18,5\n", &columns("page=1,size=2")), "'-1'");
     // Numbers are no header.
-    refused(read("t.csv", "id,17\nid,18\n", &ReadOptions::default()), "--columns page=N");
+    refused(read("t.csv", "id,17\nid,18\n", &ReadOptions::default()), "`columns` page=N");
 }
 
 #[test]
@@ -71,13 +71,13 @@ fn a_header_is_never_taken_for_a_reference() {
         let text = format!("{header}\n1,17,get\n2,18,put\n");
         match read("t.csv", &text, &by_number) {
             Ok((batch, _)) => assert_eq!(batch.pages, [17, 18], "{header}"),
-            Err(error) => assert!(error.to_string().contains("columns=page=uid"), "{error}"),
+            Err(error) => assert!(error.to_string().contains("`columns` page=uid"), "{error}"),
         }
     }
     let words = "uid,bytes\n17,5\n";
     assert_eq!(pages(read("t.csv", words, &columns("page=1,size=2"))), [17]);
     assert_eq!(pages(read("t.csv", words, &columns("page=uid"))), [17]);
-    refused(read("t.txt", "uid\n17\n18\n", &ReadOptions::default()), "--columns page=uid");
+    refused(read("t.txt", "uid\n17\n18\n", &ReadOptions::default()), "`columns` page=uid");
     // A comment that has a word of a header is none, if the lines are not like it.
     let text = "# id mapping of disk 7\ntime,op,page\n1,R,17\n";
     assert_eq!(pages(read("t.csv", text, &ReadOptions::default())), [17]);
@@ -106,7 +106,7 @@ fn runs_of_blanks_are_one_separator() {
 fn semicolons_separate_whatever_the_file_is_called() {
     let text = "time;op;page\n1;R;17\n2;W;18\n";
     assert_eq!(pages(read("trace.log", text, &ReadOptions::default())), [17, 18]);
-    refused(read("trace.log", "17;R\n18;W\n", &ReadOptions::default()), "--columns page=N");
+    refused(read("trace.log", "17;R\n18;W\n", &ReadOptions::default()), "`columns` page=N");
 }
 
 #[test]
@@ -183,7 +183,7 @@ fn a_binary_file_that_has_the_name_of_oracle_general_is_not_read_as_one() {
     for bytes in [&little, &marked, &big, &random, &vec![0; 2400], &short] {
         for name in ["w01.oracleGeneral", "w01.oracleGeneral.csv", "trace.bin"] {
             let read = read_bytes(name, bytes);
-            refused(read, if name == "trace.bin" { "" } else { "--trace-format oracleGeneral" });
+            refused(read, if name == "trace.bin" { "" } else { "`format` oracleGeneral" });
         }
     }
     refused(read_bytes("t.csv", &marked), "UTF-16");
@@ -192,7 +192,7 @@ fn a_binary_file_that_has_the_name_of_oracle_general_is_not_read_as_one() {
 #[test]
 fn a_name_that_only_contains_an_extension_does_not_decide() {
     let four = "90 5 4096 17\n80 6 512 3\n";
-    refused(read("disk.list.txt", four, &ReadOptions::default()), "--trace-format");
+    refused(read("disk.list.txt", four, &ReadOptions::default()), "`format`");
     refused(read("my.extents-of-disk.txt", "5 4\n", &ReadOptions::default()), "ambiguous");
     assert_eq!(pages(read("P1.LIS", "5 2 0 9\n7 1 0 3\n", &ReadOptions::default())), [5, 6, 7]);
     assert_eq!(pages(read("t.extents.txt.gz", "5 2\n", &ReadOptions::default())), [5, 6]);
@@ -288,7 +288,7 @@ fn columns_and_ids_of_parquet_are_those_that_were_chosen() {
     assert_eq!(pages(drain(open(&path, &expanded))).len(), 4);
     refused(drain(open(&path, &ReadOptions::default())), "no column 'page' among obj, addr, n");
     refused(drain(open(&path, &columns("page=9"))), "there are no more");
-    refused(drain(open(&path, &columns("page=obj,op=verb"))), "--ops");
+    refused(drain(open(&path, &columns("page=obj,op=verb"))), "`ops`");
 }
 
 #[test]

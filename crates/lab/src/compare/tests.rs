@@ -160,7 +160,7 @@ fn what_cannot_be_compared_says_why() {
     let twice = error(&[run("r", twice)], &[]);
     assert!(twice.contains("lru has two values at") && twice.contains("100 and 77"), "{twice}");
     let single = error(&[run("r", rows(&[("lru", &BASE[..1]), ("arc", &BASE[..1])]))], &[]);
-    assert!(single.contains("blocks=20"), "{single}");
+    assert!(single.contains("`blocks` 20"), "{single}");
     let empty = error(&[run("r", Table::new(["trace"]))], &[]);
     assert!(empty.contains("there is no row"), "{empty}");
     let mut other = Table::new(["trace", "colour"]);

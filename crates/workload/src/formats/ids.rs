@@ -145,6 +145,6 @@ mod tests {
         assert_eq!(ids.number(17), Ok(1));
         let mut ids = Ids::new(false);
         assert_eq!(ids.page(b"uid"), Ok(0));
-        assert!(ids.page(b"17").unwrap_err().contains("columns=page=uid"));
+        assert!(ids.page(b"17").unwrap_err().contains("`columns` page=uid"));
     }
 }

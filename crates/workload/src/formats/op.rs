@@ -94,7 +94,7 @@ mod tests {
         assert_eq!(ops.find(b"cas"), Ok(Some(AccessKind::Write)));
         assert_eq!(ops.find(b"d"), Ok(None));
         assert_eq!(ops.find(b"put"), Ok(Some(AccessKind::Write)));
-        assert!(ops.find(b"incr").unwrap_err().contains("ops=gets=R"));
+        assert!(ops.find(b"incr").unwrap_err().contains("`ops` gets=R"));
         for (text, says) in [("gets", "not like"), ("a=b", "R, W or skip"), ("a=R,A=W", "twice")] {
             let error = text.parse::<Ops>().unwrap_err().to_string();
             assert!(error.contains(says), "{error}");
