@@ -1,4 +1,4 @@
-//! Keys, frames, and a pseudo-terminal that gets back its mode.
+//! Keys, frames, and a pseudo-terminal whose mode is restored.
 
 use std::io::Read;
 use std::os::fd::OwnedFd;
@@ -29,7 +29,7 @@ fn is_raw(terminal: &OwnedFd) -> bool {
     !modes.intersects(LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG)
 }
 
-/// What was written so far.
+/// Returns the bytes written so far.
 fn written(ours: &OwnedFd) -> String {
     let mut bytes = [0; 4096];
     let count = File::from(ours.try_clone().unwrap()).read(&mut bytes).unwrap();
