@@ -1,9 +1,9 @@
 //! Threads, phases and clocks of a run: one loop for every client and every store.
 //!
-//! A thread does its steps and, after each few of them, stores its own count in a cache line of its
-//! own, and looks at the phase, which hardly ever changes. One step in a few is timed
-//! (`Workload::period`). The calling thread sleeps, wakes to sample, and changes the phase. Between
-//! the warm-up and the measurement all threads pause, so that counters can be read at one moment.
+//! A thread runs its steps. After every few steps it stores its count in its own cache line and
+//! checks the phase, which rarely changes. One step in a few is timed (`Workload::period`). The
+//! calling thread sleeps, wakes to sample, and changes the phase. Between warm-up and measurement
+//! all threads pause, so that counters can be read at one moment.
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -23,13 +23,13 @@ use crate::run::instructions::Instructions;
 pub enum Length {
     /// A time.
     Time(Duration),
-    /// A number of operations, all threads together: every run with one thread and one seed then
-    /// does the very same work.
+    /// A number of operations over all threads. Every run with one thread and one seed then does
+    /// the same work.
     Operations(u64),
 }
 
 impl Length {
-    /// Nothing at all.
+    /// No operation.
     pub const NONE: Length = Length::Operations(0);
 
     fn share(self, threads: usize, thread: usize) -> Option<u64> {
@@ -46,7 +46,7 @@ impl Length {
 /// The parameters of a run.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct RunSpec {
-    /// Before anything is counted.
+    /// Warm-up before the measurement.
     pub warm_up: Length,
     /// The measurement.
     pub measure: Length,
@@ -55,23 +55,24 @@ pub struct RunSpec {
 }
 
 impl RunSpec {
-    /// A second of warm-up and so long a measurement, with a point every second.
+    /// Returns a spec with a second of warm-up, a measurement of length `measure`, and a point
+    /// every second.
     pub fn of(measure: Length) -> RunSpec {
         let second = Duration::from_secs(1);
         RunSpec { warm_up: Length::Time(second), measure, interval: second }
     }
 }
 
-/// A point of the time series: what happened in one interval.
+/// A point of the time series: the events of one interval.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Tick {
     /// Seconds since the phase began, at the end of the interval.
     pub at_s: f64,
     /// Length of the interval, in seconds.
     pub seconds: f64,
-    /// Transactions in it.
+    /// Transactions in the interval.
     pub transactions: u64,
-    /// Events of the store in it; `None` where it has no counters.
+    /// Events of the store in the interval; `None` if the store has no counters.
     pub counts: Option<Counts>,
     /// `true` if the interval belongs to the warm-up.
     pub is_warm_up: bool,
@@ -79,11 +80,11 @@ pub struct Tick {
 
 /// Observer of a run, which may end it.
 pub trait Observer {
-    /// Something began: loading, a round.
+    /// Reports the start of an activity, such as loading or a round.
     fn begin(&mut self, what: &str) {
         let _ = what;
     }
-    /// An interval ended.
+    /// Reports the end of an interval.
     fn tick(&mut self, tick: &Tick) {
         let _ = tick;
     }
@@ -93,7 +94,7 @@ pub trait Observer {
     }
 }
 
-/// Watches nothing and stops nothing.
+/// Observer that does nothing.
 pub struct Unwatched;
 
 impl Observer for Unwatched {}
@@ -103,11 +104,11 @@ impl Observer for Unwatched {}
 pub struct Outcome {
     /// Threads.
     pub threads: u32,
-    /// Transactions that were measured, or rows that were scanned.
+    /// Measured transactions, or scanned rows.
     pub transactions: u64,
-    /// Seconds of the measurement, the mean of the threads.
+    /// Seconds of the measurement, as the mean of the threads.
     pub seconds: f64,
-    /// Transactions per second, all threads together.
+    /// Transactions per second over all threads.
     pub throughput_per_s: f64,
     /// Latencies of the timed steps, in nanoseconds.
     pub latency: Histogram<u64>,
@@ -115,12 +116,12 @@ pub struct Outcome {
     pub by_class: [u64; CLASSES_MAX],
     /// Number of times that a transaction was rolled back and restarted.
     pub retries: u64,
-    /// Events of the store; `None` where it has no counters.
+    /// Events of the store; `None` if it has no counters.
     pub counts: Option<Counts>,
     /// Processor seconds of the process.
     pub cpu_s: f64,
-    /// Instructions of the clients' threads, without the kernel's; `None` where the machine does
-    /// not count them.
+    /// Instructions of the clients' threads, without the kernel's; `None` if the machine does not
+    /// count them.
     pub instructions: Option<u64>,
     /// Bytes of the process in memory at the end.
     pub resident_bytes: Option<u64>,
@@ -131,12 +132,13 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Microseconds of CPU time per transaction.
+    /// Returns the microseconds of CPU time per transaction.
     pub fn cpu_us_per_tx(&self) -> f64 {
         self.cpu_s * 1e6 / self.transactions.max(1) as f64
     }
 
-    /// Several rounds of one thing as one; its throughput is their mean. `None` for none.
+    /// Combines several rounds into one outcome with their mean throughput; `None` if there are
+    /// none.
     pub fn of_rounds(rounds: &[Outcome]) -> Option<Outcome> {
         let mut all = rounds.first()?.clone();
         for round in &rounds[1..] {
@@ -161,7 +163,7 @@ impl Outcome {
         Some(all)
     }
 
-    /// Latency in microseconds below which this share of the transactions stayed.
+    /// Returns the latency in microseconds below which this share of the transactions stayed.
     pub fn latency_us(&self, quantile: f64) -> f64 {
         self.latency.value_at_quantile(quantile) as f64 / 1e3
     }
@@ -201,7 +203,7 @@ impl Shared {
     }
 }
 
-/// The longest latency that is distinguished from longer ones, in nanoseconds: ten minutes.
+/// Upper bound of the histogram in nanoseconds: ten minutes.
 const LATENCY_NS_MAX: u64 = 600_000_000_000;
 
 /// One thread's results.
@@ -213,10 +215,10 @@ struct Share {
     seconds: f64,
 }
 
-/// An empty histogram of latencies in nanoseconds.
+/// Returns an empty histogram of latencies in nanoseconds.
 pub(crate) fn latencies() -> Histogram<u64> {
-    // Cannot fail: the bounds lie far enough apart, and two digits are allowed. They are fixed,
-    // because a value beyond them must not make a histogram grow in the middle of a run.
+    // Cannot fail: the bounds are far enough apart, and two digits are allowed. The bounds are
+    // fixed, because a value beyond them must not make a histogram grow during a run.
     Histogram::new_with_bounds(1, LATENCY_NS_MAX, 2).expect("valid bounds")
 }
 
@@ -240,7 +242,7 @@ impl Share {
     }
 }
 
-/// Steps until the phase is over.
+/// Runs steps until the phase is over.
 fn steps<C: Client, S: millpond_workload::live::Session>(
     client: &mut C,
     session: &mut S,
@@ -266,7 +268,7 @@ fn steps<C: Client, S: millpond_workload::live::Session>(
     Ok(())
 }
 
-/// A thread's whole run.
+/// Runs one thread from start to end.
 fn work<C: Client, S: Store>(
     store: &S,
     client: &mut C,
@@ -297,13 +299,13 @@ fn work<C: Client, S: Store>(
     result.map(|()| share)
 }
 
-/// The time series of a phase while it grows.
+/// A phase's time series under construction.
 struct Series<'a> {
     shared: &'a Shared,
     counts: &'a dyn Fn() -> Option<Counts>,
     is_warm_up: bool,
     start: Instant,
-    /// The end of the last interval, and what had been done by then.
+    /// End of the last interval, with the transactions and counts up to then.
     last: (Instant, u64, Option<Counts>),
     ticks: Vec<Tick>,
 }
@@ -331,8 +333,8 @@ impl<'a> Series<'a> {
     }
 }
 
-/// Sleeps and samples until all threads have ended the phase; ends it when it is time to, or when
-/// the observer asks for it. Returns the time series, and whether the observer did.
+/// Sleeps and samples until all threads have ended the phase. Ends the phase when its time is over
+/// or the observer asks. Returns the time series, and `true` if the observer ended the phase.
 fn watch(
     shared: &Shared,
     (length, interval, is_warm_up): (Length, Duration, bool),
@@ -363,7 +365,7 @@ fn watch(
         let until_tick = (series.last.0 + interval).saturating_duration_since(now);
         thread::park_timeout(if is_over { LOOK } else { LOOK.min(until_tick).min(until_end) });
     }
-    // What is left counts as an interval if it is about one, or the only one.
+    // The remainder counts as an interval if it is about one interval long, or the only one.
     let now = Instant::now();
     if !is_warm_up && (series.ticks.is_empty() || now >= series.last.0 + interval / 2) {
         series.tick(now, observer);
@@ -390,7 +392,7 @@ fn run_each<C: Client, S: Store>(
         cells: (0..threads).map(|_| Cell::default()).collect(),
     };
     let shared = &shared;
-    // Before the threads, which it then counts, too.
+    // The counter starts before the threads, so that it counts them too.
     let mut instructions = Instructions::begin();
     thread::scope(|scope| {
         let handles: Vec<_> = clients
@@ -466,12 +468,11 @@ fn merged(shares: &[Share], cpu_s: f64) -> Outcome {
     }
 }
 
-/// Runs `clients`, one thread each, on a store that was loaded. `counts` reads the store's
-/// counters, if it has any; `at_start` is called once, while all threads stand still between the
-/// warm-up and the measurement.
+/// Runs `clients`, one thread each, on a loaded store. `counts` reads the store's counters, if it
+/// has any. `at_start` is called once, while all threads pause between warm-up and measurement.
 ///
 /// # Errors
-/// What the first client that failed reports, or [`BenchError::Stopped`] if the observer ended the
+/// The error of the first client that failed, or [`BenchError::Stopped`] if the observer ended the
 /// run before the measurement.
 pub fn run<S: Store>(
     store: &S,
