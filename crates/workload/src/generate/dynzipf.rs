@@ -29,8 +29,8 @@ pub(crate) struct DynZipf {
     /// Fractional number of writes that are due; a write is made when it reaches one.
     write_due: f64,
     scan_share: f64,
-    /// Fractional number of scan references that are due. When it reaches one, a run starts, and
-    /// its whole length is subtracted in advance.
+    /// Fractional number of scan references that are due. When it reaches one, a run starts; each
+    /// reference of the run subtracts one.
     scan_due: f64,
     scan_run: u64,
     scan_left: u64,

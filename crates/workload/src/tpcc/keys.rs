@@ -1,4 +1,5 @@
-//! The keys of the tables and indexes: big-endian numbers, so that bytes sort as they do.
+//! The keys of the tables and indexes: big-endian numbers, so that bytes sort like the
+//! numbers.
 //!
 //! ```text
 //! warehouse        w:4
@@ -17,7 +18,8 @@
 /// The bytes of a customer's last or first name in a key.
 pub const NAME_LEN: usize = 16;
 
-/// The writer of the history rows that are loaded for a warehouse; workers are below.
+/// Returns the writer number of a warehouse's loaded history rows; workers have lower
+/// numbers.
 #[inline]
 pub fn loading_writer(warehouse: u32) -> u32 {
     warehouse | 1 << 31
@@ -49,7 +51,7 @@ pub fn district(w: u32, d: u8) -> [u8; 5] {
     key
 }
 
-/// Key of what a district numbers: customers, orders, new orders.
+/// Key of a district's numbered rows: customers, orders, new orders.
 #[inline(always)]
 fn numbered(w: u32, d: u8, n: u32) -> [u8; 9] {
     let mut key = [d; 9];
@@ -116,21 +118,22 @@ pub fn history(writer: u32, n: u64) -> [u8; 12] {
     key
 }
 
-/// The last four bytes of a key as a number: the order, the customer or the item; 0 if it is
-/// shorter.
+/// Returns the last four bytes of a key as a number (order, customer or item); 0 if the key
+/// is shorter.
 #[inline(always)]
 pub fn last_number(key: &[u8]) -> u32 {
     key.last_chunk::<4>().map_or(0, |bytes| u32::from_be_bytes(*bytes))
 }
 
-/// The number at `at` of a key; 0 if it is shorter.
+/// Returns the number at `at` of a key; 0 if the key is shorter.
 #[inline(always)]
 pub fn number_at(key: &[u8], at: usize) -> u32 {
     let bytes = key.get(at..).and_then(|rest| rest.first_chunk::<4>());
     bytes.map_or(0, |bytes| u32::from_be_bytes(*bytes))
 }
 
-/// Warehouse and district of a key that begins with them; zeros if it is shorter.
+/// Returns warehouse and district of a key that begins with them; zeros if the key is
+/// shorter.
 #[inline(always)]
 pub fn district_of(key: &[u8]) -> (u32, u8) {
     (number_at(key, 0), key.get(4).copied().unwrap_or(0))
