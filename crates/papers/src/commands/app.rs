@@ -1,4 +1,4 @@
-//! The experiments there are.
+//! Commands of the experiments.
 
 use std::process::ExitCode;
 

@@ -1,6 +1,6 @@
 //! Instructions of hits and of victims, counted by callgrind.
 //!
-//! What is counted are two functions, by their names, in a short run that does nothing else twice.
+//! callgrind counts two functions, by name, in a short run that does nothing else twice.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use super::callgrind::per_event;
 use millpond_cli::program::Failure;
 use millpond_cli::program::print;
 
-/// Functions of [`millpond_lab::cost`], and the events that each is divided by.
+/// Functions of [`millpond_lab::cost`], and the events by which each count is divided.
 const PARTS: [(&str, &str); 2] = [("deliver_all_hits", "hits"), ("replace_all_misses", "victims")];
 
 /// A hidden command: hits and victims of one policy, as many as a round has, twice.
@@ -44,10 +44,10 @@ pub(crate) fn run(args: &Args, registry: &Registry) -> Result<(), Failure> {
     print(&format!("{}\n", json!({ "hits": all.hits, "victims": all.victims })))
 }
 
-/// Instructions of a hit and of a victim.
+/// Counts the instructions of a hit and of a victim.
 ///
 /// # Errors
-/// Why they could not be counted, or that the user stopped it.
+/// The reason that they could not be counted, or an interruption by the user.
 pub(crate) fn count(policy: &str, frames: u32, seed: u64) -> Result<(f64, f64), Failure> {
     let words = ["factors-probe", "--policy", policy].map(String::from);
     let numbers = [("--frames", u64::from(frames)), ("--seed", seed)];
