@@ -1,10 +1,10 @@
-//! Scale of an experiment: how much of it is run.
+//! Scale of an experiment.
 
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// Scale of an experiment: how much of it is run.
+/// Scale of an experiment: the amount of work.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Scale {
     /// Seconds, to see that everything works. Nothing can be concluded, so plots are marked
