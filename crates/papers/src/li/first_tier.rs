@@ -25,7 +25,7 @@ pub struct Course {
     pub warehouses: u32,
     /// `true` for warehouses of a hundredth of the rows.
     pub is_tiny: bool,
-    /// Transactions before the first request is recorded.
+    /// Transactions of the warm-up.
     pub warm_up: u64,
     /// Maximum length, in transactions, to which a warm-up is extended until the first tier's gap
     /// is full. With a full gap the recording has as many RECOV writes at its start as at its end.
@@ -121,7 +121,7 @@ impl FirstTier {
         (course.gap_log * self.gap).max(1.0) as u64
     }
 
-    /// Transactions before the first request is recorded.
+    /// Transactions of the warm-up.
     pub fn warm_up(&self, course: &Course) -> u64 {
         let full = (self.gap_bytes(course) as f64 / LOG_PER_TRANSACTION).ceil() as u64;
         course.warm_up.max(full.min(course.fills_gap))

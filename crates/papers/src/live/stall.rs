@@ -71,7 +71,7 @@ impl Pace {
     }
 }
 
-/// Returns `true` for each row of a table that is stalled. A row is compared with the row of
+/// Returns, for each row of a table, `true` if it is stalled. A row is compared with the row of
 /// equal values in `same` that has `random` in the column `policy`.
 pub fn stalled_rows(table: &Table, same: &[&str], policy: &str, random: &str) -> Vec<bool> {
     let place = |row: usize| -> Vec<String> {
