@@ -1,5 +1,5 @@
-//! A policy named by text, `watt(write_weight=2)`: found in the registry and checked for a tier,
-//! with the bytes that its state takes.
+//! A policy named by text, such as `watt(write_weight=2)`: found in the registry, checked for a
+//! tier, with the size of its state.
 
 use std::any::TypeId;
 use std::fmt;
@@ -12,7 +12,7 @@ use crate::info::{Info, Tier};
 use crate::policy_host::{ErasedPolicyHost, PolicyHost};
 use crate::registry::{Visitor, visit_all};
 
-/// A policy that a store or a second tier cannot run with.
+/// Reason that a store or a second tier cannot run with a policy.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PolicyError {
@@ -38,12 +38,12 @@ pub enum PolicyError {
         /// The policy.
         id: &'static str,
     },
-    /// The text cannot be read, or a parameter cannot be.
+    /// The text cannot be parsed, or a parameter is impossible.
     #[error(transparent)]
     Param(#[from] ParamError),
 }
 
-/// A policy that exists and can run in a tier, with parameters that are valid.
+/// A policy that exists and can run in a tier, with valid parameters.
 #[derive(Clone)]
 pub struct ChosenPolicy {
     /// The specification as written.
@@ -52,7 +52,7 @@ pub struct ChosenPolicy {
     pub info: Info,
     /// Bytes of `info.frame_bytes` that are stored in the frame's header.
     meta_bytes: usize,
-    /// Bytes beside the frames that a new policy allocates per frame, at most.
+    /// Maximum bytes per frame that a new policy allocates beside the frames.
     birth_bytes_per_frame: f64,
     /// Bytes that do not depend on the pool: hands, counts.
     fixed_bytes: u64,
@@ -61,7 +61,7 @@ pub struct ChosenPolicy {
     host: ErasedHost,
 }
 
-/// Hosts a policy without its type; its parameters were checked.
+/// Creates the host of a policy without its type; the parameters are checked before.
 type ErasedHost = fn(&Spec, &Shape) -> Box<dyn ErasedPolicyHost>;
 
 impl fmt::Debug for ChosenPolicy {
@@ -74,18 +74,18 @@ impl fmt::Debug for ChosenPolicy {
 /// and a control byte, 16/7 times.
 const GHOST_INDEX_BYTES: u64 = 40;
 
-/// A policy is made for pools of these sizes, to see what it allocates: 2048 to 4096 frames in
-/// small steps, because tables that are powers of two are least full just beyond some size that
-/// only the policy knows.
+/// Returns the pool sizes at which a policy's allocation is measured: 2048 to 4096 frames in small
+/// steps. Tables whose sizes are powers of two are least full just beyond some size, which only
+/// the policy knows.
 fn birth_sizes() -> impl Iterator<Item = u32> {
     (16..=32).map(|sixteenth| sixteenth * 128)
 }
-/// A size in between may be worse than its neighbours by less than so much.
+/// Bound of the factor by which a size in between may be worse than its neighbours.
 const BIRTH_MARGIN: f64 = 17.0 / 16.0;
 
 impl ChosenPolicy {
-    /// Reads a policy's name and parameters, and checks them for `tier`. A second tier takes any
-    /// policy that need not know the future, also those of a first tier.
+    /// Parses a policy's name and parameters, and checks them for `tier`. A second tier takes any
+    /// policy that need not know the future, including those of a first tier.
     ///
     /// # Errors
     /// [`PolicyError`]: no policy has that name, it cannot run in the tier, or a parameter is
@@ -94,8 +94,8 @@ impl ChosenPolicy {
         ChosenPolicy::find(Spec::parse(text)?, tier, Vec::new())
     }
 
-    /// Returns the shipped policy that `spec` names. `others` are further names that a user may
-    /// have meant, for the hint.
+    /// Returns the shipped policy that `spec` names. `others` are further known names for the
+    /// hint.
     ///
     /// # Errors
     /// Same as [`ChosenPolicy::parse`].
@@ -126,19 +126,20 @@ impl ChosenPolicy {
         self.hook
     }
 
-    /// Creates the policy for a cache of that shape, in its host.
+    /// Creates the policy for a cache of shape `shape`, in its host.
     pub fn erased_host(&self, shape: &Shape) -> Box<dyn ErasedPolicyHost> {
         (self.host)(&self.spec, shape)
     }
 
-    /// Bytes of the policy in a cache of `frames` frames that have no header for its metadata, at
-    /// most: [`ChosenPolicy::state_bytes`] and the metadata.
+    /// Returns the maximum bytes of the policy in a cache of `frames` frames without headers for
+    /// its metadata: [`ChosenPolicy::state_bytes`] and the metadata.
     pub fn erased_bytes(&self, frames: u32) -> Option<u64> {
         Some(self.state_bytes(frames)? + u64::from(frames) * self.meta_bytes as u64)
     }
 
-    /// Bytes that the policy's state takes at most beside a pool of `frames` frames: list nodes,
-    /// ghosts and the index of ghosts. `None` if its parameters let it keep ghosts without bound.
+    /// Returns the maximum bytes of the policy's state beside a pool of `frames` frames: list
+    /// nodes, ghosts and the index of ghosts. Returns `None` if its parameters do not bound the
+    /// ghosts.
     pub fn state_bytes(&self, frames: u32) -> Option<u64> {
         let ghosts = (self.ghosts_max)(&self.spec, frames);
         let per_frame = (f64::from(self.info.frame_bytes) - self.meta_bytes as f64).max(0.0);
@@ -165,15 +166,15 @@ impl Visitor for Search {
     }
 }
 
-/// Type-independent properties of a policy. There are some sixty policies, so only code that needs
-/// the type is compiled for each.
+/// Type-independent properties of a policy. There are about sixty policies, so only code that
+/// needs the type is compiled for each.
 struct Facts {
     info: Info,
     needs_future: bool,
     meta_bytes: usize,
     hook: TypeId,
     check: fn(&Spec) -> Result<(), ParamError>,
-    /// Bytes beside the frames that a new one allocates; 0 if its parameters are invalid.
+    /// Bytes that a new policy allocates beside the frames; 0 if its parameters are invalid.
     birth_bytes: fn(&Spec, u32) -> usize,
     ghosts_max: fn(&Spec, u32) -> u64,
     host: ErasedHost,
@@ -202,7 +203,7 @@ impl Facts {
         }
     }
 
-    /// For a cache of that tier.
+    /// Chooses the policy for a cache of tier `tier`.
     fn choose(self, spec: &Spec, tier: Tier) -> Result<ChosenPolicy, PolicyError> {
         let Facts { info, meta_bytes, hook, birth_bytes, ghosts_max, host, .. } = self;
         let not_live = |reason| Err(PolicyError::NotLive { id: info.id, reason });

@@ -273,7 +273,7 @@ mod tests {
         let (alone, soon, late) =
             (above(&made), above(&repeated(&made, 4)), above(&repeated(&made, 500)));
         assert!(alone > 1000, "as in our TPC-C: {alone}");
-        // LIRS's queue of ten frames holds a page until a repeat five references later, but not 500.
+        // The queue of ten frames holds a page until a repeat five references later, but not 500.
         assert!(soon.abs() < alone / 10, "a repeat at once makes it LRU's like: {soon}");
         assert!(late < -10_000, "one after its queue puts it far below: {late}");
     }

@@ -69,7 +69,7 @@ fn figure_13(scale: Scale, loaded: &Loaded) -> LiveFigure {
 }
 
 /// WATT's transactions per second over each slower policy's: the printed number, or `None` if the
-/// paper prints none and makes no claim for all settings.
+/// paper prints none, so that only *more* is claimed.
 const PRINTED_13: [(&str, &str, &str, Option<f64>); 12] = [
     (READ_ONLY, "1 : 50", HYPERBOLIC_SHARED, None),
     (READ_ONLY, "1 : 50", LEAN, None),
