@@ -2,8 +2,9 @@
 //!
 //! A policy has two halves. The *hot half* ([`HitHook`]) defines the effect of a hit on the frame's
 //! own [`HitHook::Meta`]: a static function, through `&`, without a latch. The *cold half*
-//! ([`Policy`], or [`OpenPolicy`] through `&self`) keeps order, hands and ghosts. It is called when a
-//! page is admitted or evicted, and on every hit only if the policy needs that ([`Hit::Central`]).
+//! ([`Policy`], or [`OpenPolicy`] through `&self`) keeps order, hands and ghosts. It is called when
+//! a page is admitted or evicted, and on every hit only if the policy needs that
+//! ([`Hit::Central`]).
 //!
 //! The host (a simulator, a live pool) owns the page table, the frames and the free list. A policy
 //! sees dense [`FrameId`]s and keys its ghosts by [`PageId`], so that one file serves every host.
