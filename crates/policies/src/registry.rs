@@ -4,12 +4,12 @@ use crate::contract::{OpenPolicy, Policy};
 use crate::policy as p;
 use crate::tier2 as t;
 
-/// Something to do with every policy's type: make a simulator of it, test it, list it.
+/// Work for every policy's type: building a simulator, testing, listing.
 pub trait Visitor {
     /// Visits one policy.
     fn visit<P: Policy>(&mut self);
 
-    /// Visits one that any number of threads may use at once.
+    /// Visits a policy that any number of threads may use at once.
     fn visit_open<P: OpenPolicy>(&mut self) {
         self.visit::<P>();
     }

@@ -1,7 +1,7 @@
 //! `lfuda`: LFU with dynamic ageing.
 //!
-//! **Idea** — A cache age grows to the key of each page that is evicted, and is added to the counts
-//! of pages that are used: what was used much long ago is overtaken by what is used now.
+//! **Idea** — A cache age grows to the key of each evicted page, and is added to the counts of used
+//! pages: pages used now overtake pages used much long ago.
 //!
 //! **Source** — gilbert 1.2.14; Arlitt, Cherkasova, Dilley, Friedrich, Jin (2000).
 //!
@@ -141,8 +141,8 @@ impl Policy for Lfuda {
     ) -> u32 {
         let age = &mut self.age;
         let taken = |_, (key, _): (u64, u64)| {
-            // A child evicted instead may have any key; the age is no page's that cannot be
-            // evicted.
+            // A child evicted instead may have any key; the age never takes the key of a page that
+            // cannot be evicted.
             if key < FOREVER {
                 *age = (*age).max(key);
             }

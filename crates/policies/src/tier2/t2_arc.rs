@@ -13,8 +13,8 @@
 //! **Cost** — Hit: relink. Miss: one look-up among the ghosts. Evict: O(1). 9 bytes per frame, 32
 //! per ghost.
 //!
-//! **Deviations** — None from ARC as it was published, with a real-valued target. Ghosts are
-//! trimmed when a page comes, not before the victim is chosen: the same ghosts are dropped. A
+//! **Deviations** — None from the published ARC, with a real-valued target. Ghosts are trimmed
+//! when a page is admitted, not before the victim is chosen; the same ghosts are dropped. A
 //! refused frame moves to the recent end of its list.
 //!
 //! **Defaults** — No parameters.
