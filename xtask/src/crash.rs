@@ -2,7 +2,7 @@
 //! failing reads.
 //!
 //! Runs the engine's test `crash` or `reads`, whose stories are drawn by their seeds; a failure
-//! prints the command that tells its story again. `cargo xtask test` runs a few of them. With
+//! prints the command that repeats its story. `cargo xtask test` runs a few of them. With
 //! `--planted`, the campaigns must catch bugs ([`crate::planted`]).
 
 use anyhow::{Context, Result, bail};

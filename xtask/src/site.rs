@@ -1,6 +1,6 @@
 //! `cargo xtask site`: builds the documentation as static pages and checks every link.
 //!
-//! `crates/site`, a workspace of its own, makes the site. The command line describes its own
+//! `crates/site`, a separate workspace, makes the site. The command line describes its own
 //! commands for it.
 
 use std::path::{Path, PathBuf};

@@ -56,7 +56,7 @@ enum Command {
     Reference(describe::reference::Args),
 }
 
-/// The command line: all commands and their options, with their help.
+/// Returns the command line: all commands and their options, with their help.
 pub fn command() -> clap::Command {
     App::command()
 }

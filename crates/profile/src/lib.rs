@@ -24,8 +24,8 @@
 //! own thread is not.
 //!
 //! # What it needs
-//! Linux on x86-64, and the right to sample the own process: `kernel.perf_event_paranoid` of at
-//! most 2. Time in the kernel needs at most 1, or `CAP_PERFMON`.
+//! Linux on x86-64, and the right of a process to sample itself: `kernel.perf_event_paranoid` of
+//! at most 2. Time in the kernel needs at most 1, or `CAP_PERFMON`.
 
 #![deny(missing_docs)]
 

@@ -40,7 +40,7 @@ pub fn frames(pages: u64, percent: u64) -> u64 {
 
 /// Returns the hash table sizes to try for a cache of `frames` frames.
 ///
-/// The default of 2^24 buckets misses the processor's caches on every look-up of a small cache;
+/// The default of 2^24 buckets misses the processor's caches on every lookup of a small cache;
 /// a fitted table is up to three times as fast.
 pub fn hashpowers(frames: u64, is_default_table: bool) -> Vec<u32> {
     if is_default_table {

@@ -1,4 +1,4 @@
-//! `cargo xtask peers`: prepares both sides, runs every cell, prints as it goes.
+//! `cargo xtask peers`: prepares both sides, runs every cell, and prints each result.
 
 use anyhow::Result;
 

@@ -20,7 +20,7 @@ pub const KEY_BYTES: usize = 24;
 /// Bytes of a value; those of redb's benchmark.
 pub const VALUE_BYTES: usize = 150;
 
-/// Set-up of the look-ups.
+/// Set-up of the lookups.
 #[derive(Clone, Debug)]
 pub struct Manies {
     /// Rows of the store.

@@ -133,7 +133,7 @@ fn quantile(values: &mut [f64], share: f64) -> f64 {
     values.get(at).copied().unwrap_or_default()
 }
 
-/// Changes a row, in a transaction of its own.
+/// Changes a row in its own transaction.
 fn change(
     (db, tree): (&Db, &RawTree),
     row: u64,

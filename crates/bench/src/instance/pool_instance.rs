@@ -167,7 +167,7 @@ impl<M: PoolStrategy> PoolInstance<M> {
         Ok(self.slow.clone().map_or(device, |slow| slow as Arc<dyn Device>))
     }
 
-    /// Returns the slow device, if the setup asks for one.
+    /// Returns the slow device, if the setup has one.
     fn slowed(&self) -> Option<Arc<SlowDevice>> {
         let DeviceSpec::Slow(profile) = self.setup.device else { return None };
         let seed = self.setup.options.lab.seed;

@@ -184,7 +184,7 @@ struct Shared {
     cells: Box<[Cell]>,
 }
 
-/// One thread's progress, on cache lines of its own.
+/// One thread's progress, on its own cache lines.
 #[repr(align(128))]
 #[derive(Default)]
 struct Cell(AtomicU64);

@@ -25,7 +25,7 @@ enum Form<T> {
     Of(T),
 }
 
-/// The forms of keys and values that were asked for.
+/// Requested forms of keys and values.
 #[derive(clap::Args, Clone, Debug)]
 pub(crate) struct Notation {
     /// Form of keys: text, hex, or a type such as u64 or '(String, u32)'. By default the type that

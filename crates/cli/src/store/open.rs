@@ -9,7 +9,7 @@ use millpond_base::size::Size;
 use super::compression::CompressionArg;
 use crate::error::Failure;
 
-/// Memory of a command that looks at a few pages.
+/// Memory of a command that reads a few pages.
 const MEMORY_SMALL: u64 = 32 << 20;
 
 /// The store that a command is about.

@@ -63,7 +63,7 @@ enum Command {
     Man(man::Args),
 }
 
-/// The command line: all experiments and their options, with their help.
+/// Returns the command line: all experiments and their options, with their help.
 pub fn command() -> clap::Command {
     App::command()
 }

@@ -74,7 +74,7 @@ impl Journal {
 fn write(row: &Fields) -> Json {
     let field = |(name, value): &(String, Value)| {
         let value = match value {
-            // All digits, unlike what people are shown.
+            // All digits, unlike in tables for people.
             Value::Float(x) => Number::from_f64(*x).map_or(Json::Null, Json::Number),
             other => Json::from(other),
         };

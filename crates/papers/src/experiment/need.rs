@@ -126,7 +126,7 @@ pub enum Short {
     },
 }
 
-/// A number of bytes for people.
+/// Formats a number of bytes for people.
 pub(super) fn bytes(n: u64) -> String {
     match n {
         0 => "no".to_string(),
@@ -135,7 +135,7 @@ pub(super) fn bytes(n: u64) -> String {
     }
 }
 
-/// A time for people.
+/// Formats a time for people.
 pub(super) fn time(seconds: f64) -> String {
     match seconds {
         s if s < 100.0 => format!("{s:.0} s"),

@@ -75,8 +75,8 @@ fn limits(trace: &Batch, rec_lsns: &[u64]) -> Vec<u64> {
 }
 
 /// Returns the trace with dsync requests only where he puts them: after each RECOV write one for
-/// its page, and one for each page that was written earlier, was not made durable since, and
-/// carries an older update. `rec_lsns` has the recLSN of each row.
+/// its page, and one for each page with an older update that was written earlier and not made
+/// durable since. `rec_lsns` has the recLSN of each row.
 pub(super) fn deferred(trace: &Batch, rec_lsns: &[u64]) -> Batch {
     let mut to = Batch::with_capacity(trace.len());
     let mut list = Listed::default();

@@ -5,7 +5,7 @@ use crate::experiment::{About, Cell, Experiment, Fields, Figure, FigureError, Wa
 use millpond_lab::report::Section;
 use millpond_lab::table::Table;
 
-/// A figure without the cells of other traces.
+/// Wrapper of a figure without the cells of other traces.
 struct Only {
     figure: Box<dyn Figure>,
     traces: Vec<String>,

@@ -360,7 +360,7 @@ impl Tournament {
     /// Verifies that exactly `resident` take part.
     ///
     /// # Errors
-    /// What is wrong.
+    /// A description of the fault.
     pub fn check(&self, resident: &[FrameId]) -> Result<(), String> {
         let inside = self.entrants.iter().filter(|e| e.references() != ABSENT).count();
         if inside != resident.len() || resident.iter().any(|f| !self.has(f.0)) {

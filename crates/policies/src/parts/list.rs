@@ -1,7 +1,7 @@
 //! Doubly linked lists whose nodes are indices: frames, or ghosts in a slab.
 //!
 //! Many lists share one [`Links`], since a node is in at most one of them. The front is the end
-//! that policies evict from; new nodes go to the back, unless a policy says otherwise.
+//! from which policies evict; new nodes go to the back, unless a policy decides otherwise.
 //!
 //! Invariants: (1) a node is in at most one list, (2) `len` counts a list's nodes, (3) following
 //! `next` from the front meets the same nodes as following `prev` from the back, reversed.

@@ -10,7 +10,7 @@ pub struct Random(AtomicU64);
 /// Step of the sequence.
 const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// SplitMix's finisher.
+/// Mixes bits by SplitMix's finisher.
 #[inline(always)]
 fn mix(mut z: u64) -> u64 {
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -93,10 +93,10 @@ impl<K: Ord + Copy> Ranking<K> {
         self.heap.bytes() + self.aside.capacity() * size_of::<(K, u32)>()
     }
 
-    /// Verifies the heap.
+    /// Verifies the order of the heap.
     ///
     /// # Errors
-    /// What is out of order.
+    /// A description of the disorder.
     pub fn check(&self) -> Result<(), String> {
         self.heap.check()
     }
@@ -104,7 +104,7 @@ impl<K: Ord + Copy> Ranking<K> {
     /// Verifies that exactly the `resident` frames are ranked.
     ///
     /// # Errors
-    /// What is out of order.
+    /// A description of the disorder.
     pub fn check_holds(&self, resident: &[FrameId]) -> Result<(), String> {
         self.check()?;
         let missing = resident.iter().any(|f| self.key(f.0).is_none());

@@ -20,7 +20,7 @@ choice! {
         Both = "both",
         /// Reads in one list, writes in the other.
         Strict = "strict",
-        /// One list, with a bit that tells writes.
+        /// One list, with a bit that marks writes.
         Bit = "bit",
     }
 }

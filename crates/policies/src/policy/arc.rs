@@ -15,15 +15,15 @@
 //! admission |T1| + |B1| is at most c and all four lists together are at most 2c, c being the
 //! number of frames. (3) 0 ≤ p ≤ c.
 //!
-//! **Cost** — Hit: relink, central. Miss: one look-up among the ghosts. Admit: link, at most two
+//! **Cost** — Hit: relink, central. Miss: one lookup among the ghosts. Admit: link, at most two
 //! ghosts dropped. Evict: unlink, one ghost made, O(1). 9 bytes per frame, 28 per ghost.
 //!
 //! **Deviations** — The paper trims the ghosts before it replaces a page; here they are trimmed
 //! when the page is admitted, so that a refused or failed load costs no memory of the past. The
 //! same ghosts are dropped either way. The page of case IV(A) without B1, which never becomes a
 //! ghost in the paper, becomes one here and is dropped at once. A refused frame moves to the
-//! recent end of its own list, since pinning says nothing of a second use; a list whose frames
-//! were all refused yields to the other one. Hits equal libCacheSim's in every cell; with
+//! recent end of its own list, since pinning proves no second use; a list whose frames were all
+//! refused yields to the other one. Hits equal libCacheSim's in every cell; with
 //! `adaptation=integer`, where p moves by the whole part of the quotient, they equal the Caffeine
 //! simulator's in every cell.
 //!

@@ -12,7 +12,7 @@
 //! **Invariants** — (1) T1 and T2 together hold exactly the resident frames. (2) |T1| + |B1| is at
 //! most c and all four lists together at most 2c, c being the number of frames. (3) 0 ≤ p ≤ c.
 //!
-//! **Cost** — Hit: set a mark, no latch. Miss: one look-up among the ghosts. Admit: link, at most
+//! **Cost** — Hit: set a mark, no latch. Miss: one lookup among the ghosts. Admit: link, at most
 //! two ghosts dropped. Evict: a sweep, amortised one frame per hit. 10 bytes per frame, 28 per
 //! ghost.
 //!

@@ -13,7 +13,7 @@
 //! the resident frames by their filter bit, and T2 holds only L. (3) Frames and ghosts together
 //! are at most 2c, c being the number of frames. (4) 0 ≤ p ≤ c.
 //!
-//! **Cost** — Hit: set a mark, no latch. Miss: one look-up among the ghosts. Admit: link, one ghost
+//! **Cost** — Hit: set a mark, no latch. Miss: one lookup among the ghosts. Admit: link, one ghost
 //! dropped. Evict: a sweep, amortised one frame per hit. 11 bytes per frame, 28 per ghost.
 //!
 //! **Deviations** — A marked S page becomes L when |T1| ≥ min(p + 1, |B1|) in the paper and when

@@ -13,7 +13,7 @@
 //! hot or cold, and the ghosts. (2) Each hand points at the oldest node of its kind. (3) There are
 //! at most `nonresident` ghosts. (4) The target is within its bounds.
 //!
-//! **Cost** — Hit: set a mark, no latch. Miss: one look-up among the ghosts. Admit and evict: walks
+//! **Cost** — Hit: set a mark, no latch. Miss: one lookup among the ghosts. Admit and evict: walks
 //! of the hands, amortised a constant. 11 bytes per frame, 21 per ghost.
 //!
 //! **Deviations** — There is no consensus between implementations. Ours follows the paper, with the

@@ -13,7 +13,7 @@
 //! at most `nonresident` ghosts. (4) The target is within its bounds, and demoted pages are
 //! counted.
 //!
-//! **Cost** — Hit: set a mark, no latch. Miss: one look-up among the ghosts. Admit and evict: walks
+//! **Cost** — Hit: set a mark, no latch. Miss: one lookup among the ghosts. Admit and evict: walks
 //! of the hands, amortised a constant. 11 bytes per frame, 21 per ghost.
 //!
 //! **Deviations** — None known: hits equal those of the Caffeine simulator, the only other

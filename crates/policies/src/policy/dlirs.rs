@@ -15,7 +15,7 @@
 //! admission frames and ghosts together are at most 2c, c being the number of frames. (5) The LIR
 //! share leaves at least one frame to HIR.
 //!
-//! **Cost** — Hit: relink in one to three lists, central. Miss: one look-up among the ghosts.
+//! **Cost** — Hit: relink in one to three lists, central. Miss: one lookup among the ghosts.
 //! Admit: link, and prune what is below the new bottom. Evict: unlink, a ghost takes the frame's
 //! place in S, O(1); pushed entries pay for pruning and demotions. 26 bytes per frame, 28 per
 //! ghost.

@@ -18,9 +18,9 @@
 //! reference. libCacheSim adds its age to the *key* on every hit, so that hits before the first
 //! eviction count nothing: `age_on=add`, which gives its hits in 23 of 30 golden cells and within
 //! 0.3 % in the others. The rest is its search for the least key after a hit, which goes upward
-//! only: a page whose new key is lesser is passed over and stays for ever, no definition to follow.
-//! gilbert searches all frames for each victim; the heap gives the same, with ties by recency.
-//! Refusals as in `lfu`.
+//! only: a page whose new key is lesser is skipped and stays forever, which is no definition to
+//! follow. gilbert searches all frames for each victim; the heap gives the same, with ties by
+//! recency. Refusals as in `lfu`.
 //!
 //! **Defaults** — `age_on=hit`, the original.
 

@@ -14,7 +14,7 @@
 //! of S is a LIR frame, or S is empty. (3) At most c − Lhirs frames are LIR. (4) S is not longer
 //! than its limit, unless the LIR frames alone are more.
 //!
-//! **Cost** — Hit: relink in one to three lists, central. Miss: one look-up among the ghosts.
+//! **Cost** — Hit: relink in one to three lists, central. Miss: one lookup among the ghosts.
 //! Admit: link, and prune what is below the new bottom. Evict: unlink, a ghost takes the frame's
 //! place in S, O(1); pushed entries pay for pruning. 25 bytes per frame, 28 per ghost.
 //!

@@ -1,7 +1,7 @@
 //! `lru-partitioned`: LRU whose list is cut into parts.
 //!
 //! **Idea** — One list means one latch for every hit of every thread. Cut the frames into parts,
-//! each with a list of its own: hits meet less often, and victims are the oldest of a part instead
+//! each with its own list: hits contend less often, and victims are the oldest of a part instead
 //! of the oldest of all.
 //!
 //! **Source** — watt 2.1, on Oracle.

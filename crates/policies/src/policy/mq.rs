@@ -12,7 +12,7 @@
 //! **Invariants** — (1) The queues together hold exactly the resident frames. (2) No queue below
 //! `lowest` holds a frame. (3) The out queue is at most `out` times the pool.
 //!
-//! **Cost** — Hit: relink, central. Miss: one look-up among the ghosts. Each reference examines the
+//! **Cost** — Hit: relink, central. Miss: one lookup among the ghosts. Each reference examines the
 //! queues' fronts only when one may have expired, by a lower bound of all expiries. Evict: unlink,
 //! one ghost, O(1) amortised. 25 bytes per frame, 28 per ghost.
 //!

@@ -9,7 +9,7 @@
 //!
 //! **Invariants** — (1) The heap holds exactly the resident frames. (2) The frame on top is
 //! referenced last of all; among pages that are never referenced again, a clean one is above a
-//! dirty one, and the one whose last reference is older above the other.
+//! dirty one, and then the one with the older last reference above the other.
 //!
 //! **Cost** — Hit: one sift, central. Admit: one sift. Evict: O(log n). 21 bytes per frame, no
 //! ghosts. It needs the whole trace before the first reference.

@@ -1,8 +1,8 @@
 //! `s3-fifo`: three FIFO queues, of which a small one keeps one-hit wonders out of the main one.
 //!
-//! **Idea** — Most pages are used once. A small queue lets them out quickly; those used again
-//! while they are in it, or soon after they left it, go to the main queue, where a small counter
-//! gives each page as many more rounds as it had uses.
+//! **Idea** — Most pages are used once. A small queue evicts them quickly. Pages used again while
+//! they are in it, or soon after they left it, move to the main queue, where a small counter gives
+//! each page one more round per use.
 //!
 //! **Source** — Yang et al., SOSP 2023.
 //!
@@ -15,7 +15,7 @@
 //! rounds for being dirty than `dirty_rounds`.
 //!
 //! **Cost** — Hit: raise a counter in the frame's own metadata unless it is at its most, no latch.
-//! Miss: one look-up among the ghosts. Admit: link. Evict: a sweep, amortised one frame per counted
+//! Miss: one lookup among the ghosts. Admit: link. Evict: a sweep, amortised one frame per counted
 //! hit, and `dirty_rounds` frames more per dirty victim. 10 bytes per frame, 20 per ghost;
 //! `dirty_rounds` takes one byte per frame more.
 //!

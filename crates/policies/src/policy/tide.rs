@@ -18,18 +18,18 @@
 //! `most`, and at least one frame.
 //!
 //! **Cost** — Hit: raise a counter in the frame's own metadata unless it is at its most, no latch.
-//! Miss: one look-up among the ghosts. Admit: link. Evict: a sweep, amortised one frame per counted
+//! Miss: one lookup among the ghosts. Admit: link. Evict: a sweep, amortised one frame per counted
 //! hit, and `dirty_rounds` frames more per dirty victim. 11 bytes per frame, 28 per ghost.
 //!
-//! **Deviations** — From S3-FIFO: one use in the small queue leads to the main one; a page with a
-//! ghost of the main queue enters the small one, since it had its time; the small queue starts
-//! short; there are fewer ghosts, so that only pages that return soon skip the small queue. From
-//! ARC: a page in one list of ghosts moves the target by the ratio of the other list's length to
-//! its own, at least by one frame, as there; but it is the target of a FIFO of pages used once, and
-//! the lists of ghosts have fixed lengths.
+//! **Deviations** — From S3-FIFO: One use in the small queue leads to the main one. A page with a
+//! ghost of the main queue enters the small one, since it had its time. The small queue starts
+//! short. There are fewer ghosts, so only pages that return soon skip the small queue. From ARC: As
+//! there, a page in one list of ghosts moves the target by the ratio of the other list's length to
+//! its own, at least by one frame. But it is the target of a FIFO of pages used once, and the lists
+//! of ghosts have fixed lengths.
 //!
 //! **Defaults** — Chosen by the 90th percentile of the regret on the tuning half of the traces in
-//! docs/reports/choosing/regret.md, before the other half was looked at.
+//! docs/reports/choosing/regret.md, before the other half was run.
 
 use millpond_base::sync::atomic::{AtomicU8, Ordering::Relaxed};
 use millpond_base::{FrameId, PageId, Share};

@@ -13,7 +13,7 @@
 //! **Invariants** — (1) A1in and Am together hold exactly the resident frames. (2) A1out is at
 //! most Kout long.
 //!
-//! **Cost** — Hit in Am: relink, central; in A1in: only the call. Miss: one look-up among the
+//! **Cost** — Hit in Am: relink, central; in A1in: only the call. Miss: one lookup among the
 //! ghosts. Admit: link. Evict: unlink, one ghost made and one dropped, O(1). 9 bytes per frame,
 //! 20 per ghost.
 //!

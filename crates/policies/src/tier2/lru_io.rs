@@ -1,6 +1,6 @@
 //! `lru-io`: clean pages first, by the type of their last request, then LRU among dirty ones.
 //!
-//! **Idea** — A clean page costs no write when it is evicted, and none to come back if it is
+//! **Idea** — A clean page costs no write when it is evicted, and nothing to return if it is
 //! written next. So clean pages are evicted before dirty ones, by the last request, the best
 //! predictor of a write first: READ, then RECOV, REPLACE, SYNCH. Dirty pages are evicted by
 //! recency.

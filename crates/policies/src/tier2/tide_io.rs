@@ -27,7 +27,7 @@
 //! the number of classes, and one step for each ghost. 24 bytes per frame, 36 per ghost, 0.4 MB for
 //! tables.
 //!
-//! **Deviations** — None: there is no source to deviate from. A refused frame goes to the back of
+//! **Deviations** — None: there is no source to deviate from. A refused frame moves to the back of
 //! its list.
 //!
 //! **Defaults** — `price=1`: a write costs a read. Classes, the tables' memory and the number of

@@ -16,10 +16,10 @@
 //! **Cost** — Hit, admit and evict: O(log n) in one heap for both queues; RECOV hits nothing. 76
 //! bytes per frame; 84 per ghost.
 //!
-//! **Deviations** — Choices that the source leaves open: a READ of a page in the low queue moves
-//! it to the recent end (the text has LRU); a running average is the mean of all distances; a page
+//! **Deviations** — Choices that the source leaves open: A READ of a page in the low queue moves
+//! it to the recent end (the text has LRU). A running average is the mean of all distances. A page
 //! in the out queue that is written again before it was read returns with its first write's
-//! position (only the first write counts); equal predictions are evicted in order of arrival.
+//! position (only the first write counts). Equal predictions are evicted in order of arrival.
 //! While the cache fills, READ and RECOV pages enter the low queue. An unwanted page that is
 //! admitted is evicted before the low queue. A refused frame keeps its place.
 //!

@@ -7,7 +7,7 @@
 //!
 //! The separator is a comma, semicolon, tab or blank, whichever the first line has (in this
 //! order). A run of blanks is one separator. Fields may be quoted, `""` inside quotes is a quote;
-//! a quoted field ends in its line. With `offset` (bytes) or `sector` (512 bytes) in place of
+//! a quoted field ends in its line. With `offset` (bytes) or `sector` (512 bytes) instead of
 //! `page`, a request of `size` bytes or `sectors` refers to every page it touches. A column
 //! `volume` keeps the pages of each disk apart.
 //!

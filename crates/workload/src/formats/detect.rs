@@ -11,10 +11,10 @@
 //!    columns, SPC by its five, else CSV if a header names a page column.
 //! 5. Words: a header that names a page makes it CSV. One word per line is text (a lone `*` among
 //!    them makes it LIRS), a word and an operation is text. Four numbers are `.lis` if the file
-//!    name has that extension, or the third is always 0 and the fourth never decreases.
-//!    **Two numbers** could be a page and a flag, a time and a page, a page and a size, or an
-//!    extent: only the extension `.extents` decides; otherwise the error asks for
-//!    `--trace-format`: a wrong guess would be a wrong result that looks right.
+//!    name has that extension, or the third is always 0 and the fourth never decreases. **Two
+//!    numbers** could be a page and a flag, a time and a page, a page and a size, or an extent.
+//!    Only the extension `.extents` decides. Otherwise the error asks for `--trace-format`, since
+//!    a wrong guess would be a wrong result that looks right.
 
 use std::path::Path;
 

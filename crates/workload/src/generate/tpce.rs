@@ -7,8 +7,8 @@
 //!   fourteen hot inner pages (2.1 % each): 24 pages with more than 2 %;
 //! - an operation reads a root, mostly one of its inner pages, then one or two of the pages below,
 //!   which are Zipf-distributed (three quarters are leaves, one quarter holds rows);
-//! - now and then a reference goes to the next page that was never used (tables that grow), so
-//!   that all pages occur by the end;
+//! - occasional references go to the next page that was never used (tables that grow), so that all
+//!   pages occur by the end;
 //! - writes go to pages below the hot ones only.
 //!
 //! Marks carry page kinds and depths: root 0, inner 1, leaf 2. Data pages are of kind other.

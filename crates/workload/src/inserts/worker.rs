@@ -32,7 +32,7 @@ impl Config {
 /// Creates the table.
 ///
 /// # Errors
-/// What the store reports.
+/// Any error of the store.
 pub fn create<S: Store>(store: &S) -> Result<TableId, S::Error> {
     store.create_table(TABLE)
 }
@@ -102,7 +102,7 @@ impl Worker {
     /// Commits the open transaction, if there is one.
     ///
     /// # Errors
-    /// What the store reports.
+    /// Any error of the store.
     pub fn finish<S: Session>(&mut self, session: &mut S) -> Result<(), DriveError<S::Error>> {
         if self.pending > 0 {
             session.commit()?;

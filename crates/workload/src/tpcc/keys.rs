@@ -25,25 +25,25 @@ pub fn loading_writer(warehouse: u32) -> u32 {
     warehouse | 1 << 31
 }
 
-/// Key of a warehouse.
+/// Returns the key of a warehouse.
 #[inline(always)]
 pub fn warehouse(w: u32) -> [u8; 4] {
     w.to_be_bytes()
 }
 
-/// Key of an item.
+/// Returns the key of an item.
 #[inline(always)]
 pub fn item(i: u32) -> [u8; 4] {
     i.to_be_bytes()
 }
 
-/// Key of a stock row.
+/// Returns the key of a stock row.
 #[inline(always)]
 pub fn stock(w: u32, i: u32) -> [u8; 8] {
     (u64::from(w) << 32 | u64::from(i)).to_be_bytes()
 }
 
-/// Key of a district.
+/// Returns the key of a district.
 #[inline(always)]
 pub fn district(w: u32, d: u8) -> [u8; 5] {
     let mut key = [d; 5];
@@ -51,7 +51,7 @@ pub fn district(w: u32, d: u8) -> [u8; 5] {
     key
 }
 
-/// Key of a district's numbered rows: customers, orders, new orders.
+/// Returns the key of a district's numbered rows: customers, orders, new orders.
 #[inline(always)]
 fn numbered(w: u32, d: u8, n: u32) -> [u8; 9] {
     let mut key = [d; 9];
@@ -60,19 +60,19 @@ fn numbered(w: u32, d: u8, n: u32) -> [u8; 9] {
     key
 }
 
-/// Key of a customer.
+/// Returns the key of a customer.
 #[inline(always)]
 pub fn customer(w: u32, d: u8, c: u32) -> [u8; 9] {
     numbered(w, d, c)
 }
 
-/// Key of an order, and of its new-order row.
+/// Returns the key of an order, and of its new-order row.
 #[inline(always)]
 pub fn order(w: u32, d: u8, o: u32) -> [u8; 9] {
     numbered(w, d, o)
 }
 
-/// Key of an order line.
+/// Returns the key of an order line.
 #[inline(always)]
 pub fn order_line(w: u32, d: u8, o: u32, line: u8) -> [u8; 10] {
     let mut key = [line; 10];
@@ -80,7 +80,7 @@ pub fn order_line(w: u32, d: u8, o: u32, line: u8) -> [u8; 10] {
     key
 }
 
-/// Key in the index of orders by customer.
+/// Returns the key in the index of orders by customer.
 #[inline(always)]
 pub fn order_customer(w: u32, d: u8, c: u32, o: u32) -> [u8; 13] {
     let mut key = [0; 13];
@@ -89,7 +89,7 @@ pub fn order_customer(w: u32, d: u8, c: u32, o: u32) -> [u8; 13] {
     key
 }
 
-/// Key in the index of customers by last name.
+/// Returns the key in the index of customers by last name.
 #[inline(always)]
 pub fn customer_name(
     w: u32,
@@ -109,7 +109,7 @@ pub fn customer_name(
 /// The part of a name index's key that all customers of a last name share.
 pub const NAME_PREFIX_LEN: usize = 21;
 
-/// Key of the `n`th history row of a writer.
+/// Returns the key of the `n`th history row of a writer.
 #[inline(always)]
 pub fn history(writer: u32, n: u64) -> [u8; 12] {
     let mut key = [0; 12];

@@ -60,7 +60,7 @@ pub(crate) fn finished() -> TraceError {
     TraceError::Options("the trace is complete: nothing can be written to it any more".into())
 }
 
-/// Counts what a format cannot hold.
+/// Counts of data that a format cannot hold.
 #[derive(Default)]
 pub(crate) struct Losses {
     pub writes: u64,

@@ -33,7 +33,7 @@ impl<'a> Parsed<'a> {
         let mut all = Vec::new();
         for source in sources.iter().filter(|source| !source.all_test) {
             let folder = folders.iter().find(|(folder, _)| source.path.starts_with(*folder));
-            // A file that does not parse is a violation of its own.
+            // A file that does not parse is a separate violation.
             let syntax = syn::parse_file(&source.lines.join("\n"));
             if let (Some((_, krate)), Ok(syntax)) = (folder, syntax) {
                 all.push(Parsed { krate, source, syntax });

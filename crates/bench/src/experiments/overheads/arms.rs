@@ -9,7 +9,7 @@ use crate::instance::setup::Setup;
 pub enum Load {
     /// TPC-C.
     Tpcc,
-    /// Look-ups, in gilbert's shape.
+    /// Lookups, in gilbert's shape.
     YcsbRead,
 }
 

@@ -29,7 +29,7 @@ pub enum Event {
     Offered(FrameId, OfferOutcome),
     /// The policy asked to let a frame cool, and the pool's outcome.
     Cooled(FrameId, Cooled),
-    /// The policy asked whether a frame is dirty, and the pool's result.
+    /// The policy asked for the state of a frame's page, and the pool's result.
     Looked(FrameId, PageState),
     /// A page was loaded or created in a frame.
     Admitted(FrameId, PageId, Mark),

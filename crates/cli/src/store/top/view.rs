@@ -104,7 +104,7 @@ fn head(shown: &Shown<'_>, width: usize) -> String {
     }
 }
 
-/// Returns the end of a path, which tells more than its start.
+/// Returns the end of a path, which is more specific than its start.
 fn end_of(text: &str, width: usize) -> String {
     let length = text.chars().count();
     if length <= width {
@@ -237,7 +237,7 @@ impl Rates<'_> {
         ]
     }
 
-    /// The second tier.
+    /// Returns the cells of the second tier.
     fn tier(&self, now: &Stats) -> Vec<(&'static str, String)> {
         let served = self.interval.map(|interval| &interval.stats).filter(|s| s.tier_reads > 0);
         let served = served.map(|s| percent(s.tier_served as f64 / s.tier_reads as f64));

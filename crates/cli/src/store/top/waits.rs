@@ -5,7 +5,7 @@ use millpond::internals::stats::Wait;
 use super::sampler::Interval;
 use super::units::{NONE, count, time};
 
-/// The narrowest bar that says anything.
+/// Width of the narrowest useful bar.
 const BAR_MIN: usize = 8;
 const NAME: usize = 9;
 /// Columns beside the name, each with its width including the blank before it. On a narrow

@@ -14,7 +14,7 @@ use super::*;
 /// One terminal can be taken at a time.
 static ONE: Mutex<()> = Mutex::new(());
 
-/// Both ends of a pseudo-terminal: ours, and the one that programs see.
+/// Returns both ends of a pseudo-terminal: ours, and the one that programs see.
 fn pair() -> (OwnedFd, OwnedFd) {
     let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
     grantpt(&ours).unwrap();
