@@ -9,9 +9,11 @@ pub mod cleaning;
 #[cfg(all(feature = "critical-sections", not(feature = "model")))]
 mod counted_locks;
 pub mod errors;
+mod face;
 pub mod ids;
 pub mod mark;
 pub mod nearest;
+mod past_poison;
 pub mod read_ahead;
 #[doc(hidden)]
 pub mod rounds;
@@ -24,7 +26,9 @@ pub mod sync_list;
 pub mod uuid;
 pub mod words;
 
+pub use face::{Face, Parameter, Spelled};
 pub use ids::{FrameId, Lsn, PageId, Tick};
 pub use mark::{AccessKind, Mark, PageKind, Reason};
+pub use past_poison::PastPoison;
 pub use seed::Seed;
 pub use size::{Share, Size, SizeError};

@@ -37,11 +37,6 @@ impl Policies {
         Ok(Policies { registry: self.registry.with::<P>()?, live: self.live.with_open::<P>() })
     }
 
-    /// Returns the policies for simulation.
-    pub fn registry(&self) -> &Registry {
-        &self.registry
-    }
-
     /// Offers the live policies to every command that opens a store.
     pub fn offer(&self) {
         // It is set already only if a program runs two command lines, with the same

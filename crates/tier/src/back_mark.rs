@@ -31,14 +31,14 @@ const MAGIC: &[u8; 8] = b"MILLBASE";
 const VERSION: u32 = 1;
 const NAME: usize = 56;
 
-/// Says of a device that the rest of it is in a cache.
+/// States that a cache has the rest of a device's data.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct BackMark {
-    /// Of the pair of a device and a cache.
+    /// Id of the pair of a device and a cache.
     pub uuid: [u8; 16],
     /// Number of times the pair was opened.
     pub generation: u64,
-    /// Bytes of a page, at most.
+    /// Maximum bytes of a page.
     pub page_bytes: u32,
     /// Places and lengths of pages are multiples of this number of bytes.
     pub unit: u32,
@@ -57,7 +57,7 @@ fn long(sector: &[u8], at: usize) -> u64 {
 }
 
 impl BackMark {
-    /// Writes the mark over the first sector of `sector`, which is as long or longer.
+    /// Writes the mark over the first sector of `sector`, which may be longer.
     pub fn write(&self, sector: &mut [u8]) {
         let Some(sector) = sector.get_mut(..MARK_BYTES) else { return };
         let name = self.cache.as_os_str().as_encoded_bytes();
@@ -82,7 +82,7 @@ impl BackMark {
         }
     }
 
-    /// The mark in these bytes, if there is one.
+    /// Returns the mark in these bytes, if there is one.
     pub fn parse(sector: &[u8]) -> Option<BackMark> {
         let sector = sector.get(..MARK_BYTES)?;
         let is_one = sector.get(8..16)? == MAGIC && word(sector, 16) == VERSION;
@@ -99,7 +99,7 @@ impl BackMark {
         })
     }
 
-    /// The mark of `device`, if it has one.
+    /// Reads the mark of `device`, if it has one.
     ///
     /// # Errors
     /// The device fails.

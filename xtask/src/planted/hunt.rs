@@ -106,7 +106,9 @@ fn judge(run: &Output) -> Result<Outcome> {
     }
     let brief = |text: &str| text.trim().replace('|', "/").chars().take(SHOWN).collect();
     let story = out.lines().find_map(|line| {
-        let (seed, what) = line.strip_prefix("seed ")?.split_once(" FAILED: ")?;
+        // Behind the name of the test, if it is the first line that the test prints.
+        let (before, what) = line.split_once(" FAILED: ")?;
+        let (_, seed) = before.rsplit_once("seed ")?;
         Some(Outcome::Caught { caught_in: format!("story {seed}"), by: brief(what) })
     });
     if let Some(story) = story {
@@ -135,7 +137,8 @@ mod tests {
 
     #[test]
     fn a_campaign_that_fails_has_caught_the_bug() {
-        let told = "running 1 test\nseed 17 FAILED: a commit | is lost\n  repeat it\n";
+        let told =
+            "running 1 test\ntest campaign ... seed 17 FAILED: a commit | is lost\n  repeat it\n";
         let caught = judge(&run(101, told, "")).unwrap();
         let (caught_in, by) = ("story 17".to_string(), "a commit / is lost".to_string());
         assert_eq!(caught, Outcome::Caught { caught_in, by });

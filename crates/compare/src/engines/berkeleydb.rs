@@ -1,8 +1,9 @@
 //! BerkeleyDB 5.3, the system's library.
 //!
-//! * A cache of the given size, B⁺-trees with pages of the file system's blocks (4 KiB), which is
+//! * A cache of the given size (below 500 MiB a fifth smaller, because BerkeleyDB takes a quarter
+//!   more than configured there), B⁺-trees with pages of the file system's blocks (4 KiB), which is
 //!   its default. Where memory is tight, direct I/O if the library was built with it; Debian's
-//!   was not, and reads through the kernel's page cache.
+//!   was not. Otherwise BerkeleyDB reads through the kernel's page cache beyond its own.
 //! * Bare: without transactions and log, as leanstore IV-A runs it: a "concurrent data store",
 //!   whose databases have many readers or one writer. What is written is on disk after a sync. Each
 //!   operation is one of BerkeleyDB's; updates read and write through a cursor that keeps other

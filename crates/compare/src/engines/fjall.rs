@@ -1,13 +1,15 @@
 //! fjall 3.
 //!
 //! * The cache has the given size; where memory is tight, memtables have an eighth of it.
+//!   Beyond its cache, fjall reads through the kernel's page cache.
 //! * Asynchronous as it is by default: a journal that is not synced by commits. Durable: the
 //!   journal is persisted (`SyncData`) at each commit of a session that wrote, as its documentation
 //!   has it.
 //! * Nothing is compressed: the crate is built without its compression.
 //! * Each operation is one of fjall's; updates, inserts and removes read and write under a lock
 //!   that the key chooses, as fjall's cheapest keyspaces have no atomic update. Its sessions are
-//!   thus no more isolated than Millpond's.
+//!   thus no more isolated than Millpond's. An insert reads first, since the drivers' `insert`
+//!   returns whether the row existed.
 
 use std::ops::Bound;
 use std::path::Path;

@@ -3,7 +3,8 @@
 //! * Its cache is the kernel's page cache: no size to set. The map is as large as the data may
 //!   ever get. Read-ahead is off where data is larger than memory, as LMDB's documentation advises.
 //! * Asynchronous: `MDB_NOSYNC`, no sync per commit. A crash of the machine may then corrupt the
-//!   file; LMDB has no cheaper mode that does not. Durable: its default.
+//!   file; LMDB has no cheaper mode that does not. Durable: its default, `fdatasync`, then
+//!   its last page through `O_DSYNC`, which the count of flushes leaves out.
 //! * One transaction of the driver's is one of LMDB's: reads see a snapshot, writers queue up.
 
 use std::convert::Infallible;

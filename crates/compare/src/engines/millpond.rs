@@ -1,12 +1,14 @@
-//! Millpond as users open it: a [`Db`](millpond::Db) in a file, with its defaults but for the
-//! memory: WATT, direct I/O, a log beside the file, locks.
+//! Millpond as users open it: a [`Db`](millpond::Db) in a file, with its defaults except for the
+//! memory: the default policy, direct I/O, a log beside the file, locks. `Options::memory` holds
+//! the pool and its tables.
 //!
 //! * Asynchronous, and where commits promise nothing: each call on a tree is a transaction of its
 //!   own, logged and locked; the log is flushed every ten milliseconds.
 //! * Durable: `begin_with`, the writes, `commit`, with [`Durability::Sync`], or with
 //!   [`Durability::Group`] for the engine that is called `millpond-group`. Single reads are calls
 //!   on the tree, which see what is committed.
-//! * Transactions of several calls (TPC-C) are transactions of the `Db`, also those that only read.
+//! * Transactions of several calls (TPC-C) are transactions of the `Db` with `Async` commits, also
+//!   those that only read.
 
 use std::path::Path;
 

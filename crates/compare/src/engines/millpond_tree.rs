@@ -1,6 +1,9 @@
 //! Millpond's trees and pool without what a [`Db`](millpond::Db) does beside them: no log, no
 //! locks, no `match` over the compiled combinations, no copy of a value that is only looked at.
 //!
+//! Pages are written when they are evicted and at the end. Operations are atomic; there are no
+//! transactions. Reads and writes are direct, with the memory of `millpond`.
+//!
 //! Beside `millpond`, it shows what of a figure is the data structure's and the pool's, and what
 //! transactions cost. Users cannot open a store like this.
 

@@ -1,4 +1,9 @@
 //! The engines: one adapter each, and each configured as its own documentation advises.
+//!
+//! To add an engine, write one file here with the store trait of `millpond_workload::live` and
+//! `Engine` (open, settle, close). Add a line to `roster.rs` and one to
+//! `tests/contract.rs`, whose check has to pass before a figure means anything. An engine with a C
+//! interface and no maintained binding has a C file and safe types over it in `src/native`.
 
 #[cfg(feature = "berkeleydb")]
 mod berkeleydb;

@@ -1,6 +1,6 @@
 //! redb 4.
 //!
-//! * The cache has the given size.
+//! * The cache has the given size. Beyond its cache, redb reads through the kernel's page cache.
 //! * Asynchronous: `Durability::None`; every N writes are committed durably, because redb reuses no
 //!   space before. Durable: `Durability::Immediate`.
 //! * One transaction of the driver's is one of redb's: reads see a snapshot, writers queue up.

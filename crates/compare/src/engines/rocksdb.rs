@@ -9,7 +9,8 @@
 //! * Sorted rows are written to a table file, which is then made part of the store.
 //! * A table is a column family. Each operation is one of RocksDB's; updates, inserts and removes
 //!   read and write under a lock that the key chooses, which is cheaper than its transactions. Its
-//!   sessions are thus no more isolated than Millpond's.
+//!   sessions are thus no more isolated than Millpond's. An insert reads first, since the drivers'
+//!   `insert` returns whether the row existed.
 
 use std::path::Path;
 use std::sync::Arc;

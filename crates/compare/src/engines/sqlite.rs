@@ -3,6 +3,7 @@
 //! * Tables are `WITHOUT ROWID`, so that a row is in the tree of its key; pages have 4096 bytes.
 //! * The cache belongs to a connection, so each session gets its share of the given size. A
 //!   connection outlives its session and serves the next one, which finds the cache warm.
+//!   Beyond its cache, SQLite reads through the kernel's page cache.
 //! * Asynchronous: a write-ahead log and `synchronous = OFF`, no sync per commit. Durable: the same
 //!   log and `synchronous = FULL`.
 //! * A write transaction is `BEGIN IMMEDIATE`: writers queue up. Reads are statements on their own,
@@ -11,8 +12,9 @@
 
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
+use millpond_base::PastPoison;
 use millpond_workload::live::{Access, Direction, Scan, Session, Store, TableId};
 use rusqlite::{CachedStatement, Connection, ErrorCode, OptionalExtension, params};
 
@@ -141,7 +143,7 @@ impl Store for Sqlite {
 }
 
 fn locked(idle: &Mutex<Vec<Connection>>) -> MutexGuard<'_, Vec<Connection>> {
-    idle.lock().unwrap_or_else(PoisonError::into_inner)
+    idle.lock().past_poison()
 }
 
 impl Deref for Lent<'_> {

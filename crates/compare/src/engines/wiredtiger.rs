@@ -1,7 +1,8 @@
 //! WiredTiger 3.2, the system's library.
 //!
 //! * A cache of the given size, B⁺-trees with the default pages (leaves of 32 KiB, inner pages of
-//!   4 KiB), which are checksummed. Where memory is tight, direct I/O for the data files.
+//!   4 KiB), which are checksummed. Where memory is tight, direct I/O for the data files;
+//!   otherwise WiredTiger reads through the kernel's page cache beyond its own.
 //! * Bare: without a log, its default, so what is written is on disk after a checkpoint. Otherwise
 //!   with its log, synced by no commit or by each, and checkpoints every minute or 512 MiB of log.
 //!   No compression.

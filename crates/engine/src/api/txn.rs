@@ -1,11 +1,12 @@
-//! Transactions as users see them.
+//! Transactions in the public API.
 
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use crate::api::db::Db;
 use crate::api::hash_index::HashIndex;
 use crate::api::heap::Heap;
+use crate::api::pending_commit::PendingCommit;
 use crate::api::strategy::*;
 use crate::api::tree::Tree;
 use crate::encoding::key::Key;
@@ -14,6 +15,7 @@ use crate::lock::this_thread;
 use crate::store::error::Error;
 use crate::store::store_txn::StoreTxn;
 use crate::txn::{Savepoint, TxnError, TxnOptions};
+use millpond_base::PastPoison;
 
 /// A transaction: it sees the store as if it were alone, and its changes appear all at once when it
 /// commits, or not at all. It locks the entries that it reads and writes, and waits for a lock that
@@ -45,7 +47,7 @@ use crate::txn::{Savepoint, TxnError, TxnOptions};
 pub struct Txn {
     id: u64,
     txn: Mutex<DbTxn>,
-    /// The thread that is in a call; 0 if none is.
+    /// The thread that is in a call; 0 if there is none.
     caller: AtomicU64,
     /// The [`Outcome`] of the last call.
     outcome: AtomicU8,
@@ -75,7 +77,7 @@ impl Outcome {
     }
 }
 
-/// A call under way, with exclusive access to the transaction.
+/// A call in progress, with exclusive access to the transaction.
 struct Call<'t> {
     txn: MutexGuard<'t, DbTxn>,
     caller: &'t AtomicU64,
@@ -152,7 +154,7 @@ impl Txn {
         if self.caller.load(Ordering::Relaxed) == thread {
             return Err(TxnError::Nested);
         }
-        let txn = self.txn.lock().unwrap_or_else(PoisonError::into_inner);
+        let txn = self.txn.lock().past_poison();
         self.caller.store(thread, Ordering::Relaxed);
         Ok(Call { txn, caller: &self.caller })
     }
@@ -218,7 +220,7 @@ impl Txn {
     }
 
     fn into_inner(self) -> DbTxn {
-        self.txn.into_inner().unwrap_or_else(PoisonError::into_inner)
+        self.txn.into_inner().past_poison()
     }
 
     /// Returns `tree` as the transaction reads and writes it. The handle is cheap, and a
@@ -357,6 +359,31 @@ impl Txn {
     /// then this process reads its changes as committed.
     pub fn commit(self) -> Result<(), Error> {
         self.into_inner().commit()
+    }
+
+    /// Commits the transaction and returns before that is durable: nothing waits for the disk until
+    /// the [`PendingCommit`] is waited for. Other transactions read the changes from now on. The
+    /// commit becomes durable soon, whatever durability the transaction's options ask for.
+    ///
+    /// ```
+    /// # use millpond::{Db, Error, Options};
+    /// # fn main() -> Result<(), Error> {
+    /// # let db = Db::in_memory(Options::new().memory(16 << 20))?;
+    /// let ponds = db.tree::<String, u32>("ponds")?;
+    /// let tx = db.begin()?;
+    /// tx.tree(&ponds).put("mill", &7)?;
+    /// let commit = tx.commit_async()?;
+    /// assert_eq!(ponds.get("mill")?, Some(7));
+    /// commit.wait()?;
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// The transaction is not committed. Errors of the disk are those of the [`PendingCommit`].
+    pub fn commit_async(self) -> Result<PendingCommit, Error> {
+        let (commit, ended) = PendingCommit::new();
+        self.into_inner().commit_async(ended)?;
+        Ok(commit)
     }
 
     /// Aborts the transaction: its changes are undone.

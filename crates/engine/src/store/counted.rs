@@ -5,11 +5,11 @@ use std::time::Instant;
 use crate::stats::Statistics;
 use crate::stats::counters::{Counter, Timing};
 
-/// Lookups.
+/// Counter and timing of lookups.
 pub(crate) const GET: (Counter, Timing) = (Counter::Gets, Timing::GetTime);
-/// Writes.
+/// Counter and timing of writes.
 pub(crate) const PUT: (Counter, Timing) = (Counter::Puts, Timing::PutTime);
-/// Removals.
+/// Counter and timing of removals.
 pub(crate) const DELETE: (Counter, Timing) = (Counter::Deletes, Timing::DeleteTime);
 
 /// Returns the counter and timing of a transaction's write.
@@ -17,7 +17,7 @@ pub(crate) fn write_of(value: Option<&[u8]>) -> (Counter, Timing) {
     if value.is_some() { PUT } else { DELETE }
 }
 
-/// Counts a scan, and its rows, when it is over.
+/// Counts a scan and its rows when it is dropped.
 pub(crate) struct ScanCount<'s> {
     statistics: &'s Statistics,
     /// Rows so far.

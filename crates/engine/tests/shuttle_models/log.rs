@@ -64,6 +64,13 @@ fn survives(device: &FaultyDevice, entry: &Entry) {
     check_at(&log, entry);
 }
 
+/// Has the log call when the records before `end` are durable, and waits for the call.
+fn listen(log: &Log, end: Lsn) -> Result<(), LogError> {
+    let (told, hears) = shuttle::sync::mpsc::channel();
+    log.when_durable(end, Box::new(move |outcome| told.send(outcome).unwrap()));
+    hears.recv().unwrap()
+}
+
 /// Appends a few records and waits for some of them; those survive.
 fn commit(device: &FaultyDevice, log: &Log, thread: u64, least: usize) -> Vec<Entry> {
     let mut random = fastrand::Rng::with_seed(seed() + thread);
@@ -73,8 +80,9 @@ fn commit(device: &FaultyDevice, log: &Log, thread: u64, least: usize) -> Vec<En
             let length = random.usize(least..=log.record_max().min(least * 2 + 100));
             let entry = append(log, &mut random, length);
             assert!(entry.at.start >= before);
-            match random.u8(..4) {
+            match random.u8(..5) {
                 0 => log.wait_durable(entry.at.end).unwrap(),
+                3 => listen(log, entry.at.end).unwrap(),
                 1 => log.wait_group(entry.at.end, Duration::from_millis(1)).unwrap(),
                 2 => check_at(log, &entry),
                 _ => return entry,
@@ -150,7 +158,11 @@ fn a_failed_synchronisation_is_told_to_everybody_and_acknowledges_nothing() {
                         beside.fail_next_sync();
                     }
                     let entry = append(&own, &mut random, 1500);
-                    match own.wait_durable(entry.at.end) {
+                    let waited = match round {
+                        1 => listen(&own, entry.at.end),
+                        _ => own.wait_durable(entry.at.end),
+                    };
+                    match waited {
                         Ok(()) => survives(&beside, &entry),
                         Err(LogError::Failed(_)) => {
                             told.fetch_add(1, Ordering::Relaxed);

@@ -19,6 +19,7 @@ mod many_open;
 mod moving;
 mod own_thread;
 mod panics;
+mod pending_commits;
 mod pops;
 mod queue;
 mod recovery;

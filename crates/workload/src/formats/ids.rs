@@ -3,6 +3,7 @@
 use hashbrown::HashMap;
 
 use super::number::{shown, whole};
+use super::parameters::{COLUMNS, MAP_IDS};
 
 /// Turns id tokens into page numbers.
 ///
@@ -10,7 +11,7 @@ use super::number::{shown, whole};
 /// damage. If it is a name (or the caller requests it), *all* ids go through a dictionary and are
 /// numbered from 0 by first appearance, so that names and numbers in one file never share a page. A
 /// name followed by a number may be a header, and is refused, since it would be one reference too
-/// many. The dictionary is as large as the trace's distinct ids.
+/// many. A missing id is an error. The dictionary is as large as the trace's distinct ids.
 #[derive(Debug, Default)]
 pub(crate) struct Ids {
     mode: Mode,
@@ -50,10 +51,10 @@ impl Ids {
         {
             return Err(format!(
                 "page id {} is a number, and {} before it is none: if that is a header, name the \
-                 column by it (--columns page={}); if it is an id, --map-ids numbers all of them",
+                 column by it ({}); if it is an id, {MAP_IDS} numbers all of them",
                 shown(token),
                 shown(&first),
-                shown(&first).trim_matches('\'')
+                COLUMNS.set_to(format_args!("page={}", shown(&first).trim_matches('\'')))
             ));
         }
         match &mut self.mode {
@@ -143,6 +144,6 @@ mod tests {
         assert_eq!(ids.number(17), Ok(1));
         let mut ids = Ids::new(false);
         assert_eq!(ids.page(b"uid"), Ok(0));
-        assert!(ids.page(b"17").unwrap_err().contains("--columns page=uid"));
+        assert!(ids.page(b"17").unwrap_err().contains("columns=page=uid"));
     }
 }

@@ -1,4 +1,10 @@
 //! Columns of a Parquet file, decoded to integers.
+//!
+//! Floats and decimals are read if they are whole numbers (`DECIMAL(18,1)` with 4096.0 is 4096). A
+//! decimal with a fraction, a decimal stored as bytes, a date, a time and a UUID are errors that
+//! name the column and its type. Floats of 32 bits are accepted below 2^24 and doubles below 2^53,
+//! since a larger one may stand for several numbers. Only sizes may be larger than 2^24 in 32 bits:
+//! the file has them rounded.
 
 use std::fs::File;
 

@@ -9,6 +9,9 @@ use super::sampler::Interval;
 
 /// Returns one line without a line end: the rates of all counters, all gauges, all latencies,
 /// and the waits.
+///
+/// `seconds` is the interval's length. `restart` is the reason that rates restarted, or null. A
+/// latency is null if nothing was timed.
 pub(super) fn line(file: &str, newest: &Published, interval: &Interval) -> String {
     let stats = &interval.stats;
     let rates = Counter::ALL

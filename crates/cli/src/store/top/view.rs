@@ -161,6 +161,17 @@ fn grid(cells: &[(&str, String)], width: usize) -> Vec<String> {
 }
 
 /// Returns all groups, the most wanted ones first, since a short terminal shows only these.
+///
+/// - WAITS: waits of threads that use no CPU time; `frame` includes making a frame free.
+/// - TIER: whether the second tier is in use, share of its reads that its cache served, reads and
+///   copies per second, pages that it keeps.
+/// - WRITES: pages written by workers that needed the frame, to replace pages, and to bound
+///   recovery; syncs of the store.
+/// - FRAMES: current values; large pools estimate dirty and cooling ones from a sample.
+/// - LOG: per second, except `to redo`, which a recovery would read, and the time of a write with
+///   its sync.
+/// - MEAN: duration of calls and I/O; calls in memory are sampled.
+/// - KEPT: bytes of memory for versions, undo and locks, and of the spill file.
 fn groups(shown: &Shown<'_>) -> Vec<Group> {
     let now = shown.interval.map_or(&shown.newest.stats, |interval| &interval.stats);
     let rates = Rates { interval: shown.interval };
