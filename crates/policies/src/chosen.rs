@@ -90,8 +90,8 @@ pub struct ChosenPolicy {
 /// A parameter that the policy does not have, or a value that it does not take.
 pub type ErasedHost = fn(&Spec, &Shape) -> Result<Box<dyn ErasedPolicyHost>, ParamError>;
 
-/// Returns the host of the shipped policy `id`: compiled here, once for all crates that can do with
-/// a call through a pointer. `None` if no policy has that id.
+/// Returns the host of the shipped policy `id`; `None` if no policy has that id. The hosts are
+/// compiled here, once for all crates that can afford a call through a pointer.
 pub fn erased_host_of(id: &str) -> Option<ErasedHost> {
     struct Find<'a>(&'a str, Option<ErasedHost>);
     impl Visitor for Find<'_> {
@@ -214,9 +214,9 @@ struct Search {
     spec: Spec,
     tier: Tier,
     found: Option<Result<ChosenPolicy, PolicyError>>,
-    /// All names.
+    /// Names of all policies.
     names: Vec<&'static str>,
-    /// Names of those made for the tier.
+    /// Names of the policies that are made for the tier.
     fit: Vec<&'static str>,
 }
 

@@ -106,7 +106,7 @@ fn judge(run: &Output) -> Result<Outcome> {
     }
     let brief = |text: &str| text.trim().replace('|', "/").chars().take(SHOWN).collect();
     let story = out.lines().find_map(|line| {
-        // Behind the name of the test, if it is the first line that the test prints.
+        // It follows the test's name if it is the first line that the test prints.
         let (before, what) = line.split_once(" FAILED: ")?;
         let (_, seed) = before.rsplit_once("seed ")?;
         Some(Outcome::Caught { caught_in: format!("story {seed}"), by: brief(what) })

@@ -327,8 +327,8 @@ fn in_parts<S: Store>(
     in_threads(threads, &load)
 }
 
-/// Adds up the rows of each part, loaded in a thread of its own but for the first. Compiled once
-/// for all stores.
+/// Loads each part in a thread of its own, except the first, and returns the total number of
+/// rows. Compiled once for all stores.
 fn in_threads(
     threads: u32,
     load: &(dyn Fn(u32) -> Result<u64, BenchError> + Sync),
